@@ -1,0 +1,24 @@
+import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
+import { recordStream } from '../src/records/streamNames.ts';
+import { modelName, type Projection } from './projection.ts';
+
+/** Every document's current state, a row a stream; partitions list one encounter's documents by creation. */
+export const documents: Projection = {
+  name: 'documents',
+  version: 1,
+  eventTypes: documentEventTypes,
+  rowId: (event) => event.stream,
+  evolve(row, event) {
+    const state = evolveDocument(row?.body as DocumentState | undefined, event);
+    const encounter = recordStream(event.metadata.workspace, 'encounter', state.document.encounter_id);
+    return {
+      id: event.stream,
+      partition: state.removed ? `${encounter} removed` : encounter,
+      order: row?.order ?? event.position,
+      position: event.position,
+      body: { ...state },
+    };
+  },
+};
+
+export const documentsModel = modelName(documents);

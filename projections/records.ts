@@ -1,0 +1,28 @@
+import { catalog } from '../src/records/catalog.ts';
+import { evolveRecord, type RecordState } from '../src/records/fold.ts';
+import { kindPartition } from '../src/records/streamNames.ts';
+import { modelName, type Projection } from './projection.ts';
+
+const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
+
+/** Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation. */
+export const records: Projection = {
+  name: 'records',
+  version: 1,
+  eventTypes: [...kindByEventType.keys()],
+  rowId: (event) => event.stream,
+  evolve(row, event) {
+    const kind = kindByEventType.get(event.type);
+    if (kind === undefined) throw new Error('not an event of a record');
+    const state = evolveRecord(kind, row?.body as RecordState | undefined, event);
+    return {
+      id: event.stream,
+      partition: kindPartition(event.metadata.workspace, kind),
+      order: row?.order ?? event.position,
+      position: event.position,
+      body: { ...state },
+    };
+  },
+};
+
+export const recordsModel = modelName(records);

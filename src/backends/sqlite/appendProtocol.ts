@@ -1,0 +1,20 @@
+import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
+
+/** One append on its way to the writer thread; JSON is already text. */
+export interface AppendRequest {
+  stream: string;
+  eventId: Uint8Array;
+  type: string;
+  data: string;
+  metadata: string;
+  expected: ExpectedRevision;
+}
+
+/** What became of one append: its place, or the stream's actual last revision (-1: no stream) on a conflict. */
+export type AppendOutcome = Appended | { conflict: number };
+
+/** From the writer thread: it can take appends; or the outcomes of one batch, in order; or the batch failed whole. */
+export type WriterMessage =
+  | { kind: 'ready' }
+  | { kind: 'committed'; outcomes: AppendOutcome[] }
+  | { kind: 'failed'; code: string | undefined };

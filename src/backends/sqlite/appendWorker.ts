@@ -1,0 +1,27 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { AppendRequest, WriterMessage } from './appendProtocol.ts';
+import { AppendWriter } from './appendWriter.ts';
+import { openForAppending } from './eventLogFile.ts';
+
+if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
+const port = parentPort;
+const db = openForAppending(workerData.path);
+const writer = new AppendWriter(db);
+
+function send(message: WriterMessage): void {
+  port.postMessage(message);
+}
+
+port.on('message', (requests: AppendRequest[] | 'close') => {
+  if (requests === 'close') {
+    db.close();
+    port.close();
+    return;
+  }
+  try {
+    send({ kind: 'committed', outcomes: writer.commit(requests) });
+  } catch (error) {
+    send({ kind: 'failed', code: (error as { errcode?: number }).errcode?.toString() });
+  }
+});
+send({ kind: 'ready' });

@@ -1,0 +1,71 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { ExpectedRevision } from '../../ports/eventLog.ts';
+import type { AppendOutcome, AppendRequest } from './appendProtocol.ts';
+
+function holds(expected: ExpectedRevision, lastRevision: number): boolean {
+  return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
+}
+
+/**
+ * Writes batches of appends into an event log's file, each batch in one transaction: when `commit` returns, all of
+ * it is durable. A conflict is the outcome of that one append and leaves its neighbours alone.
+ */
+export class AppendWriter {
+  readonly #db: DatabaseSync;
+  readonly #statements;
+  #lastTime: number;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#statements = {
+      begin: db.prepare('BEGIN IMMEDIATE'),
+      commit: db.prepare('COMMIT'),
+      rollback: db.prepare('ROLLBACK'),
+      findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
+      addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
+      lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
+      findEvent: db.prepare(
+        'SELECT revision, position FROM events WHERE event_id = ? AND stream_id = ? ORDER BY position LIMIT 1',
+      ),
+      addEvent: db.prepare(
+        'INSERT INTO events (stream_id, revision, event_id, type, recorded_at, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      ),
+    };
+    const latest = db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1').get();
+    this.#lastTime = (latest?.recorded_at as number | undefined) ?? 0;
+  }
+
+  /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
+  commit(requests: AppendRequest[]): AppendOutcome[] {
+    this.#statements.begin.run();
+    try {
+      // Times never run backwards, so that "as of" and the order of events agree.
+      this.#lastTime = Math.max(this.#lastTime, Date.now());
+      const outcomes = requests.map((request) => this.#append(request));
+      this.#statements.commit.run();
+      return outcomes;
+    } catch (error) {
+      if (this.#db.isTransaction) this.#statements.rollback.run();
+      throw error;
+    }
+  }
+
+  #append(request: AppendRequest): AppendOutcome {
+    const { findStream, addStream, lastRevision, findEvent, addEvent } = this.#statements;
+    const found = findStream.get(request.stream) as { id: number } | undefined;
+    const last = found ? ((lastRevision.get(found.id) as { revision: number | null }).revision ?? -1) : -1;
+    if (found) {
+      const original = findEvent.get(request.eventId, found.id) as
+        | { revision: number; position: number }
+        | undefined;
+      if (original && holds(request.expected, original.revision - 1)) {
+        return { revision: original.revision, position: original.position };
+      }
+    }
+    if (!holds(request.expected, last)) return { conflict: last };
+    const streamId = found?.id ?? Number(addStream.run(request.stream).lastInsertRowid);
+    const { type, eventId, metadata, data } = request;
+    const added = addEvent.run(streamId, last + 1, eventId, type, this.#lastTime, metadata, data);
+    return { revision: last + 1, position: Number(added.lastInsertRowid) };
+  }
+}

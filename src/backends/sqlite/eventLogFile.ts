@@ -1,0 +1,41 @@
+import { DatabaseSync } from 'node:sqlite';
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS streams (
+    id   INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE
+  );
+  CREATE TABLE IF NOT EXISTS events (
+    position    INTEGER PRIMARY KEY,
+    stream_id   INTEGER NOT NULL REFERENCES streams (id),
+    revision    INTEGER NOT NULL,
+    event_id    BLOB NOT NULL,
+    type        TEXT NOT NULL,
+    recorded_at INTEGER NOT NULL,
+    metadata    TEXT NOT NULL,
+    data        TEXT NOT NULL
+  );
+  CREATE UNIQUE INDEX IF NOT EXISTS events_by_stream ON events (stream_id, revision);
+  CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
+`;
+
+/** Pages of write-ahead log before it is copied into the file (64 MB): fewer, larger checkpoints. */
+const WAL_PAGES = 16_384;
+
+/**
+ * Opens the file of an event log for its one writer thread, and makes it when it is not there.
+ * A commit is on the disk when it returns (`synchronous=FULL`). Another process may write too; it is waited for.
+ */
+export function openForAppending(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 2500 });
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
+  db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT;`);
+  return db;
+}
+
+/** Opens the file for reading; it must exist. Readers never wait for the writer. */
+export function openForReading(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 2500 });
+  db.exec('PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;');
+  return db;
+}

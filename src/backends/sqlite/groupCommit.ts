@@ -1,0 +1,105 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { ServiceError, unavailable } from '../../errors.ts';
+import type { Appended } from '../../ports/eventLog.ts';
+import { workerUrl } from '../../workerUrl.ts';
+import type { AppendOutcome, AppendRequest, WriterMessage } from './appendProtocol.ts';
+
+interface Waiting {
+  request: AppendRequest;
+  resolve(appended: Appended): void;
+  reject(error: Error): void;
+}
+
+/** Appends that wait at the most: beyond it callers are told to come back, so that memory stays bounded. */
+const MAX_WAITING = 20_000;
+const MAX_BATCH = 2_000;
+const COMMIT_TIMEOUT_MS = 3_000;
+
+/**
+ * Hands appends to the writer thread: those that arrive while one commit runs share the next one. The caller's
+ * thread never touches the disk.
+ */
+export class GroupCommit {
+  readonly #worker: Worker;
+  #waiting: Waiting[] = [];
+  #committing: Waiting[] | undefined;
+  #timeout: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  private constructor(worker: Worker) {
+    this.#worker = worker;
+    worker.on('message', (message: WriterMessage) => this.#settle(message));
+    worker.on('error', (error) => this.#fail(unavailable('event log', error)));
+    worker.on('exit', () => this.#fail(unavailable('event log')));
+  }
+
+  /** Resolves when the file is open; rejects when it cannot be opened. */
+  static async open(path: string): Promise<GroupCommit> {
+    const worker = new Worker(workerUrl('appendWorker', import.meta.url), { workerData: { path } });
+    await once(worker, 'message');
+    return new GroupCommit(worker);
+  }
+
+  append(request: AppendRequest): Promise<Appended> {
+    if (this.#closed || this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('event log'));
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ request, resolve, reject });
+      if (this.#committing === undefined) this.#commitNext();
+    });
+  }
+
+  /** Waits for what was accepted, then ends the thread. */
+  async close(): Promise<void> {
+    while (this.#committing) await once(this.#worker, 'message');
+    this.#closed = true;
+    const exited = once(this.#worker, 'exit');
+    this.#worker.postMessage('close');
+    await exited;
+  }
+
+  #commitNext(): void {
+    if (this.#waiting.length === 0) return;
+    this.#committing = this.#waiting.splice(0, MAX_BATCH);
+    this.#worker.postMessage(this.#committing.map(({ request }) => request));
+    this.#timeout = setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
+  }
+
+  #settle(message: WriterMessage): void {
+    if (message.kind === 'ready') return;
+    clearTimeout(this.#timeout);
+    const batch = this.#committing ?? [];
+    this.#committing = undefined;
+    this.#commitNext();
+    if (message.kind === 'failed') {
+      const error = unavailable(
+        'event log',
+        Object.assign(new Error('commit failed'), { code: message.code }),
+      );
+      for (const { reject } of batch) reject(error);
+    } else {
+      for (const [index, waiting] of batch.entries())
+        settleOne(waiting, message.outcomes[index] as AppendOutcome);
+    }
+  }
+
+  /** The disk is stuck: callers are answered, the order of batches is kept, nothing new is taken until it moves. */
+  #giveUp(): void {
+    const error = unavailable('event log');
+    for (const { reject } of [...(this.#committing ?? []), ...this.#waiting.splice(0)]) reject(error);
+    this.#timeout = setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
+  }
+
+  #fail(error: Error): void {
+    this.#closed = true;
+    clearTimeout(this.#timeout);
+    const batch = [...(this.#committing ?? []), ...this.#waiting.splice(0)];
+    this.#committing = undefined;
+    for (const { reject } of batch) reject(error);
+  }
+}
+
+function settleOne({ resolve, reject }: Waiting, outcome: AppendOutcome): void {
+  if (!('conflict' in outcome)) resolve(outcome);
+  else reject(new ServiceError('version_conflict', `The record is at version ${outcome.conflict + 1}.`));
+}

@@ -1,0 +1,48 @@
+import { ServiceError } from '../errors.ts';
+import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/catalog.ts';
+import { recordStream } from '../records/streamNames.ts';
+import type { RecordExistence } from './RecordExistence.ts';
+
+interface Reference {
+  field: string;
+  title: string;
+  id: string;
+  stream: string;
+}
+
+function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
+  const found: Reference[] = [];
+  for (const { field, kind } of entry.references) {
+    const [outer, inner] = field.split('.') as [string, string | undefined];
+    const value = sent[outer];
+    const id = inner === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[inner];
+    if (typeof id !== 'string') continue;
+    found.push({ field, title: catalogEntry(kind).title, id, stream: recordStream(workspace, kind, id) });
+  }
+  return found;
+}
+
+/**
+ * Rejects with `reference_not_found` when a record that the sent fields refer to does not exist; the error names
+ * every missing kind and id (spec 4.1 rule 1, 4.5).
+ */
+export async function checkReferences(
+  existence: RecordExistence,
+  workspace: string,
+  entry: CatalogEntry,
+  sent: RecordFields,
+): Promise<void> {
+  if (entry.references.length === 0) return;
+  const references = referencesOf(workspace, entry, sent);
+  if (references.length === 0) return;
+  const missing = await existence.missing(references.map(({ stream }) => stream));
+  if (missing.size === 0) return;
+  const absent = references.filter(({ stream }) => missing.has(stream));
+  const named = new Set(absent.map(({ title, id }) => `${title} '${id}' does not exist`));
+  throw new ServiceError('reference_not_found', [...named].join('; '), {
+    details: absent.map(({ field, title }) => ({
+      field,
+      message: `refers to a ${title.toLowerCase()} that does not exist`,
+    })),
+  });
+}

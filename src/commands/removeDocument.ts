@@ -1,0 +1,27 @@
+import { ServiceError } from '../errors.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { DocumentRemoved } from '../records/document.ts';
+import { documentStream } from '../records/streamNames.ts';
+import { type Caller, newEvent } from './caller.ts';
+
+/** Appends the removal of a document; `not_found` when the encounter has none of that id (spec 4.7). */
+export async function removeDocument(
+  eventLog: EventLog,
+  caller: Caller,
+  encounterId: string,
+  documentId: string,
+): Promise<void> {
+  const stream = documentStream(caller.workspace, encounterId, documentId);
+  const data: DocumentRemoved = { encounter_id: encounterId, document_id: documentId };
+  for (;;) {
+    const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+    if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+    try {
+      await eventLog.append(stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision);
+      return;
+    } catch (error) {
+      // Somebody uploaded or removed it meanwhile: decide again on what is there now.
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+    }
+  }
+}

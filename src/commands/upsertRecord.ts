@@ -1,0 +1,44 @@
+import type { FieldMessage } from '../errors.ts';
+import type { EventLog, ExpectedRevision } from '../ports/eventLog.ts';
+import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
+import { qualityWarnings } from '../records/quality.ts';
+import { recordStream } from '../records/streamNames.ts';
+import { validate } from '../records/validate.ts';
+import { type Caller, newEvent } from './caller.ts';
+import { checkReferences } from './checkReferences.ts';
+import type { RecordExistence } from './RecordExistence.ts';
+
+export interface Upserted {
+  version: number;
+  outcome: 'created' | 'updated';
+  warnings: FieldMessage[];
+}
+
+export interface UpsertPorts {
+  eventLog: EventLog;
+  existence: RecordExistence;
+}
+
+/**
+ * Validates `input`, checks what it refers to, and appends one event that holds the fields as sent. Durable when it
+ * resolves. Rejects with `validation_failed`, `reference_not_found`, `version_conflict` or `unavailable`; nothing was
+ * appended then (with `unavailable` that is not certain, and sending the record again is safe).
+ */
+export async function upsertRecord(
+  { eventLog, existence }: UpsertPorts,
+  caller: Caller,
+  entry: CatalogEntry,
+  input: unknown,
+  expected: ExpectedRevision,
+): Promise<Upserted> {
+  const sent = validate(entry.schema, input) as RecordFields;
+  await checkReferences(existence, caller.workspace, entry, sent);
+  const stream = recordStream(caller.workspace, entry.kind, sent.id);
+  const { revision } = await eventLog.append(stream, newEvent(caller, entry.eventType, sent), expected);
+  existence.remember(stream);
+  return {
+    version: revision + 1,
+    outcome: revision === 0 ? 'created' : 'updated',
+    warnings: qualityWarnings(entry, input as object, sent),
+  };
+}

@@ -1,0 +1,88 @@
+import { resolve } from 'node:path';
+import { z } from 'zod';
+
+/** An environment variable that is unset when it is empty. */
+function variable<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => (value === '' ? undefined : value), schema);
+}
+
+const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number({ error: 'must be a number' })
+    .int('must be a whole number')
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+
+const onOff = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((value) => value === 'true');
+
+const url = (...schemes: string[]) =>
+  z.string().refine((value) => schemes.some((scheme) => value.startsWith(`${scheme}:`)), {
+    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')}`,
+  });
+
+/** Every setting, with its default. */
+const schema = z.object({
+  /** Folder of the embedded stores. */
+  DATA_DIR: variable(z.string().default('data')),
+  /** `sqlite:FILE`; default `events.db` in DATA_DIR. */
+  EVENT_LOG_URL: variable(url('sqlite').optional()),
+  /** `sqlite:FILE`; default `read-models.db` in DATA_DIR. */
+  READ_MODEL_URL: variable(url('sqlite').optional()),
+  /** `file:FOLDER`; default `documents` in DATA_DIR. */
+  DOCUMENTS_URL: variable(url('file').optional()),
+  PORT: variable(wholeNumber(0, 65_535).default(3000)),
+  HOST: variable(z.string().default('127.0.0.1')),
+  /** Requests a minute from one client IP address (spec section 8); 0 turns the limit off. */
+  RATE_LIMIT_PER_MINUTE: variable(wholeNumber(0, 1_000_000_000).default(100)),
+  /** Proxies whose `X-Forwarded-For` is believed: a number of hops, or addresses and networks, comma-separated. */
+  TRUST_PROXY: variable(z.string().default('0')),
+  /** Days for which replaced and deleted documents are kept. */
+  DOCUMENT_RETENTION_DAYS: variable(wholeNumber(0, 36_500).default(30)),
+  /** Whether `GET /openapi/json` answers without a key. */
+  OPENAPI_PUBLIC: variable(onOff.default(false)),
+  LOG_LEVEL: variable(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
+  NODE_ENV: variable(z.string().default('development')),
+});
+
+export interface Config {
+  eventLogUrl: string;
+  readModelUrl: string;
+  documentsUrl: string;
+  port: number;
+  host: string;
+  rateLimitPerMinute: number;
+  trustProxy: string;
+  documentRetentionDays: number;
+  openapiPublic: boolean;
+  logLevel: string;
+  production: boolean;
+}
+
+/** A setting that the service cannot start with; the message is one line that says which and why. */
+export class ConfigError extends Error {}
+
+/** The settings out of environment variables. Throws `ConfigError`. */
+export function loadConfig(env: Record<string, string | undefined>): Config {
+  const result = schema.safeParse(env);
+  if (!result.success) {
+    const problems = result.error.issues.map(({ path, message }) => `${path.join('.')} ${message}`);
+    throw new ConfigError(`Bad settings: ${problems.join('; ')}`);
+  }
+  const settings = result.data;
+  const inDataDir = (name: string) => resolve(settings.DATA_DIR, name);
+  return {
+    eventLogUrl: settings.EVENT_LOG_URL ?? `sqlite:${inDataDir('events.db')}`,
+    readModelUrl: settings.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`,
+    documentsUrl: settings.DOCUMENTS_URL ?? `file:${inDataDir('documents')}`,
+    port: settings.PORT,
+    host: settings.HOST,
+    rateLimitPerMinute: settings.RATE_LIMIT_PER_MINUTE,
+    trustProxy: settings.TRUST_PROXY,
+    documentRetentionDays: settings.DOCUMENT_RETENTION_DAYS,
+    openapiPublic: settings.OPENAPI_PUBLIC,
+    logLevel: settings.LOG_LEVEL,
+    production: settings.NODE_ENV === 'production',
+  };
+}

@@ -1,0 +1,78 @@
+/** Every reason for which the service refuses or fails a piece of work. HTTP statuses are `http/errorResponse.ts`'s. */
+export type ErrorCode =
+  | 'validation_failed'
+  | 'malformed_body'
+  | 'reference_not_found'
+  | 'unauthorized'
+  | 'key_deactivated'
+  | 'workspace_deactivated'
+  | 'permission_denied'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'version_conflict'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'rate_limited'
+  | 'unavailable'
+  | 'internal';
+
+/** One complaint or remark about one field; `field` is dotted (`primary_insurance.payer_id`). */
+export interface FieldMessage {
+  field: string;
+  message: string;
+}
+
+interface ServiceErrorOptions {
+  details?: FieldMessage[];
+  retryAfterSeconds?: number;
+  cause?: unknown;
+}
+
+/**
+ * The one error that crosses a feature's border. `message` is public: it never holds PHI or a rejected value,
+ * and a caller's id only where the spec asks for it (missing references). `cause` is for operators.
+ */
+export class ServiceError extends Error {
+  readonly code: ErrorCode;
+  readonly details: FieldMessage[] | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'ServiceError';
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** The error of a store that is away; callers are told to come back (503 with `Retry-After`). */
+export function unavailable(what: string, cause?: unknown): ServiceError {
+  return new ServiceError(
+    'unavailable',
+    `The ${what} is not available right now; nothing was changed by this request. Try again.`,
+    {
+      retryAfterSeconds: 2,
+      cause,
+    },
+  );
+}
+
+/**
+ * What an operator may see of an unexpected error: its name, code and stack frames, and those of its causes.
+ * Messages are left out, because drivers put values of the data into them.
+ */
+export function describeError(error: unknown): Record<string, unknown> {
+  if (!(error instanceof Error)) return { name: typeof error };
+  const frames = error.stack
+    ?.split('\n')
+    .filter((line) => /^\s+at /.test(line))
+    .map((line) => line.trim());
+  return {
+    name: error.name,
+    ...('code' in error && { code: error.code }),
+    ...(frames && { stack: frames }),
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  };
+}

@@ -1,0 +1,30 @@
+import type { Request, Response } from 'express';
+import type { Caller } from '../commands/caller.ts';
+import type { FoundKey } from '../keys/AccessDirectory.ts';
+
+/** One request under way: what is known of it, and who sent it once that is known. */
+export interface Exchange {
+  req: Request;
+  res: Response;
+  /** UUIDv7; the `Request-Id` of the answer. */
+  requestId: string;
+  clientIp: string;
+  /** Set when the request was admitted. */
+  found: FoundKey | undefined;
+}
+
+const MAX_USER_AGENT_LENGTH = 200;
+
+/** The admitted sender of a request. */
+export function callerOf(exchange: Exchange): Caller {
+  const { found, requestId, clientIp, req } = exchange;
+  if (found === undefined) throw new Error('the request was not admitted');
+  const userAgent = req.headers['user-agent']?.slice(0, MAX_USER_AGENT_LENGTH);
+  return {
+    workspace: found.workspace.id,
+    principal: { type: 'api_key', id: found.key.id },
+    requestId,
+    clientIp,
+    ...(userAgent !== undefined && { userAgent }),
+  };
+}

@@ -1,0 +1,39 @@
+import type { ServerResponse } from 'node:http';
+import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
+import { ServiceError, unavailable } from '../errors.ts';
+
+/** Counts a request of a client IP address, and says in the answer's headers what is left. */
+export type RateLimit = (clientIp: string, res: ServerResponse) => Promise<void>;
+
+/** Length of the window over which requests are counted. */
+export const RATE_WINDOW_SECONDS = 60;
+
+/**
+ * The limit on requests from one client IP address (spec section 8); `undefined` limits nothing. Beyond it rejects
+ * with `rate_limited` and the seconds to wait. Headers: draft-ietf-httpapi-ratelimit-headers-10.
+ */
+export function rateLimit(limiter: RateLimiterAbstract | undefined): RateLimit {
+  if (limiter === undefined) return async () => undefined;
+  const policy = `"default";q=${limiter.points};w=${RATE_WINDOW_SECONDS}`;
+  return async (clientIp, res) => {
+    const state = await consume(limiter, clientIp);
+    const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
+    res.setHeader('RateLimit-Policy', policy);
+    res.setHeader('RateLimit', `"default";r=${state.remainingPoints};t=${seconds}`);
+    if (state.refused) {
+      throw new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
+        retryAfterSeconds: seconds,
+      });
+    }
+  };
+}
+
+async function consume(limiter: RateLimiterAbstract, clientIp: string) {
+  try {
+    const { msBeforeNext, remainingPoints } = await limiter.consume(clientIp);
+    return { msBeforeNext, remainingPoints, refused: false };
+  } catch (error) {
+    if (!(error instanceof RateLimiterRes)) throw unavailable('rate limit store', error);
+    return { msBeforeNext: error.msBeforeNext, remainingPoints: 0, refused: true };
+  }
+}

@@ -1,0 +1,62 @@
+import { projections } from '../../../projections/index.ts';
+import { modelName } from '../../../projections/projection.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { QueryPorts } from '../../queries/readRecord.ts';
+import type { Endpoint } from '../endpoint.ts';
+
+/** `GET /healthz`: the process answers. */
+export const healthEndpoint: Endpoint = {
+  route: '/healthz',
+  access: 'public',
+  handle: async () => ({ body: { status: 'ok' } }),
+};
+
+async function check(probe: () => Promise<unknown>): Promise<'ok' | 'unavailable'> {
+  try {
+    await probe();
+    return 'ok';
+  } catch {
+    return 'unavailable';
+  }
+}
+
+async function lags({ eventLog, readModels }: QueryPorts): Promise<Record<string, unknown>> {
+  const head = await eventLog.head();
+  const entries = projections.map(async (projection) => {
+    const model = modelName(projection);
+    const [checkpoint, parked] = await Promise.all([readModels.checkpoint(model), readModels.parked(model)]);
+    return [model, { position: checkpoint, behind: Math.max(0, head - checkpoint), parked: parked.length }];
+  });
+  return Object.fromEntries(await Promise.all(entries));
+}
+
+/**
+ * `GET /readyz`: whether requests can be served. 503 when the event log or the document store is away; without the
+ * read models writes go on, so that is told and no more. Says how far each projection is behind the log.
+ */
+export function readyEndpoint(ports: QueryPorts & { documentStore: DocumentStore }): Endpoint {
+  return {
+    route: '/readyz',
+    access: 'public',
+    async handle() {
+      const [eventLog, readModels, documentStore] = await Promise.all([
+        check(() => ports.eventLog.head()),
+        check(() => ports.readModels.checkpoint('ready')),
+        check(() => ports.documentStore.check()),
+      ]);
+      const ready = eventLog === 'ok' && documentStore === 'ok';
+      const projecting = eventLog === 'ok' && readModels === 'ok' ? await lags(ports) : undefined;
+      return {
+        status: ready ? 200 : 503,
+        ...(!ready && { headers: { 'Retry-After': '2' } }),
+        body: {
+          status: ready ? 'ready' : 'unavailable',
+          event_log: eventLog,
+          read_models: readModels,
+          document_store: documentStore,
+          ...(projecting && { projections: projecting }),
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,85 @@
+import { z } from 'zod';
+import type { RecordedEvent } from '../ports/eventLog.ts';
+
+export const permissions = ['write', 'read', 'events'] as const;
+export const permissionSchema = z.enum(permissions);
+export type Permission = (typeof permissions)[number];
+
+export interface Workspace {
+  id: string;
+  state: 'active' | 'deactivated';
+  createdAt: string;
+}
+
+export interface ApiKey {
+  id: string;
+  workspace: string;
+  name: string;
+  permissions: Permission[];
+  /** SHA-256 of the key, lower-case hex. */
+  sha256: string;
+  state: 'active' | 'deactivated' | 'deleted';
+  createdAt: string;
+}
+
+/** All workspaces and keys, as folded from the access stream. */
+export interface Access {
+  workspaces: Map<string, Workspace>;
+  keys: Map<string, ApiKey>;
+  keyIdByHash: Map<string, string>;
+  /** Revision of the last event folded; -1 before the first. */
+  revision: number;
+}
+
+export function emptyAccess(): Access {
+  return { workspaces: new Map(), keys: new Map(), keyIdByHash: new Map(), revision: -1 };
+}
+
+/** Data of `ApiKeyCreated`. */
+export interface ApiKeyCreated {
+  key_id: string;
+  name: string;
+  permissions: Permission[];
+  sha256: string;
+}
+
+function setWorkspaceState(access: Access, event: RecordedEvent, state: Workspace['state']): void {
+  const workspace = access.workspaces.get(event.metadata.workspace);
+  if (workspace) access.workspaces.set(workspace.id, { ...workspace, state });
+}
+
+function setKeyState(access: Access, event: RecordedEvent, state: ApiKey['state']): void {
+  const key = access.keys.get(event.data.key_id as string);
+  if (key) access.keys.set(key.id, { ...key, state });
+}
+
+const folds: Record<string, (access: Access, event: RecordedEvent) => void> = {
+  WorkspaceCreated(access, { metadata: { workspace: id }, recordedAt: createdAt }) {
+    access.workspaces.set(id, { id, state: 'active', createdAt });
+  },
+  WorkspaceDeactivated: (access, event) => setWorkspaceState(access, event, 'deactivated'),
+  WorkspaceActivated: (access, event) => setWorkspaceState(access, event, 'active'),
+  ApiKeyCreated(access, event) {
+    const { key_id: id, name, permissions, sha256 } = event.data as unknown as ApiKeyCreated;
+    const { workspace } = event.metadata;
+    access.keys.set(id, {
+      id,
+      workspace,
+      name,
+      permissions,
+      sha256,
+      state: 'active',
+      createdAt: event.recordedAt,
+    });
+    access.keyIdByHash.set(sha256, id);
+  },
+  ApiKeyDeactivated: (access, event) => setKeyState(access, event, 'deactivated'),
+  ApiKeyActivated: (access, event) => setKeyState(access, event, 'active'),
+  ApiKeyDeleted: (access, event) => setKeyState(access, event, 'deleted'),
+};
+
+/** Folds the next event of the access stream into `access`, in place. */
+export function evolveAccess(access: Access, event: RecordedEvent): void {
+  folds[event.type]?.(access, event);
+  access.revision = event.revision;
+}

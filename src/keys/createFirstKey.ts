@@ -1,0 +1,17 @@
+import type { EventLog } from '../ports/eventLog.ts';
+import type { AccessDirectory } from './AccessDirectory.ts';
+import { permissions } from './access.ts';
+import { AccessManager, type CreatedKey } from './manageAccess.ts';
+
+/** The workspace of a first start. */
+export const FIRST_WORKSPACE = 'default';
+
+/** On a log that holds no workspace yet: makes one, with one key that may do everything. Else does nothing. */
+export async function createFirstKey(
+  eventLog: EventLog,
+  directory: AccessDirectory,
+): Promise<CreatedKey | undefined> {
+  if (directory.access.workspaces.size > 0) return undefined;
+  const manager = new AccessManager(eventLog, directory, { type: 'operator', id: 'first-start' });
+  return manager.createKey(FIRST_WORKSPACE, 'First key', [...permissions]);
+}

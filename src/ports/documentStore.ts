@@ -1,0 +1,54 @@
+import type { Readable } from 'node:stream';
+
+export interface StoredDocument {
+  /** Bytes. */
+  size: number;
+  /** Lower-case hex. */
+  sha256: string;
+}
+
+/** An upload that began and was neither confirmed nor discarded by a process that is gone. */
+export interface AbandonedUpload {
+  objectId: string;
+  /** The stream that would hold its event; undefined when it was never claimed, so that no event can name it. */
+  stream: string | undefined;
+}
+
+/**
+ * The bytes of documents, by object id (a UUID chosen by the uploader; an object is never overwritten).
+ *
+ * An upload is `put` (the bytes become durable), `claim` (which stream will name it), then the event is appended, then
+ * `confirm`. A process that dies between leaves an abandoned upload, which is settled against the log: confirmed or
+ * discarded.
+ *
+ * Methods reject with `ServiceError('unavailable')` when the store is away.
+ */
+export interface DocumentStore {
+  /**
+   * Takes the bytes of `source` to durable storage, in bounded memory. Rejects with the source's own error when that
+   * fails, and then leaves nothing behind.
+   */
+  put(objectId: string, source: Readable): Promise<StoredDocument>;
+
+  /** Notes, durably, the stream to which the event that names the object is about to be appended. */
+  claim(objectId: string, stream: string): Promise<void>;
+
+  /** The event that names the object is in the log: the object stays. */
+  confirm(objectId: string): Promise<void>;
+
+  /** No event names the object: it goes, as if it had never been. */
+  discard(objectId: string): Promise<void>;
+
+  abandoned(): Promise<AbandonedUpload[]>;
+
+  /** The bytes; rejects with `not_found` when there is no such object (any more). */
+  get(objectId: string): Promise<Readable>;
+
+  /** Removes an object; one that is not there is no error. */
+  delete(objectId: string): Promise<void>;
+
+  /** Resolves when the store can be reached and written to. */
+  check(): Promise<void>;
+
+  close(): Promise<void>;
+}

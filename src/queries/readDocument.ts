@@ -1,0 +1,42 @@
+import type { Readable } from 'node:stream';
+import { documentsModel } from '../../projections/documents.ts';
+import { ServiceError } from '../errors.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { type DocumentState, type DocumentUploaded, viewDocument } from '../records/document.ts';
+import { documentStream, recordStream } from '../records/streamNames.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+/** A page of an encounter's documents, without those removed. */
+export async function listDocuments(
+  ports: QueryPorts,
+  workspace: string,
+  encounterId: string,
+  request: PageRequest,
+): Promise<Page<Record<string, unknown>>> {
+  const partition = recordStream(workspace, 'encounter', encounterId);
+  const { items, next_page_token } = await readPage(ports, documentsModel, partition, request);
+  return { items: items.map(({ body }) => viewDocument(body as unknown as DocumentState)), next_page_token };
+}
+
+export interface DocumentContent {
+  document: DocumentUploaded;
+  version: number;
+  content: Readable;
+}
+
+/** A document's latest bytes, straight from the log's word; `not_found` when there is none or it was removed. */
+export async function readDocument(
+  eventLog: EventLog,
+  store: DocumentStore,
+  workspace: string,
+  encounterId: string,
+  documentId: string,
+): Promise<DocumentContent> {
+  const stream = documentStream(workspace, encounterId, documentId);
+  const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+  const document = last.data as unknown as DocumentUploaded;
+  return { document, version: last.revision + 1, content: await store.get(document.object_id) };
+}

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import type { RecordedEvent } from '../ports/eventLog.ts';
+import { identifier } from './fields.ts';
+
+/** 250 MB (spec section 8), taken as mebibytes. */
+export const MAX_DOCUMENT_BYTES = 250 * 1024 * 1024;
+
+export const documentFormats = {
+  pdf: 'application/pdf',
+  docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',
+} as const;
+
+export type DocumentFormat = keyof typeof documentFormats;
+
+/** Spec section 2.7, without the file itself. */
+export const documentFieldsSchema = z.object({
+  document_id: identifier("The caller's document identifier", 'document-5001'),
+  category: z.enum([
+    'radiology_report',
+    'lab_results',
+    'diagnostic_report',
+    'progress_report',
+    'discharge_summary',
+    'doctor_notes',
+    'medical_record',
+    'patient_history',
+    'immunization_report',
+    'referral',
+    'consent_form',
+  ]),
+});
+
+/** Data of `DocumentUploaded`. */
+export interface DocumentUploaded {
+  encounter_id: string;
+  document_id: string;
+  category: string;
+  /** Base name of the file as the caller named it. */
+  filename: string;
+  format: DocumentFormat;
+  /** Bytes. */
+  size: number;
+  /** Lower-case hex. */
+  sha256: string;
+  /** Where the document store holds the bytes. */
+  object_id: string;
+}
+
+/** Data of `DocumentRemoved`. */
+export interface DocumentRemoved {
+  encounter_id: string;
+  document_id: string;
+}
+
+export const documentEventTypes = ['DocumentUploaded', 'DocumentRemoved'];
+
+/** A document as of its last event. */
+export interface DocumentState {
+  document: DocumentUploaded;
+  version: number;
+  createdAt: string;
+  updatedAt: string;
+  removed: boolean;
+}
+
+/** Folds the next event of a document's stream into its state. */
+export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
+  const removed = event.type === 'DocumentRemoved';
+  const document = removed && state ? state.document : (event.data as unknown as DocumentUploaded);
+  return {
+    document,
+    version: event.revision + 1,
+    createdAt: state && !state.removed ? state.createdAt : event.recordedAt,
+    updatedAt: event.recordedAt,
+    removed,
+  };
+}
+
+/** The document as callers see it. */
+export function viewDocument(state: DocumentState): Record<string, unknown> {
+  const { document_id, category, filename, format, size, sha256 } = state.document;
+  return {
+    document_id,
+    category,
+    filename,
+    content_type: documentFormats[format],
+    size,
+    sha256,
+    version: state.version,
+    created_at: state.createdAt,
+    updated_at: state.updatedAt,
+  };
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+
+/** Spec section 2 leaves lengths open; this bounds every string (UTF-16 code units). */
+export const MAX_STRING_LENGTH = 1000;
+
+const MAX_ID_LENGTH = 255;
+const calendarDate = z.regexes.date.source.slice(1, -1);
+const timeOfDay = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?`;
+const offset = String.raw`(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)`;
+const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
+const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/;
+
+function meta(description: string | undefined, example: unknown): Record<string, unknown> {
+  return { ...(description && { description }), ...(example !== undefined && { example }) };
+}
+
+function isIdLength(value: string): boolean {
+  return (
+    value.length <= MAX_ID_LENGTH || (value.length <= 2 * MAX_ID_LENGTH && [...value].length <= MAX_ID_LENGTH)
+  );
+}
+
+/** A caller's identifier: 1 to 255 characters, any Unicode except control characters. */
+export function identifier(description: string, example: string) {
+  return z
+    .string()
+    .min(1)
+    .refine(isIdLength, { error: `must be at most ${MAX_ID_LENGTH} characters`, abort: true })
+    .refine((value) => !controlCharacter.test(value), { error: 'must not contain control characters' })
+    .meta(meta(description, example));
+}
+
+/** A required, non-empty string. */
+export function requiredText(example: string, description?: string) {
+  return z.string().min(1).max(MAX_STRING_LENGTH).meta(meta(description, example));
+}
+
+/** An optional string; `null` clears it. */
+export function text(example: string, description?: string) {
+  return z.string().max(MAX_STRING_LENGTH).nullable().optional().meta(meta(description, example));
+}
+
+/** An optional reference to another record by its caller's identifier. */
+export function reference(description: string, example: string) {
+  return identifier(description, example).nullable().optional();
+}
+
+/** An optional string of exactly so many ASCII digits. */
+export function digits(count: number, example: string, description: string) {
+  return z
+    .string()
+    .regex(new RegExp(`^\\d{${count}}$`), { error: `must be exactly ${count} digits` })
+    .nullable()
+    .optional()
+    .meta(meta(description, example));
+}
+
+/** An optional string of exactly so many characters. */
+export function exactly(count: number, example: string, description: string) {
+  return z.string().length(count).nullable().optional().meta(meta(description, example));
+}
+
+/** An optional string out of a fixed set. */
+export function oneOf<const Values extends readonly [string, ...string[]]>(
+  values: Values,
+  description?: string,
+) {
+  return z.enum(values).nullable().optional().meta(meta(description, values[0]));
+}
+
+/** An ISO 8601 date-time or plain date, checked against the calendar. */
+export function requiredDate(example: string, description?: string) {
+  return z
+    .string()
+    .max(MAX_STRING_LENGTH)
+    .regex(iso8601, {
+      error: 'must be an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z',
+    })
+    .meta(meta(description, example));
+}
+
+/** The optional form of `requiredDate`. */
+export function date(example: string, description?: string) {
+  return requiredDate(example, description).nullable().optional();
+}
+
+/** An optional boolean. */
+export function flag(description: string) {
+  return z.boolean().nullable().optional().meta(meta(description, true));
+}

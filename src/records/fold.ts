@@ -1,0 +1,63 @@
+import type { RecordedEvent } from '../ports/eventLog.ts';
+import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
+
+/** A record as of some version: the fold of the first `version` events of its stream. */
+export interface RecordState {
+  kind: RecordKind;
+  /** The merged fields, without defaults. */
+  fields: RecordFields;
+  version: number;
+  /** ISO 8601, UTC. */
+  createdAt: string;
+  updatedAt: string;
+}
+
+function withoutNulls(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null));
+}
+
+/**
+ * JSON Merge Patch (RFC 7396) for one level: a sent field replaces, `null` clears, an omitted one stays. A nested
+ * object (insurance) replaces the earlier one whole. Neither argument is changed.
+ */
+export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFields {
+  const merged: RecordFields = { ...fields };
+  for (const [field, value] of Object.entries(sent)) {
+    if (value === null) delete merged[field];
+    else merged[field] = typeof value === 'object' ? withoutNulls(value as object) : value;
+  }
+  return merged;
+}
+
+/** Folds the next event of a record's stream into its state. */
+export function evolveRecord(
+  kind: RecordKind,
+  state: RecordState | undefined,
+  event: RecordedEvent,
+): RecordState {
+  const sent = event.data as RecordFields;
+  return {
+    kind,
+    fields: mergeFields(state?.fields ?? ({} as RecordFields), sent),
+    version: event.revision + 1,
+    createdAt: state?.createdAt ?? event.recordedAt,
+    updatedAt: event.recordedAt,
+  };
+}
+
+/** The record as callers see it: the folded fields in the schema's order, with the kind's defaults. */
+export function viewRecord(state: RecordState): RecordFields {
+  const entry: CatalogEntry = catalogEntry(state.kind);
+  const view: Record<string, unknown> = {};
+  for (const field of Object.keys(entry.schema.shape)) {
+    const value = state.fields[field] ?? defaultOf(entry, field, state.fields);
+    if (value !== undefined) view[field] = value;
+  }
+  return view as RecordFields;
+}
+
+function defaultOf(entry: CatalogEntry, field: string, fields: RecordFields): unknown {
+  const rule = entry.defaults[field];
+  if (rule === undefined) return undefined;
+  return 'value' in rule ? rule.value : fields[rule.sameAs];
+}

@@ -1,0 +1,11 @@
+const codes = new Set(
+  (
+    'AL AK AZ AR CA CO CT DE FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR ' +
+    'PA RI SC SD TN TX UT VT VA WA WV WI WY DC AS GU MP PR VI FM MH PW AA AE AP'
+  ).split(' '),
+);
+
+/** Whether USPS knows the two-letter code (Publication 28, appendix B: states, territories, military). */
+export function isUspsState(code: string): boolean {
+  return codes.has(code);
+}

@@ -1,0 +1,47 @@
+import type { z } from 'zod';
+import { type FieldMessage, ServiceError } from '../errors.ts';
+
+type Issue = z.core.$ZodRawIssue;
+
+/** A message that says what to fix and never repeats the rejected value. */
+function explain(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      if (issue.input === undefined) return 'is required';
+      return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
+    case 'invalid_value':
+      return issue.values.length === 1
+        ? `must be ${String(issue.values[0])}`
+        : `must be one of ${issue.values.map(String).join(', ')}`;
+    case 'too_small':
+      if (issue.exact) return `must be exactly ${issue.minimum} characters`;
+      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
+    case 'too_big':
+      if (issue.exact) return `must be exactly ${issue.maximum} characters`;
+      return `must be at most ${issue.maximum}${issue.origin === 'string' ? ' characters' : ''}`;
+    default:
+      return 'is not valid';
+  }
+}
+
+/** The `validation_failed` error that names every field in `details`, and the first few in its text. */
+export function validationError(details: FieldMessage[]): ServiceError {
+  const named = details.slice(0, 5).map(({ field, message }) => (field ? `${field} ${message}` : message));
+  const more = details.length > named.length ? `; and ${details.length - named.length} more` : '';
+  return new ServiceError('validation_failed', `Validation failed: ${named.join('; ')}${more}`, { details });
+}
+
+/**
+ * The input as the schema has it; keys that the schema does not know are dropped.
+ * Throws `validation_failed` with one detail per bad field.
+ */
+export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> {
+  const result = schema.safeParse(input, { error: explain });
+  if (result.success) return result.data;
+  throw validationError(
+    result.error.issues.map(({ path, message }) => ({
+      field: path.join('.'),
+      message: path.length === 0 ? `The body ${message}` : message,
+    })),
+  );
+}

@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { openDocumentStore, openEventLog, openReadModels } from './backends/openBackend.ts';
+import { RecordExistence } from './commands/RecordExistence.ts';
+import { settleAbandonedUploads } from './commands/uploadDocument.ts';
+import type { Config } from './config.ts';
+import { clientIpReader, createApp } from './http/createApp.ts';
+import { RATE_WINDOW_SECONDS, rateLimit } from './http/rateLimit.ts';
+import { AccessDirectory } from './keys/AccessDirectory.ts';
+import { createFirstKey } from './keys/createFirstKey.ts';
+import type { CreatedKey } from './keys/manageAccess.ts';
+import { startProjector } from './projector/startProjector.ts';
+
+/** A service that runs. */
+export interface Service {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  url: string;
+  /** The key made at the very first start. */
+  firstKey: CreatedKey | undefined;
+  /** Answers what was accepted, then closes everything. */
+  stop(): Promise<void>;
+}
+
+/** Slow links may need long for 250 MB. */
+const REQUEST_TIMEOUT_MS = 3_600_000;
+const DRAIN_MS = 10_000;
+
+/** Starts everything the configuration asks for; rejects, with nothing left running, when that fails. */
+export async function startService(config: Config, logger: Logger): Promise<Service> {
+  const stops: (() => unknown)[] = [];
+  const stop = async () => {
+    for (const stopOne of stops.splice(0).reverse()) await stopOne();
+  };
+  try {
+    const eventLog = await openEventLog(config.eventLogUrl);
+    stops.push(() => eventLog.close());
+    const readModels = await openReadModels(config.readModelUrl);
+    stops.push(() => readModels.close());
+    const documentStore = await openDocumentStore(config.documentsUrl);
+    stops.push(() => documentStore.close());
+    const directory = await AccessDirectory.open(eventLog);
+    stops.push(() => directory.close());
+    await settleAbandonedUploads(eventLog, documentStore);
+    const firstKey = config.production ? undefined : await createFirstKey(eventLog, directory);
+    stops.push(startProjector(config, logger));
+
+    const existence = new RecordExistence(eventLog, readModels);
+    const points = config.rateLimitPerMinute;
+    const limiter = points > 0 ? new RateLimiterMemory({ points, duration: RATE_WINDOW_SECONDS }) : undefined;
+    const app = createApp(
+      { eventLog, readModels, documentStore, existence },
+      {
+        gate: { directory, limit: rateLimit(limiter) },
+        logger,
+        clientIp: clientIpReader(config.trustProxy),
+      },
+    );
+    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, app);
+    server.listen(config.port, config.host);
+    await once(server, 'listening');
+    stops.push(() => drain(server));
+    return { url: urlOf(server, config.host), firstKey, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+function urlOf(server: Server, host: string): string {
+  const { port } = server.address() as AddressInfo;
+  const name =
+    host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+async function drain(server: Server): Promise<void> {
+  const closed = once(server, 'close');
+  server.close();
+  server.closeIdleConnections();
+  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+  await closed;
+  clearTimeout(force);
+}

@@ -1,0 +1,8 @@
+import { mkdirSync, rmSync } from 'node:fs';
+
+/** Empties the folder in which the suite keeps what its last phase reads. */
+export default function setup() {
+  const output = process.env.TEST_OUTPUT ?? 'test/.output';
+  rmSync(output, { recursive: true, force: true });
+  for (const folder of ['logs', 'phi', 'totals']) mkdirSync(`${output}/${folder}`, { recursive: true });
+}

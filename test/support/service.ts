@@ -1,0 +1,96 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { destination } from 'pino';
+import { openEventLog } from '../../src/backends/openBackend.ts';
+import { type Config, loadConfig } from '../../src/config.ts';
+import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
+import type { Permission } from '../../src/keys/access.ts';
+import { AccessManager, type CreatedKey } from '../../src/keys/manageAccess.ts';
+import { createLogger } from '../../src/logger.ts';
+import type { EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import { startService } from '../../src/service.ts';
+import { Client } from './client.ts';
+import { readAll } from './events.ts';
+import { outputFolder } from './output.ts';
+
+const logger = createLogger(
+  'trace',
+  destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true }),
+);
+
+/** A running service over fresh stores, with what a test needs to talk to it and to look at its event log. */
+export interface TestService extends Client {
+  config: Config;
+  /** Its own connection to the log. */
+  eventLog: EventLog;
+  /** Makes another key; workspaces are made when missing. */
+  createKey(workspace: string, permissions?: Permission[]): Promise<CreatedKey>;
+  access: AccessManager;
+  /** The same service with another key. */
+  as(key: string | undefined): Client;
+  /** Stops the service and starts it again on the same stores, at another address. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a service with its rate limit off. `env` overrides settings. The client's key may write and read in the
+ * workspace `clinic`.
+ */
+export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
+  const folder = mkdtempSync(join(tmpdir(), 'chartledger-test-'));
+  const config = loadConfig({
+    DATA_DIR: folder,
+    PORT: '0',
+    RATE_LIMIT_PER_MINUTE: '0',
+    NODE_ENV: 'production',
+    LOG_LEVEL: 'trace',
+    ...env,
+  });
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const directory = await AccessDirectory.open(eventLog);
+  const access = new AccessManager(eventLog, directory, { type: 'operator', id: 'test' });
+  const createKey = (workspace: string, permissions: Permission[] = ['write', 'read']) =>
+    access.createKey(workspace, 'Test key', permissions);
+  const { key } = await createKey('clinic');
+  let service = await startService(config, logger);
+  return Object.assign(new Client(service.url, key), {
+    config,
+    eventLog,
+    createKey,
+    access,
+    as: (other: string | undefined) => new Client(service.url, other),
+    async restart(this: TestService) {
+      await service.stop();
+      service = await startService(config, logger);
+      this.url = service.url;
+    },
+    async stop() {
+      await service.stop();
+      directory.close();
+      await eventLog.close();
+      await rm(folder, { recursive: true, force: true });
+    },
+  });
+}
+
+/**
+ * The events that `work` had appended, as `stream: type` lines in log order. Every API test states them: none, for a
+ * request that is refused.
+ */
+export async function appendedBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
+  const events = await newEvents(service, work);
+  return events.map(({ stream, type }) => `${stream}: ${type}`);
+}
+
+/** The events that `work` had appended, whole. */
+export async function newEvents(
+  service: TestService,
+  work: () => Promise<unknown>,
+): Promise<RecordedEvent[]> {
+  const before = await service.eventLog.head();
+  await work();
+  return readAll(service.eventLog, before);
+}
