@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -25,8 +26,10 @@ export interface TestService extends Client {
   config: Config;
   /** Its own connection to the log. */
   eventLog: EventLog;
-  /** Makes another key; workspaces are made when missing. */
-  createKey(workspace: string, permissions?: Permission[]): Promise<CreatedKey>;
+  /** The full id of a workspace that this service's tests call by its label: other suites may share its log. */
+  workspaceId(label: string): string;
+  /** Makes another key, in the workspace of that label; workspaces are made when missing. */
+  createKey(label: string, permissions?: Permission[]): Promise<CreatedKey>;
   access: AccessManager;
   /** The same service with another key. */
   as(key: string | undefined): Client;
@@ -52,13 +55,16 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
   const access = new AccessManager(eventLog, directory, { type: 'operator', id: 'test' });
-  const createKey = (workspace: string, permissions: Permission[] = ['write', 'read']) =>
-    access.createKey(workspace, 'Test key', permissions);
+  const suffix = `_${randomBytes(4).toString('hex')}`;
+  const workspaceId = (label: string) => label + suffix;
+  const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>
+    access.createKey(workspaceId(label), 'Test key', permissions);
   const { key } = await createKey('clinic');
   let service = await startService(config, logger);
   return Object.assign(new Client(service.url, key), {
     config,
     eventLog,
+    workspaceId,
     createKey,
     access,
     as: (other: string | undefined) => new Client(service.url, other),
@@ -77,20 +83,23 @@ export async function startTestService(env: Record<string, string> = {}): Promis
 }
 
 /**
- * The events that `work` had appended, as `stream: type` lines in log order. Every API test states them: none, for a
- * request that is refused.
+ * The events that `work` had appended, as `stream: type` lines in log order, workspaces by their labels. Every API
+ * test states them: none, for a request that is refused.
  */
 export async function appendedBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
   const events = await newEvents(service, work);
-  return events.map(({ stream, type }) => `${stream}: ${type}`);
+  const suffix = service.workspaceId('');
+  return events.map(({ stream, type }) => `${stream.replace(`${suffix}.`, '.')}: ${type}`);
 }
 
-/** The events that `work` had appended, whole. */
+/** The events that `work` had appended to this service's workspaces, whole. */
 export async function newEvents(
   service: TestService,
   work: () => Promise<unknown>,
 ): Promise<RecordedEvent[]> {
   const before = await service.eventLog.head();
   await work();
-  return readAll(service.eventLog, before);
+  const events = await readAll(service.eventLog, before);
+  const suffix = service.workspaceId('');
+  return events.filter(({ metadata }) => metadata?.workspace?.endsWith(suffix));
 }
