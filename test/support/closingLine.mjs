@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
-const folder = `${process.env.TEST_OUTPUT ?? 'test/.output'}/totals`;
+const output = process.env.TEST_OUTPUT ?? 'test/.output';
+const folder = `${output}/totals`;
 
 /** Ends a run with `N passed, N failed, N skipped`, counting the phases of the suite so far together. */
 export default class ClosingLine {
@@ -18,6 +19,8 @@ export default class ClosingLine {
       const phase = JSON.parse(readFileSync(`${folder}/${name}`, 'utf8'));
       for (const key of Object.keys(sum)) sum[key] += phase[key];
     }
-    process.stdout.write(`\n${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`);
+    const line = `${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`;
+    writeFileSync(`${output}/closing-line.txt`, line);
+    process.stdout.write(`\n${line}`);
   }
 }
