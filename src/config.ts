@@ -1,9 +1,10 @@
 import { resolve } from 'node:path';
+import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
-/** An environment variable that is unset when it is empty. */
+/** An environment variable that is unset when it is empty or blank. */
 function variable<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => (value === '' ? undefined : value), schema);
+  return z.preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema);
 }
 
 const wholeNumber = (least: number, most: number) =>
@@ -18,33 +19,71 @@ const onOff = z
   .transform((value) => value === 'true');
 
 const url = (...schemes: string[]) =>
-  z.string().refine((value) => schemes.some((scheme) => value.startsWith(`${scheme}:`)), {
-    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')}`,
+  z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
+    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
   });
+
+/** Whether proxy-addr can make something of it, or it is a number of hops. */
+function isTrustProxy(value: string): boolean {
+  if (/^\d+$/.test(value)) return true;
+  try {
+    proxyAddr.compile(value.split(',').map((part) => part.trim()));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a process can do; several share the work by doing less each. */
+const allRoles = ['api', 'projector'] as const;
+
+export type Role = (typeof allRoles)[number];
 
 /** Every setting, with its default. */
 const schema = z.object({
   /** Folder of the embedded stores. */
   DATA_DIR: variable(z.string().default('data')),
-  /** `sqlite:FILE`; default `events.db` in DATA_DIR. */
-  EVENT_LOG_URL: variable(url('sqlite').optional()),
-  /** `sqlite:FILE`; default `read-models.db` in DATA_DIR. */
-  READ_MODEL_URL: variable(url('sqlite').optional()),
-  /** `file:FOLDER`; default `documents` in DATA_DIR. */
-  DOCUMENTS_URL: variable(url('file').optional()),
+  /** `sqlite:FILE`, or EventStoreDB's connection string; default `events.db` in DATA_DIR. */
+  EVENT_LOG_URL: variable(url('sqlite', 'esdb', 'esdb+discover').optional()),
+  /**
+   * `sqlite:FILE`, or MongoDB's connection string, whose path names the database (`chartledger` when it has none);
+   * default `read-models.db` in DATA_DIR.
+   */
+  READ_MODEL_URL: variable(url('sqlite', 'mongodb', 'mongodb+srv').optional()),
+  /**
+   * `file:FOLDER`, or `gs://BUCKET/PREFIX` in Google Cloud Storage, where `?endpoint=http://HOST:PORT` names an emulator;
+   * default `documents` in DATA_DIR.
+   */
+  DOCUMENTS_URL: variable(url('file', 'gs').optional()),
   PORT: variable(wholeNumber(0, 65_535).default(3000)),
   HOST: variable(z.string().default('127.0.0.1')),
   /** Requests a minute from one client IP address (spec section 8); 0 turns the limit off. */
   RATE_LIMIT_PER_MINUTE: variable(wholeNumber(0, 1_000_000_000).default(100)),
   /** Proxies whose `X-Forwarded-For` is believed: a number of hops, or addresses and networks, comma-separated. */
-  TRUST_PROXY: variable(z.string().default('0')),
+  TRUST_PROXY: variable(
+    z
+      .string()
+      .refine(isTrustProxy, { error: 'must be a number of hops, or IP addresses and networks' })
+      .default('0'),
+  ),
   /** Days for which replaced and deleted documents are kept. */
   DOCUMENT_RETENTION_DAYS: variable(wholeNumber(0, 36_500).default(30)),
   /** Whether `GET /openapi/json` answers without a key. */
   OPENAPI_PUBLIC: variable(onOff.default(false)),
+  /** What this process does, comma-separated: `api` answers requests, `projector` keeps the read models up. */
+  ROLES: variable(
+    z
+      .string()
+      .default(allRoles.join())
+      .transform((value) => value.split(',').map((role) => role.trim()))
+      .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
+  ),
   LOG_LEVEL: variable(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   NODE_ENV: variable(z.string().default('development')),
 });
+
+/** The names of all settings: the environment variables that the service reads. */
+export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 export interface Config {
   eventLogUrl: string;
@@ -56,6 +95,7 @@ export interface Config {
   trustProxy: string;
   documentRetentionDays: number;
   openapiPublic: boolean;
+  roles: Role[];
   logLevel: string;
   production: boolean;
 }
@@ -82,6 +122,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     trustProxy: settings.TRUST_PROXY,
     documentRetentionDays: settings.DOCUMENT_RETENTION_DAYS,
     openapiPublic: settings.OPENAPI_PUBLIC,
+    roles: settings.ROLES,
     logLevel: settings.LOG_LEVEL,
     production: settings.NODE_ENV === 'production',
   };

@@ -2,13 +2,14 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { openDocumentStore, openEventLog, openReadModels } from './backends/openBackend.ts';
+import { openDocumentStore, openEventLog, openRateLimiter, openReadModels } from './backends/openBackend.ts';
 import { RecordExistence } from './commands/RecordExistence.ts';
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
-import { clientIpReader, createApp } from './http/createApp.ts';
-import { RATE_WINDOW_SECONDS, rateLimit } from './http/rateLimit.ts';
+import { clientIpReader } from './http/clientIp.ts';
+import { createApp } from './http/createApp.ts';
+import { rateLimit } from './http/rateLimit.ts';
+import { apiRoutes, healthRoutes } from './http/routes/index.ts';
 import { AccessDirectory } from './keys/AccessDirectory.ts';
 import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
@@ -43,25 +44,26 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     stops.push(() => documentStore.close());
     const directory = await AccessDirectory.open(eventLog);
     stops.push(() => directory.close());
-    await settleAbandonedUploads(eventLog, documentStore);
-    const firstKey = config.production ? undefined : await createFirstKey(eventLog, directory);
-    stops.push(startProjector(config, logger));
+    const isApi = config.roles.includes('api');
+    if (isApi) await settleAbandonedUploads(eventLog, documentStore);
+    if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
 
     const existence = new RecordExistence(eventLog, readModels);
-    const points = config.rateLimitPerMinute;
-    const limiter = points > 0 ? new RateLimiterMemory({ points, duration: RATE_WINDOW_SECONDS }) : undefined;
-    const app = createApp(
-      { eventLog, readModels, documentStore, existence },
-      {
-        gate: { directory, limit: rateLimit(limiter) },
-        logger,
-        clientIp: clientIpReader(config.trustProxy),
-      },
-    );
+    const limits = await openRateLimiter(config.readModelUrl, config.rateLimitPerMinute);
+    stops.push(() => limits?.close());
+    const ports = { eventLog, readModels, documentStore, existence };
+    const routes = [...(isApi ? apiRoutes(ports, config.openapiPublic) : []), ...healthRoutes(ports)];
+    const app = createApp(routes, {
+      gate: { directory, limit: rateLimit(limits?.limiter) },
+      logger,
+      clientIp: clientIpReader(config.trustProxy),
+    });
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, app);
     server.listen(config.port, config.host);
     await once(server, 'listening');
     stops.push(() => drain(server));
+    // Last, so that a start that fails never makes a key that nobody gets to see.
+    const firstKey = config.production || !isApi ? undefined : await createFirstKey(eventLog, directory);
     return { url: urlOf(server, config.host), firstKey, stop };
   } catch (error) {
     await stop();

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -8,20 +9,60 @@ function pathOf(url: string): string {
   return url.startsWith('file://') ? fileURLToPath(url) : url.slice(url.indexOf(':') + 1);
 }
 
+function isMongo(url: string): boolean {
+  return /^mongodb(\+srv)?:/.test(url);
+}
+
 /** The event log at a URL. Backends are loaded when they are asked for. */
 export async function openEventLog(url: string): Promise<EventLog> {
+  if (/^esdb(\+discover)?:/.test(url)) {
+    const { EventStoreDbEventLog } = await import('./eventstoredb/EventStoreDbEventLog.ts');
+    return EventStoreDbEventLog.open(url);
+  }
   const { SqliteEventLog } = await import('./sqlite/SqliteEventLog.ts');
   return SqliteEventLog.open(pathOf(url));
 }
 
 /** The read models at a URL. */
 export async function openReadModels(url: string): Promise<ReadModels> {
+  if (isMongo(url)) {
+    const { MongoReadModels } = await import('./mongodb/MongoReadModels.ts');
+    return new MongoReadModels(url);
+  }
   const { SqliteReadModels } = await import('./sqlite/SqliteReadModels.ts');
   return new SqliteReadModels(pathOf(url));
 }
 
 /** The document store at a URL. */
 export async function openDocumentStore(url: string): Promise<DocumentStore> {
+  if (url.startsWith('gs:')) {
+    const { GcsDocumentStore } = await import('./gcs/GcsDocumentStore.ts');
+    return new GcsDocumentStore(url);
+  }
   const { LocalDocumentStore } = await import('./localFiles/LocalDocumentStore.ts');
   return LocalDocumentStore.open(pathOf(url));
+}
+
+/** A limiter of requests, and how to end it. */
+export interface OpenedRateLimiter {
+  limiter: RateLimiterAbstract;
+  close(): Promise<void>;
+}
+
+/**
+ * Counts requests where the read models at `readModelUrl` are: in MongoDB for all instances together, beside SQLite in
+ * this process's memory. Undefined when `pointsPerMinute` is 0: nothing is limited.
+ */
+export async function openRateLimiter(
+  readModelUrl: string,
+  pointsPerMinute: number,
+): Promise<OpenedRateLimiter | undefined> {
+  if (pointsPerMinute === 0) return undefined;
+  const limit = { points: pointsPerMinute, duration: 60 };
+  if (isMongo(readModelUrl)) {
+    const { MongoRateLimiter } = await import('./mongodb/MongoRateLimiter.ts');
+    const limiter = new MongoRateLimiter(readModelUrl, limit);
+    return { limiter, close: () => limiter.close() };
+  }
+  return { limiter: new RateLimiterMemory(limit), close: async () => undefined };
 }

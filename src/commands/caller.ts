@@ -1,4 +1,3 @@
-import { v7 as uuidv7 } from 'uuid';
 import type { JsonObject, NewEvent } from '../ports/eventLog.ts';
 import type { Principal } from '../records/eventMetadata.ts';
 
@@ -11,11 +10,11 @@ export interface Caller {
   userAgent?: string;
 }
 
-/** An event of the caller's workspace, with a time-ordered id of its own. */
+/** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent } = caller;
   return {
-    id: uuidv7(),
+    id: requestId,
     type,
     data,
     metadata: {

@@ -1,40 +1,42 @@
-import { Readable } from 'node:stream';
+import { Transform, type TransformCallback } from 'node:stream';
 import { fileTypeFromBuffer } from 'file-type';
 import type { DocumentFormat } from '../records/document.ts';
 
-/** Enough for a PDF's header and a DOCX's first entries. */
-const SAMPLE_BYTES = 64 * 1024;
+/** Enough for a PDF's header and for the first entry of a DOCX that tells it from other ZIP files. */
+const HEAD_BYTES = 256 * 1024;
 /** Readers accept a PDF whose header stands within its first 1,024 bytes (ISO 32000-1, annex H, note 13). */
 const PDF_HEADER_WITHIN = 1024;
+const PDF_HEADER = '%PDF-';
 
-/** The first bytes of a stream, and a stream of all its bytes. */
-export async function sample(source: Readable): Promise<{ head: Buffer; whole: Readable }> {
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of source.iterator({ destroyOnReturn: false })) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length >= SAMPLE_BYTES) break;
-  }
-  const head = Buffer.concat(chunks);
-  const rest = async function* () {
-    yield head;
-    if (!source.readableEnded) yield* source;
-  };
-  return { head, whole: Readable.from(rest(), { objectMode: false, highWaterMark: SAMPLE_BYTES }) };
-}
+/** Passes a file's bytes through and keeps the first ones, by which its format is told. */
+export class FileHead extends Transform {
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
 
-/**
- * The format of a document by its name and its first bytes; undefined when the two do not agree on PDF or DOCX
- * (spec section 8).
- */
-export async function detectFormat(filename: string, head: Buffer): Promise<DocumentFormat | undefined> {
-  const extension = /\.(pdf|docx)$/i.exec(filename)?.[1]?.toLowerCase();
-  if (extension === 'pdf') {
-    return head.subarray(0, PDF_HEADER_WITHIN + 5).includes('%PDF-') ? 'pdf' : undefined;
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    if (this.#length < HEAD_BYTES) {
+      this.#chunks.push(chunk);
+      this.#length += chunk.length;
+    }
+    done(null, chunk);
   }
-  if (extension === 'docx') {
-    return (await fileTypeFromBuffer(head))?.ext === 'docx' ? 'docx' : undefined;
+
+  /**
+   * The format by a file's name and by its first bytes; undefined when the two do not agree on PDF or DOCX
+   * (spec section 8).
+   */
+  async format(filename: string): Promise<DocumentFormat | undefined> {
+    const head = Buffer.concat(this.#chunks);
+    const extension = /\.(pdf|docx)$/i.exec(filename)?.[1]?.toLowerCase();
+    if (extension === 'pdf') {
+      const start = head.subarray(0, PDF_HEADER_WITHIN + PDF_HEADER.length);
+      return start.includes(PDF_HEADER) ? 'pdf' : undefined;
+    }
+    if (extension === 'docx') {
+      // It throws on a ZIP file that is damaged.
+      const type = await fileTypeFromBuffer(head).catch(() => undefined);
+      return type?.ext === 'docx' ? 'docx' : undefined;
+    }
+    return undefined;
   }
-  return undefined;
 }

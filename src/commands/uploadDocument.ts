@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
+import { z } from 'zod';
 import { ServiceError } from '../errors.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import {
-  type DocumentFormat,
-  type DocumentUploaded,
-  documentFieldsSchema,
-  MAX_DOCUMENT_BYTES,
-} from '../records/document.ts';
+import { type DocumentFormat, type DocumentUploaded, documentFieldsSchema } from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
-import { validate, validationError } from '../records/validate.ts';
+import { validate } from '../records/validate.ts';
 import { type Caller, newEvent } from './caller.ts';
-import { detectFormat, sample } from './documentFile.ts';
+import { FileHead } from './documentFile.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 export interface DocumentPorts {
@@ -28,6 +24,14 @@ export interface ReceivedFile extends StoredDocument {
   /** Undefined when the file is neither PDF nor DOCX by both name and content. */
   format: DocumentFormat | undefined;
 }
+
+const uploadSchema = documentFieldsSchema.extend({
+  file: z
+    .custom<ReceivedFile>((file) => file !== undefined, { error: 'is required', abort: true })
+    .refine(({ format }) => format !== undefined, {
+      error: 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content',
+    }),
+});
 
 /** Rejects with `not_found` when the encounter does not exist (spec 4.6). */
 export async function requireEncounter(
@@ -45,11 +49,12 @@ export async function receiveFile(
   filename: string,
   source: Readable,
 ): Promise<ReceivedFile> {
-  const { head, whole } = await sample(source);
-  const format = await detectFormat(filename, head);
   const objectId = randomUUID();
-  const stored = await store.put(objectId, whole);
-  return { ...stored, objectId, filename, format };
+  const head = new FileHead();
+  // An error of either ends both, and reaches the store through what it reads.
+  pipeline(source, head, () => undefined);
+  const stored = await store.put(objectId, head);
+  return { ...stored, objectId, filename, format: await head.format(filename) };
 }
 
 /**
@@ -61,7 +66,7 @@ export async function uploadDocument(
   { eventLog, documentStore }: DocumentPorts,
   caller: Caller,
   encounterId: string,
-  fields: unknown,
+  fields: Record<string, string>,
   file: ReceivedFile | undefined,
 ): Promise<{ documentId: string; version: number }> {
   try {
@@ -73,7 +78,8 @@ export async function uploadDocument(
       newEvent(caller, 'DocumentUploaded', { ...event }),
       'any',
     );
-    await documentStore.confirm(event.object_id);
+    // The event is durable, so the upload stands; what a failing store leaves undone is settled at the next start.
+    await documentStore.confirm(event.object_id).catch(() => undefined);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {
     const uncertain = error instanceof ServiceError && error.code === 'unavailable';
@@ -84,24 +90,17 @@ export async function uploadDocument(
 
 function decideUpload(
   encounterId: string,
-  fields: unknown,
-  file: ReceivedFile | undefined,
+  fields: Record<string, string>,
+  received: ReceivedFile | undefined,
 ): DocumentUploaded {
-  const { document_id, category } = validate(documentFieldsSchema, fields);
-  if (file === undefined) throw validationError([{ field: 'file', message: 'is required' }]);
+  const { document_id, category, file } = validate(uploadSchema, { ...fields, file: received });
   const { size, sha256, objectId, filename, format } = file;
-  if (size > MAX_DOCUMENT_BYTES)
-    throw new ServiceError('payload_too_large', 'The file is larger than 250 MB.');
-  if (format === undefined) {
-    const message = 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content';
-    throw validationError([{ field: 'file', message }]);
-  }
   return {
     encounter_id: encounterId,
     document_id,
     category,
     filename,
-    format,
+    format: format as DocumentFormat,
     size,
     sha256,
     object_id: objectId,

@@ -33,7 +33,7 @@ export async function admit(
       'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
     );
   }
-  await gate.limit(exchange.clientIp, exchange.res);
+  await gate.limit(exchange);
   const found = await gate.directory.find(credential);
   if (found === undefined) throw new ServiceError('unauthorized', 'The API key is not valid.');
   exchange.found = found;

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Exchange } from './exchange.ts';
 
 /** What a handler answers: JSON from an object, or bytes from a stream. */
 export interface Answer {
@@ -14,27 +15,43 @@ export interface Answer {
 const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
 
 /** Sends an answer; resolves when the last byte was handed over, or the client went away. */
-export async function sendAnswer(req: IncomingMessage, res: ServerResponse, answer: Answer): Promise<void> {
-  if (res.destroyed) return;
-  const { status = 200, headers = {}, body } = answer;
+export async function sendAnswer({ req, res, headers }: Exchange, answer: Answer): Promise<void> {
+  const { status = 200, body } = answer;
+  if (res.destroyed) {
+    if ('stream' in body) body.stream.destroy();
+    return;
+  }
+  for (const name in answer.headers) headers.push(name, answer.headers[name] as string);
   if ('stream' in body) {
     res.writeHead(status, headers);
     if (req.method === 'HEAD') {
       body.stream.destroy();
       res.end();
     } else {
-      await pipeline(body.stream, res);
+      await sendStream(body.stream, res);
     }
     return;
   }
-  const bytes = Buffer.from(JSON.stringify(body));
-  res.writeHead(status, {
-    ...headers,
-    'Content-Type': 'application/json; charset=utf-8',
-    'Content-Length': bytes.length,
-  });
-  res.end(req.method === 'HEAD' ? undefined : bytes);
+  const text = JSON.stringify(body);
+  headers.push(
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    `${Buffer.byteLength(text)}`,
+  );
+  res.writeHead(status, headers);
+  // A text leaves together with the head in one write; a buffer would be a second one.
+  res.end(req.method === 'HEAD' ? undefined : text);
   if (!req.complete) discardBody(req);
+}
+
+async function sendStream(stream: Readable, res: ServerResponse): Promise<void> {
+  try {
+    await pipeline(stream, res);
+  } catch (error) {
+    // A client that goes away in the middle is no failure of the service.
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+  }
 }
 
 function discardBody(req: IncomingMessage): void {

@@ -1,68 +1,47 @@
-import express, { type Express, type Request } from 'express';
-import proxyAddr from 'proxy-addr';
-import type { DocumentPorts } from '../commands/uploadDocument.ts';
+import type { RequestListener } from 'node:http';
+import express, { type Request, type Response } from 'express';
 import { ServiceError } from '../errors.ts';
-import type { QueryPorts } from '../queries/readRecord.ts';
-import { catalog } from '../records/catalog.ts';
-import { type Endpoint, type EndpointContext, endpoint } from './endpoint.ts';
-import {
-  downloadEndpoint,
-  listDocumentsEndpoint,
-  removeEndpoint,
-  uploadEndpoint,
-} from './routes/documents.ts';
-import { healthEndpoint, readyEndpoint } from './routes/health.ts';
-import { listEndpoint, readEndpoint, upsertEndpoint } from './routes/records.ts';
+import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
+import type { Route } from './routes/index.ts';
 
-export type AppPorts = DocumentPorts & QueryPorts;
-
-/** Every endpoint of the service, by method. */
-function endpointsOf(ports: AppPorts): { get: Endpoint[]; post: Endpoint[]; delete: Endpoint[] } {
-  return {
-    post: [...catalog.map((entry) => upsertEndpoint(ports, entry)), uploadEndpoint(ports)],
-    delete: [removeEndpoint(ports)],
-    get: [
-      ...catalog.flatMap((entry) => [listEndpoint(ports, entry), readEndpoint(ports, entry)]),
-      listDocumentsEndpoint(ports),
-      downloadEndpoint(ports),
-      healthEndpoint,
-      readyEndpoint(ports),
-    ],
-  };
-}
-
-/** The service's HTTP interface, as an Express app. */
-export function createApp(ports: AppPorts, context: EndpointContext): Express {
+/** An HTTP interface of these routes: any other path is 404, any other method 405. */
+export function createApp(routes: Route[], context: EndpointContext): RequestListener {
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
-  const methods = endpointsOf(ports);
+  const shortcuts = new Map<string, EndpointListener>();
   const allowed = new Map<string, string[]>();
-  for (const method of ['get', 'post', 'delete'] as const) {
-    for (const one of methods[method]) {
-      app[method](one.route, endpoint(context, one));
-      allowed.set(one.route, [
-        ...(allowed.get(one.route) ?? []),
-        method === 'get' ? 'GET, HEAD' : method.toUpperCase(),
-      ]);
-    }
+  for (const { method, endpoint: one } of routes) {
+    const listener = endpoint(context, one);
+    app[method](one.route, listener);
+    if (method === 'post' && !one.route.includes(':')) shortcuts.set(one.route, listener);
+    const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
+    allowed.set(one.route, [...(allowed.get(one.route) ?? []), ...names]);
   }
-  for (const [route, names] of allowed)
+  for (const [route, names] of allowed) {
     app.all(route, endpoint(context, wrongMethod(route, names.join(', '))));
+  }
   app.use(endpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
     const failing: Endpoint = { route: 'unmatched', access: 'public', handle: () => Promise.reject(error) };
-    return endpoint(context, failing)(req, res, _next);
+    return endpoint(context, failing)(req, res);
   }) satisfies express.ErrorRequestHandler);
-  return app;
+
+  // Upserts are most of the traffic and their paths are fixed: they are found without the router, which would cost
+  // as much as all else that is done for them. Another form of such a path goes through it to the same listener.
+  return (req, res) => {
+    const shortcut = req.method === 'POST' ? shortcuts.get(req.url ?? '') : undefined;
+    if (shortcut) shortcut(req as Request, res as Response);
+    else app(req, res);
+  };
 }
 
 function wrongMethod(route: string, allow: string): Endpoint {
   return {
     route,
     access: 'public',
-    async handle({ res }) {
-      res.setHeader('Allow', allow);
+    async handle({ headers }) {
+      headers.push('Allow', allow);
       throw new ServiceError('method_not_allowed', `This path takes ${allow}.`);
     },
   };
@@ -78,16 +57,3 @@ const unknownPath: Endpoint = {
     );
   },
 };
-
-/** How to tell a client's IP address: `TRUST_PROXY` hops, or addresses and networks, are believed. */
-export function clientIpReader(trustProxy: string): (req: Request) => string {
-  const hops = /^\d+$/.test(trustProxy) ? Number(trustProxy) : undefined;
-  const trust =
-    hops === undefined
-      ? proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()))
-      : (_address: string, hop: number) => hop < hops;
-  return (req) => {
-    const address = hops === 0 ? (req.socket.remoteAddress ?? '') : proxyAddr(req, trust);
-    return address.startsWith('::ffff:') ? address.slice(7) : address;
-  };
-}

@@ -1,4 +1,5 @@
-import type { RequestHandler } from 'express';
+import type { IncomingMessage } from 'node:http';
+import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { describeError } from '../errors.ts';
@@ -12,7 +13,7 @@ import type { Exchange } from './exchange.ts';
 export interface EndpointContext {
   gate: Gate;
   logger: Logger;
-  clientIp(req: Parameters<RequestHandler>[0]): string;
+  clientIp(req: IncomingMessage): string;
 }
 
 export interface Endpoint {
@@ -23,35 +24,36 @@ export interface Endpoint {
   handle(exchange: Exchange): Promise<Answer>;
 }
 
-/** An endpoint as an Express handler: admits, handles, answers, logs. It never passes an error on. */
-export function endpoint(context: EndpointContext, { route, access, handle }: Endpoint): RequestHandler {
+export type EndpointListener = (req: Request, res: Response) => Promise<void>;
+
+/** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
+export function endpoint(context: EndpointContext, { route, access, handle }: Endpoint): EndpointListener {
   const permission = access === 'public' || access === 'key' ? undefined : access;
   return async (req, res) => {
     const startedAt = performance.now();
+    const requestId = uuidv7();
     const exchange: Exchange = {
       req,
       res,
-      requestId: uuidv7(),
+      requestId,
+      headers: ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
       clientIp: context.clientIp(req),
       found: undefined,
     };
     let code: string | undefined;
-    res.setHeader('Request-Id', exchange.requestId);
-    res.setHeader('Cache-Control', 'no-store');
-    res.setHeader('X-Content-Type-Options', 'nosniff');
     try {
       if (access !== 'public') await admit(context.gate, exchange, permission);
-      await sendAnswer(req, res, await handle(exchange));
+      await sendAnswer(exchange, await handle(exchange));
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
       if (code === 'internal' || code === 'unavailable') {
-        const fields = { requestId: exchange.requestId, route, code, error: describeError(error.cause) };
+        const fields = { requestId, route, code, error: describeError(error.cause) };
         if (code === 'internal') context.logger.error(fields, 'a request failed');
         else context.logger.warn(fields, 'a store is away');
       }
       if (res.headersSent) res.destroy();
-      else await sendAnswer(req, res, errorAnswer(error, exchange.requestId));
+      else await sendAnswer(exchange, errorAnswer(error, requestId));
     }
     logRequest(context.logger, exchange, route, code, startedAt);
   };

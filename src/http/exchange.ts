@@ -6,8 +6,10 @@ import type { FoundKey } from '../keys/AccessDirectory.ts';
 export interface Exchange {
   req: Request;
   res: Response;
-  /** UUIDv7; the `Request-Id` of the answer. */
+  /** UUIDv7; the `Request-Id` of the answer, and the id of the event that the request appends. */
   requestId: string;
+  /** Headers of the answer, whatever becomes of the request: names and values in turn. */
+  headers: string[];
   clientIp: string;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;

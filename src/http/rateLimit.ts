@@ -1,9 +1,9 @@
-import type { ServerResponse } from 'node:http';
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError, unavailable } from '../errors.ts';
+import type { Exchange } from './exchange.ts';
 
 /** Counts a request of a client IP address, and says in the answer's headers what is left. */
-export type RateLimit = (clientIp: string, res: ServerResponse) => Promise<void>;
+export type RateLimit = (exchange: Exchange) => Promise<void>;
 
 /** Length of the window over which requests are counted. */
 export const RATE_WINDOW_SECONDS = 60;
@@ -15,11 +15,15 @@ export const RATE_WINDOW_SECONDS = 60;
 export function rateLimit(limiter: RateLimiterAbstract | undefined): RateLimit {
   if (limiter === undefined) return async () => undefined;
   const policy = `"default";q=${limiter.points};w=${RATE_WINDOW_SECONDS}`;
-  return async (clientIp, res) => {
+  return async ({ clientIp, headers }) => {
     const state = await consume(limiter, clientIp);
     const seconds = Math.max(1, Math.ceil(state.msBeforeNext / 1000));
-    res.setHeader('RateLimit-Policy', policy);
-    res.setHeader('RateLimit', `"default";r=${state.remainingPoints};t=${seconds}`);
+    headers.push(
+      'RateLimit-Policy',
+      policy,
+      'RateLimit',
+      `"default";r=${state.remainingPoints};t=${seconds}`,
+    );
     if (state.refused) {
       throw new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
         retryAfterSeconds: seconds,

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import { MIMEType } from 'node:util';
 import { ServiceError } from '../errors.ts';
 
 /** 1 MB, as mebibytes. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
-const JSON_TYPE = /^application\/json\s*(?:;\s*charset\s*=\s*"?utf-8"?\s*)?;?\s*$/i;
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
 function tooLarge(): ServiceError {
@@ -14,6 +14,17 @@ function tooLarge(): ServiceError {
 
 function malformed(reason: string): ServiceError {
   return new ServiceError('malformed_body', `The body ${reason}.`);
+}
+
+/** Whether a Content-Type is JSON in UTF-8; parameters beside `charset` mean nothing. */
+function isJsonType(header: string): boolean {
+  if (header === 'application/json') return true;
+  try {
+    const { essence, params } = new MIMEType(header);
+    return essence === 'application/json' && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
+  } catch {
+    return false;
+  }
 }
 
 async function collect(req: IncomingMessage): Promise<Buffer> {
@@ -46,7 +57,7 @@ function requireWellFormed(_key: string, value: unknown): unknown {
  * `malformed_body`; no part of the body is in the error.
  */
 export async function readJson(req: IncomingMessage): Promise<unknown> {
-  if (!JSON_TYPE.test(req.headers['content-type'] ?? '')) {
+  if (!isJsonType(req.headers['content-type'] ?? '')) {
     throw new ServiceError(
       'unsupported_media_type',
       'Send the body as Content-Type: application/json, in UTF-8.',

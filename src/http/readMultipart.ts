@@ -21,14 +21,18 @@ function tooLarge(): ServiceError {
 }
 
 function startParser(req: IncomingMessage): busboy.Busboy {
-  if (!/^multipart\/form-data\s*;/i.test(req.headers['content-type'] ?? '')) {
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(req.headers['content-type'] ?? '')) {
     throw new ServiceError(
       'unsupported_media_type',
       'Send the document as Content-Type: multipart/form-data.',
     );
   }
+  const encoding = req.headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') {
+    throw new ServiceError('unsupported_media_type', 'Send the form without a Content-Encoding.');
+  }
   if (Number(req.headers['content-length'] ?? 0) > MAX_DOCUMENT_BYTES + MAX_OVERHEAD_BYTES) throw tooLarge();
-  const limits = { fileSize: MAX_DOCUMENT_BYTES + 1, fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS };
+  const limits = { fileSize: MAX_DOCUMENT_BYTES + 1, fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS + 1 };
   try {
     return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
   } catch (error) {
@@ -38,8 +42,8 @@ function startParser(req: IncomingMessage): busboy.Busboy {
 
 /**
  * Reads a `multipart/form-data` body with at most one file, in the part `file`, and text fields in any order.
- * `receive` consumes the file as it comes. Rejects when the form is broken, too large or repeats a part, but only
- * after `receive` is done; `discard` then takes back what it received.
+ * `receive` consumes the file as it comes. Rejects when the form is broken, too large or repeats a part, and with what
+ * `receive` rejects with, but only after `receive` is done; `discard` then takes back what it received.
  */
 export async function readMultipart<File>(
   req: IncomingMessage,
@@ -49,69 +53,91 @@ export async function readMultipart<File>(
   const parser = startParser(req);
   const fields: Record<string, string> = Object.create(null);
   const problems: FieldMessage[] = [];
+  const form = parse(req, parser);
   let receiving: Promise<File> | undefined;
-  let fileStream: Readable | undefined;
 
   parser.on('field', (name, value, { valueTruncated }) => {
-    if (name in fields) problems.push({ field: name.slice(0, 100), message: 'must be sent once' });
-    else if (valueTruncated) problems.push({ field: name.slice(0, 100), message: 'is too long' });
-    else if (name === 'file')
-      problems.push({ field: 'file', message: 'must be sent as a file, with a filename' });
-    else fields[name] = value;
+    const problem = fieldProblem(fields, name, value, valueTruncated);
+    if (problem === undefined) fields[name] = value;
+    else problems.push({ field: fieldName(name), message: problem });
   });
   parser.on('file', (name, stream, { filename }) => {
+    // The form's end is told once, by `form.read`; without a listener a broken file would end the process.
+    stream.on('error', () => undefined);
     if (name !== 'file' || receiving !== undefined) {
-      problems.push({
-        field: name.slice(0, 100),
-        message: name === 'file' ? 'must be sent once' : 'is not a known file',
-      });
+      const message = name === 'file' ? 'must be sent once' : 'is not a known file';
+      problems.push({ field: fieldName(name), message });
       stream.resume();
       return;
     }
-    fileStream = stream;
-    stream.on('limit', () => stream.destroy(tooLarge()));
-    receiving = receive(filename ?? '', stream);
-    receiving.catch(() => undefined);
+    stream.on('limit', () => form.fail(tooLarge()));
+    form.onFail((error) => stream.destroy(error));
+    receiving = receive((filename ?? '').toWellFormed(), stream);
+    receiving.catch(form.fail);
   });
 
   try {
-    await parsed(req, parser, () => fileStream);
+    await form.read;
+    const file = await receiving;
+    if (problems.length > 0) throw validationError(problems);
+    return { fields, file };
   } catch (error) {
     const file = await receiving?.catch(() => undefined);
     if (file !== undefined) await discard(file);
     throw error;
   }
-  const file = await receiving;
-  if (problems.length > 0) {
-    if (file !== undefined) await discard(file);
-    throw validationError(problems);
-  }
-  return { fields, file };
 }
 
-/** Resolves when the whole form was read; rejects when it is broken, or the client went away. */
-function parsed(
-  req: IncomingMessage,
-  parser: busboy.Busboy,
-  fileStream: () => Readable | undefined,
-): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const fail = (error: Error) => {
-      req.unpipe(parser);
-      fileStream()?.destroy(error);
-      reject(error);
-    };
-    parser.on('close', resolve);
-    parser.on('error', (error) =>
-      fail(new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause: error })),
-    );
-    parser.on('partsLimit', () =>
-      fail(new ServiceError('malformed_body', `The form has more than ${MAX_PARTS} parts.`)),
-    );
-    req.on('close', () => {
-      if (!req.complete) fail(new ServiceError('malformed_body', 'The form broke off.'));
-    });
-    req.on('error', () => fail(new ServiceError('malformed_body', 'The form broke off.')));
-    req.pipe(parser);
+/** A part may have no name at all, though the type says otherwise. */
+function fieldName(name: string | undefined): string {
+  return name?.slice(0, 100) ?? '';
+}
+
+function fieldProblem(
+  fields: Record<string, string>,
+  name: string | undefined,
+  value: string,
+  truncated: boolean,
+): string | undefined {
+  if (name === undefined) return 'A part has no name';
+  if (name in fields) return 'must be sent once';
+  if (name === 'file') return 'must be sent as a file, with a filename';
+  if (truncated) return 'is too long';
+  // Bytes that are no UTF-8 were replaced: two different ids could have become one.
+  if (!value.isWellFormed() || value.includes('\ufffd')) return 'must be text in UTF-8';
+  return undefined;
+}
+
+interface Form {
+  /** Resolves when the whole form was read; rejects when it is broken, was failed, or the client went away. */
+  read: Promise<void>;
+  fail(error: Error): void;
+  onFail(listener: (error: Error) => void): void;
+}
+
+function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
+  const listeners: ((error: Error) => void)[] = [];
+  const { promise: read, resolve, reject } = Promise.withResolvers<void>();
+  const fail = (error: Error) => {
+    req.unpipe(parser);
+    // The parser goes on to the end of what it was given: a file that it still finds there is nobody's.
+    parser.removeAllListeners('file');
+    for (const listener of listeners) listener(error);
+    reject(error);
+  };
+  const brokeOff = () => fail(new ServiceError('malformed_body', 'The form broke off.'));
+  parser.on('close', resolve);
+  parser.on('error', (error) =>
+    fail(new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause: error })),
+  );
+  parser.on('partsLimit', () =>
+    fail(new ServiceError('malformed_body', `The form has more than ${MAX_PARTS} parts.`)),
+  );
+  req.on('error', brokeOff);
+  req.on('close', () => {
+    if (!req.complete) brokeOff();
   });
+  if (req.destroyed) brokeOff();
+  else req.pipe(parser);
+  return { read, fail, onFail: (listener) => listeners.push(listener) };
 }

@@ -26,7 +26,8 @@ export interface AbandonedUpload {
 export interface DocumentStore {
   /**
    * Takes the bytes of `source` to durable storage, in bounded memory. Rejects with the source's own error when that
-   * fails, and then leaves nothing behind.
+   * fails. When it rejects, the source is destroyed and nothing is left behind; what a store that is away keeps is
+   * reported as abandoned.
    */
   put(objectId: string, source: Readable): Promise<StoredDocument>;
 
@@ -39,6 +40,10 @@ export interface DocumentStore {
   /** No event names the object: it goes, as if it had never been. */
   discard(objectId: string): Promise<void>;
 
+  /**
+   * The uploads that processes which are gone left behind; never one of this process. A backend that cannot see other
+   * processes tells by age.
+   */
   abandoned(): Promise<AbandonedUpload[]>;
 
   /** The bytes; rejects with `not_found` when there is no such object (any more). */

@@ -1,5 +1,8 @@
 import type { EventMetadata } from '../records/eventMetadata.ts';
 
+/** Data and metadata of one event together, as JSON in UTF-8. */
+export const MAX_EVENT_BYTES = 1024 * 1024;
+
 /** Place in the whole log: ordered, with gaps, above 0; 0 means "before the first event". A safe integer. */
 export type Position = number;
 
@@ -9,7 +12,7 @@ export type ExpectedRevision = 'any' | 'none' | number;
 export type JsonObject = { [key: string]: unknown };
 
 export interface NewEvent {
-  /** UUID; a repeat of the id makes a repeated append harmless. */
+  /** UUID; a repeat of the id in the same stream makes a repeated append harmless. */
   id: string;
   type: string;
   data: JsonObject;
@@ -18,10 +21,10 @@ export interface NewEvent {
 
 export interface RecordedEvent extends NewEvent {
   stream: string;
-  /** Place in the stream: 0, 1, 2 … without gaps. */
+  /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
   revision: number;
   position: Position;
-  /** When the log took it, ISO 8601 in UTC. */
+  /** When the log took it, ISO 8601 in UTC; never earlier than that of the event before it in the stream. */
   recordedAt: string;
 }
 
@@ -38,14 +41,14 @@ export interface ReadOptions {
   limit: number;
 }
 
-/** Which events a follower wants: of streams whose names begin with one of the prefixes, or of one of the types. */
+/** Which events a follower wants: of streams whose names begin with one of the prefixes, or of exactly one of the types. */
 export type EventFilter = { streamPrefixes: string[] } | { eventTypes: string[] };
 
 export interface FollowOptions {
   /** Events after this position; 0 for all. */
   after: Position;
   filter?: EventFilter;
-  /** Ends the iteration, without an error. */
+  /** Ends the iteration, without an error; so does closing the log. */
   signal: AbortSignal;
 }
 
@@ -53,7 +56,10 @@ export interface EventBatch {
   events: RecordedEvent[];
   /** All wanted events up to and including this position have been delivered: the place to resume after. */
   position: Position;
-  /** True when, at the time of reading, nothing wanted lay beyond `position`. */
+  /**
+   * True when nothing wanted was known to lie beyond `position`. The first time covers every append acknowledged
+   * before `follow` was called; it is told with an empty batch when nothing is wanted.
+   */
   caughtUp: boolean;
 }
 
@@ -68,21 +74,27 @@ export interface EventLog {
   /**
    * Appends one event; when the promise resolves, the event is durable.
    * An event id that the stream already holds, with `any` or its original expectation, changes nothing and answers
-   * with the original place. Rejects with `version_conflict` when the expectation does not hold and with
-   * `payload_too_large` when data and metadata exceed 1 MiB.
+   * with the original place, whatever else the event says. Rejects with `version_conflict` when the expectation does
+   * not hold, with `payload_too_large` when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to
+   * 1 KiB more, for names) and with `validation_failed` when the id is no UUID; nothing was written then, and
+   * appends made at the same time are not touched.
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
 
   /** The events of one stream, in the asked direction; an empty array when the stream does not exist. */
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]>;
 
-  /** Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. */
+  /**
+   * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. Events
+   * that a store writes for itself do not count, so every follower's `position` reaches it, whatever it wants.
+   */
   head(): Promise<Position>;
 
   /**
    * Every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates.
-   * Batches may be empty (they move `position` on past unwanted events). The caller's pace is the source's pace.
-   * Survives a store that goes away: the iteration waits and goes on by itself.
+   * Batches may be empty: they move `position` on past unwanted events, within milliseconds of the append. The
+   * caller's pace is the source's pace. Events that are not this service's (without JSON data, or a workspace in
+   * the metadata) are passed over. Survives a store that goes away: the iteration waits and goes on by itself.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
 

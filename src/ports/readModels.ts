@@ -46,6 +46,10 @@ export interface ReadModels {
   /**
    * Writes a batch, then the checkpoint. A row is written only when its `position` is above the stored one's, and
    * the checkpoint only when it rises, so repeating a batch, wholly or in part, changes nothing.
+   *
+   * Rejects with `unavailable`, and leaves the checkpoint, when the read model was set back behind the checkpoint that
+   * this instance last read or wrote: dropped, replaced, or its store lost its last writes. The writer then reads the
+   * checkpoint again and goes on from there.
    */
   write(model: string, rows: Row[], checkpoint: Position): Promise<void>;
 
@@ -57,6 +61,28 @@ export interface ReadModels {
 
   /** Parked events of a read model by rising position, at most 1,000. */
   parked(model: string): Promise<ParkedEvent[]>;
+
+  /** How many rows a read model has. May take long when there are millions. */
+  count(model: string): Promise<number>;
+
+  /**
+   * Puts `byModel` in the place of `model`: its rows, checkpoint and parked events become those of `model`, whose
+   * earlier ones go. Can be repeated when it was cut off; changes nothing when `byModel` was never written.
+   */
+  replace(model: string, byModel: string): Promise<void>;
+
+  /** Removes a read model with its checkpoint and parked events; one that is not there is no error. */
+  drop(model: string): Promise<void>;
+
+  /**
+   * Takes or renews a lease; true when `owner` holds it for `forMs` from the moment of the call. The owner renews well
+   * before that is over. Another owner gets it at the earliest `forMs` after the last renewal, when it keeps asking at
+   * short intervals. Clocks of different machines are never compared.
+   */
+  acquireLease(name: string, owner: string, forMs: number): Promise<boolean>;
+
+  /** Gives a lease back; nothing happens when `owner` does not hold it. */
+  releaseLease(name: string, owner: string): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -10,50 +10,60 @@ export interface ProjectorPorts {
 }
 
 /**
- * Folds the log into one read model, from its checkpoint on, until the signal. Rejects when a store is away; calling
- * it again goes on from the checkpoint, which is read anew because a store that failed over may have lost it.
+ * Folds the log into one read model, from its checkpoint on: until the signal, or until `isDone` says so of a batch
+ * that was written. Rejects when a store is away; calling it again goes on from the checkpoint, which is read anew
+ * because a store that failed over may have lost it. `model` is the projection's own one, or one built beside it.
  */
 export async function project(
   projection: Projection,
   ports: ProjectorPorts,
   signal: AbortSignal,
+  model = modelName(projection),
+  isDone: (batch: EventBatch) => boolean = () => false,
 ): Promise<void> {
-  const model = modelName(projection);
   const after = await ports.readModels.checkpoint(model);
   const filter = { eventTypes: projection.eventTypes };
   for await (const batch of ports.eventLog.follow({ after, filter, signal })) {
-    await applyBatch(projection, ports, batch);
+    await applyBatch(projection, ports, model, batch);
+    if (isDone(batch)) return;
   }
 }
 
 /** Folds one batch and writes its rows and the checkpoint. An event that cannot be folded is parked. */
-export async function applyBatch(
+async function applyBatch(
   projection: Projection,
   ports: ProjectorPorts,
+  model: string,
   batch: EventBatch,
 ): Promise<void> {
-  const model = modelName(projection);
-  const ids = [...new Set(batch.events.map((event) => projection.rowId(event)))];
-  const loaded = ids.length === 0 ? [] : await ports.readModels.load(model, ids);
-  const rows = new Map(loaded.map((row) => [row.id, row]));
+  const rows = await loadRows(projection, ports.readModels, model, batch.events);
   const changed = new Map<string, Row>();
   for (const event of batch.events) {
-    const row = rows.get(projection.rowId(event));
-    if (row && row.position >= event.position) continue;
     try {
+      const row = rows.get(projection.rowId(event));
+      if (row && row.position >= event.position) continue;
       const next = projection.evolve(row, event);
       rows.set(next.id, next);
       changed.set(next.id, next);
     } catch (error) {
-      await ports.readModels.park(model, {
-        position: event.position,
-        eventId: event.id,
-        reason: parkReason(error),
-      });
+      const reason = parkReason(error);
+      await ports.readModels.park(model, { position: event.position, eventId: event.id, reason });
       ports.onParked(model, event, error);
     }
   }
   await ports.readModels.write(model, [...changed.values()], batch.position);
+}
+
+async function loadRows(
+  projection: Projection,
+  readModels: ReadModels,
+  model: string,
+  events: RecordedEvent[],
+): Promise<Map<string, Row>> {
+  if (events.length === 0) return new Map();
+  const ids = new Set(events.map((event) => projection.rowId(event)));
+  const rows = await readModels.load(model, [...ids]);
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 /** Error messages may hold data, so only the kind of error is kept. */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
@@ -8,21 +9,26 @@ import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import type { ProjectorMessage } from './messages.ts';
 import { project } from './project.ts';
+import { whileLeader } from './whileLeader.ts';
+
+/** The lease of the one instance that projects. */
+export const PROJECTOR_LEASE = 'projector';
 
 const RETRY_MS = 250;
 const PURGE_EVERY_MS = 3_600_000;
 
-/** Runs every projection and the purging of documents until the signal; a store that is away is waited for. */
+/**
+ * Runs every projection and the purging of documents until the signal, while this instance holds the lease. A store
+ * that is away is waited for.
+ */
 export async function runProjector(
   config: Config,
   signal: AbortSignal,
   report: (message: ProjectorMessage) => void,
 ): Promise<void> {
-  const [eventLog, readModels, documentStore] = await Promise.all([
-    openEventLog(config.eventLogUrl),
-    openReadModels(config.readModelUrl),
-    openDocumentStore(config.documentsUrl),
-  ]);
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const documentStore = await openDocumentStore(config.documentsUrl);
   const ports = {
     eventLog,
     readModels,
@@ -35,24 +41,46 @@ export async function runProjector(
         error: describeError(error),
       }),
   };
-  const repeat = async (task: string, pauseMs: number, work: () => Promise<void>) => {
-    while (!signal.aborted) {
-      let pause = pauseMs;
-      try {
-        await work();
-      } catch (error) {
-        report({ kind: 'retrying', task, error: describeError(error) });
-        pause = RETRY_MS;
-      }
-      await sleep(pause, undefined, { signal }).catch(() => undefined);
-    }
-  };
   const purgePorts = { eventLog, readModels, documentStore, clock: systemClock };
-  await Promise.all([
-    ...projections.map((projection) =>
-      repeat(modelName(projection), RETRY_MS, () => project(projection, ports, signal)),
-    ),
-    repeat('purge', PURGE_EVERY_MS, () => purgeDocuments(purgePorts, config.documentRetentionDays, signal)),
-  ]);
+  await whileLeader(readModels, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
+    const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
+      repeatUntil(leading, pauseMs, work, (error) =>
+        report({ kind: 'retrying', task, error: describeError(error) }),
+      );
+    await Promise.all([
+      ...projections.map((projection) =>
+        repeat(modelName(projection), RETRY_MS, () => project(projection, ports, leading)),
+      ),
+      repeat('purge', PURGE_EVERY_MS, () =>
+        purgeDocuments(purgePorts, config.documentRetentionDays, leading),
+      ),
+    ]);
+  });
   await Promise.all([eventLog.close(), readModels.close(), documentStore.close()]);
+}
+
+/**
+ * SQLite's files belong to one service at a time: its successor after a crash is the same owner and need not wait for
+ * the lease to run out.
+ */
+function leaseOwner({ readModelUrl }: Config): string {
+  return readModelUrl.startsWith('sqlite:') ? 'embedded' : randomUUID();
+}
+
+async function repeatUntil(
+  signal: AbortSignal,
+  pauseMs: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    let pause = pauseMs;
+    try {
+      await work();
+    } catch (error) {
+      onError(error);
+      pause = RETRY_MS;
+    }
+    await sleep(pause, undefined, { signal }).catch(() => undefined);
+  }
 }

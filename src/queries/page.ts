@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
+import type { Position } from '../ports/eventLog.ts';
 import type { Row } from '../ports/readModels.ts';
 import { validationError } from '../records/validate.ts';
 import type { QueryPorts } from './readRecord.ts';
@@ -29,24 +30,28 @@ export async function readPage(
   request: PageRequest,
 ): Promise<Page<Row>> {
   const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken);
-  await caughtUp(ports, model);
-  const rows = await ports.readModels.page(model, {
+  const head = await caughtUp(ports, model);
+  const found = await ports.readModels.page(model, {
     partition,
     ...(after !== undefined && { after }),
     limit: request.limit + 1,
   });
+  // A batch beyond the checkpoint may be half written: a page that ended in it could skip rows still to come.
+  const rows = found.filter(({ order }) => order <= head);
   const items = rows.slice(0, request.limit);
   const last = items.at(-1);
   return { items, next_page_token: rows.length > items.length && last ? encodeToken(last.order) : null };
 }
 
-async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<void> {
+/** Waits until the read model holds everything up to the log's head, which is the result. */
+async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
   const head = await eventLog.head();
   const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
   while ((await readModels.checkpoint(model)) < head) {
     if (Date.now() > deadline) throw unavailable('list');
     await sleep(CATCH_UP_POLL_MS);
   }
+  return head;
 }
 
 function encodeToken(order: number): string {

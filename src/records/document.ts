@@ -15,19 +15,21 @@ export type DocumentFormat = keyof typeof documentFormats;
 /** Spec section 2.7, without the file itself. */
 export const documentFieldsSchema = z.object({
   document_id: identifier("The caller's document identifier", 'document-5001'),
-  category: z.enum([
-    'radiology_report',
-    'lab_results',
-    'diagnostic_report',
-    'progress_report',
-    'discharge_summary',
-    'doctor_notes',
-    'medical_record',
-    'patient_history',
-    'immunization_report',
-    'referral',
-    'consent_form',
-  ]),
+  category: z
+    .enum([
+      'radiology_report',
+      'lab_results',
+      'diagnostic_report',
+      'progress_report',
+      'discharge_summary',
+      'doctor_notes',
+      'medical_record',
+      'patient_history',
+      'immunization_report',
+      'referral',
+      'consent_form',
+    ])
+    .meta({ description: 'What the document is', examples: ['lab_results'] }),
 });
 
 /** Data of `DocumentUploaded`. */

@@ -7,7 +7,7 @@ export const facilitySchema = z.object({
   name: requiredText('Elm Street Clinic'),
   npi: digits(
     10,
-    '1093817465',
+    '1093817462',
     '10 digits; organizational (Type 2) NPI, distinct from individual provider NPIs',
   ),
   facility_type: oneOf([

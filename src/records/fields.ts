@@ -8,11 +8,11 @@ const calendarDate = z.regexes.date.source.slice(1, -1);
 const timeOfDay = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?`;
 const offset = String.raw`(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)`;
 const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
-// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it looks for
-const controlCharacter = /[\u0000-\u001f\u007f-\u009f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
+const noControlCharacters = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 
 function meta(description: string | undefined, example: unknown): Record<string, unknown> {
-  return { ...(description && { description }), ...(example !== undefined && { example }) };
+  return { ...(description && { description }), ...(example !== undefined && { examples: [example] }) };
 }
 
 function isIdLength(value: string): boolean {
@@ -27,8 +27,8 @@ export function identifier(description: string, example: string) {
     .string()
     .min(1)
     .refine(isIdLength, { error: `must be at most ${MAX_ID_LENGTH} characters`, abort: true })
-    .refine((value) => !controlCharacter.test(value), { error: 'must not contain control characters' })
-    .meta(meta(description, example));
+    .regex(noControlCharacters, { error: 'must not contain control characters' })
+    .meta({ ...meta(description, example), maxLength: MAX_ID_LENGTH });
 }
 
 /** A required, non-empty string. */

@@ -21,12 +21,12 @@ function withoutNulls(value: object): object {
  * object (insurance) replaces the earlier one whole. Neither argument is changed.
  */
 export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFields {
-  const merged: RecordFields = { ...fields };
+  const merged = new Map(Object.entries(fields));
   for (const [field, value] of Object.entries(sent)) {
-    if (value === null) delete merged[field];
-    else merged[field] = typeof value === 'object' ? withoutNulls(value as object) : value;
+    if (value === null) merged.delete(field);
+    else merged.set(field, typeof value === 'object' ? withoutNulls(value as object) : value);
   }
-  return merged;
+  return Object.fromEntries(merged) as RecordFields;
 }
 
 /** Folds the next event of a record's stream into its state. */

@@ -36,7 +36,7 @@ export const patientSchema = z.object({
   first_name: requiredText('Maria'),
   last_name: requiredText('Lopez'),
   date_of_birth: requiredDate('1984-02-29'),
-  gender: oneOf(['male', 'female', 'other']),
+  gender: oneOf(['male', 'female', 'other']).meta({ examples: ['female'] }),
   phone: text('+1 402 555 0100'),
   email: text('maria.lopez@example.com'),
   ssn_last4: digits(4, '1234', 'Last 4 digits only; a full SSN is never stored'),

@@ -3,6 +3,10 @@ import type { CatalogEntry, RecordFields } from './catalog.ts';
 import { insuranceFields, insuranceSchema } from './patient.ts';
 import { isUspsState } from './uspsStates.ts';
 
+/** Unknown fields that are named in warnings, and characters shown of each name. */
+const MAX_UNKNOWN_NAMED = 20;
+const MAX_SHOWN_NAME = 100;
+
 type Check = (value: string, fields: Record<string, unknown>) => string | undefined;
 
 const pattern =
@@ -44,8 +48,10 @@ function hasNpiCheckDigit(value: string): boolean {
   return sum % 10 === 0;
 }
 
-const website: Check = (value) =>
-  URL.canParse(value) || URL.canParse(`https://${value}`) ? undefined : 'does not look like a web address';
+const website: Check = (value) => {
+  const url = URL.parse(/^https?:/i.test(value) ? value : `https://${value}`);
+  return url?.hostname.includes('.') ? undefined : 'does not look like a web address';
+};
 
 /** What the spec leaves open but billing wants to know; field names mean the same in every kind. */
 const checks: Record<string, Check> = {
@@ -83,11 +89,11 @@ function unknownFields(input: object, known: object, prefix: string): FieldMessa
   for (const field of Object.keys(input)) {
     if (Object.hasOwn(known, field)) continue;
     warnings.push({
-      field: prefix + field.slice(0, 100),
+      field: prefix + field.slice(0, MAX_SHOWN_NAME).toWellFormed(),
       message: 'is not a known field and was not stored',
     });
   }
-  return warnings.slice(0, 20);
+  return warnings.slice(0, MAX_UNKNOWN_NAMED);
 }
 
 /**

@@ -5,9 +5,9 @@ type Issue = z.core.$ZodRawIssue;
 
 /** A message that says what to fix and never repeats the rejected value. */
 function explain(issue: Issue): string {
+  if (issue.input === undefined) return 'is required';
   switch (issue.code) {
     case 'invalid_type':
-      if (issue.input === undefined) return 'is required';
       return `must be ${/^[aeiou]/.test(issue.expected) ? 'an' : 'a'} ${issue.expected}`;
     case 'invalid_value':
       return issue.values.length === 1
@@ -38,10 +38,12 @@ export function validationError(details: FieldMessage[]): ServiceError {
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> {
   const result = schema.safeParse(input, { error: explain });
   if (result.success) return result.data;
-  throw validationError(
-    result.error.issues.map(({ path, message }) => ({
-      field: path.join('.'),
-      message: path.length === 0 ? `The body ${message}` : message,
-    })),
-  );
+  const details = new Map<string, FieldMessage>();
+  for (const { path, message } of result.error.issues) {
+    const field = path.join('.');
+    if (!details.has(field)) {
+      details.set(field, { field, message: field === '' ? `The body ${message}` : message });
+    }
+  }
+  throw validationError([...details.values()]);
 }

@@ -3,6 +3,8 @@ import { request } from 'node:http';
 export interface TestResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
+  bytes: Buffer;
+  /** The bytes as UTF-8. */
   text: string;
   // biome-ignore lint/suspicious/noExplicitAny: answers are asserted on, field by field
   body: any;
@@ -65,11 +67,13 @@ export class Client {
           res.on('data', (chunk) => chunks.push(chunk));
           res.on('error', reject);
           res.on('end', () => {
-            const text = Buffer.concat(chunks).toString();
+            const bytes = Buffer.concat(chunks);
+            const text = bytes.toString();
             const isJson = res.headers['content-type']?.startsWith('application/json') && text !== '';
             resolve({
               status: res.statusCode ?? 0,
               headers: res.headers,
+              bytes,
               text,
               body: isJson ? JSON.parse(text) : undefined,
             });

@@ -33,8 +33,8 @@ export interface TestService extends Client {
   access: AccessManager;
   /** The same service with another key. */
   as(key: string | undefined): Client;
-  /** Stops the service and starts it again on the same stores, at another address. */
-  restart(): Promise<void>;
+  /** Stops the service and starts it again on the same stores, at another address; `meanwhile` runs between. */
+  restart(meanwhile?: () => unknown): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -68,8 +68,9 @@ export async function startTestService(env: Record<string, string> = {}): Promis
     createKey,
     access,
     as: (other: string | undefined) => new Client(service.url, other),
-    async restart(this: TestService) {
+    async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
       await service.stop();
+      await meanwhile();
       service = await startService(config, logger);
       this.url = service.url;
     },

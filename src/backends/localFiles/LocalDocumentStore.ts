@@ -1,21 +1,24 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { ServiceError, unavailable } from '../../errors.ts';
 import type { AbandonedUpload, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { makeFolder, moveDurably, syncFolder, writeDurably } from './durableFiles.ts';
 
 const READ_BYTES = 256 * 1024;
 
+/** Uploads that a store of this process has begun and that nobody settled yet, by the paths of their notes. */
+const running = new Set<string>();
+
 /**
- * Documents in a folder: `objects/ab/<object id>`. While an upload is under way, `uploads/<pid>.<object id>` notes
- * whose it is, and its bytes grow in a `.part` file beside that; both are gone when it is confirmed or discarded.
+ * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way,
+ * `uploads/<pid>.<object id>` notes whose it is, and its bytes grow in a `.part` file beside that; both are gone when
+ * it is confirmed or discarded.
  */
 export class LocalDocumentStore implements DocumentStore {
   readonly #folder: string;
-  /** Uploads that this instance has begun and that nobody settled yet. */
-  readonly #active = new Set<string>();
+  /** Those of the running uploads that are this store's. */
+  readonly #own = new Set<string>();
 
   private constructor(folder: string) {
     this.#folder = folder;
@@ -24,23 +27,29 @@ export class LocalDocumentStore implements DocumentStore {
   /** Opens the folder, and makes it when it is not there. */
   static async open(folder: string): Promise<LocalDocumentStore> {
     const store = new LocalDocumentStore(resolve(folder));
-    await mkdir(join(store.#folder, 'objects'), { recursive: true });
-    await mkdir(join(store.#folder, 'uploads'), { recursive: true });
+    await makeFolder(join(store.#folder, 'objects'));
+    await makeFolder(join(store.#folder, 'uploads'));
     return store;
   }
 
   async put(objectId: string, source: Readable): Promise<StoredDocument> {
     const note = this.#notePath(objectId);
     const part = `${note}.part`;
-    this.#active.add(objectId);
+    running.add(note);
+    this.#own.add(note);
     try {
-      await this.#io(() => writeFile(note, '', { flush: true }));
-      const stored = await writeDurably(part, source);
-      await this.#io(() => this.#publish(part, objectId));
+      await this.#io(async () => {
+        await writeFile(note, '', { flush: true });
+        await syncFolder(join(note, '..'));
+      });
+      const stored = await writeDurably(part, source, (work) => this.#io(work));
+      await this.#io(() => moveDurably(part, this.#objectPath(objectId)));
       return stored;
     } catch (error) {
-      await this.discard(objectId);
-      throw isDiskError(error) ? unavailable('document store', error) : error;
+      source.destroy();
+      // What cannot be removed now is found as abandoned when the service starts again.
+      await this.discard(objectId).catch(() => undefined);
+      throw error;
     }
   }
 
@@ -50,40 +59,46 @@ export class LocalDocumentStore implements DocumentStore {
 
   async confirm(objectId: string): Promise<void> {
     await this.#io(async () => {
-      for (const { name } of await this.#notes(objectId)) await rm(this.#uploadPath(name), { force: true });
+      for (const upload of await this.#uploads()) {
+        if (upload.objectId !== objectId) continue;
+        // The note goes last: as long as anything is left, it can be found.
+        await rm(`${upload.note}.part`, { force: true });
+        await rm(upload.note, { force: true });
+        running.delete(upload.note);
+        this.#own.delete(upload.note);
+      }
     });
-    this.#active.delete(objectId);
   }
 
   async discard(objectId: string): Promise<void> {
-    await this.#io(async () => {
-      await rm(this.#objectPath(objectId), { force: true });
-      await this.confirm(objectId);
-    });
+    await this.delete(objectId);
+    await this.confirm(objectId);
   }
 
   async abandoned(): Promise<AbandonedUpload[]> {
     return this.#io(async () => {
-      const uploads: AbandonedUpload[] = [];
-      for (const { name, objectId, pid } of await this.#notes()) {
-        if (name.endsWith('.part') || this.#active.has(objectId) || isAlive(pid)) continue;
-        const stream = await readFile(this.#uploadPath(name), 'utf8');
-        uploads.push({ objectId, stream: stream || undefined });
+      const abandoned: AbandonedUpload[] = [];
+      for (const { note, objectId, pid } of await this.#uploads()) {
+        if (running.has(note) || isAlive(pid)) continue;
+        const stream = await readFile(note, 'utf8');
+        abandoned.push({ objectId, stream: stream || undefined });
       }
-      return uploads;
+      return abandoned;
     });
   }
 
   async get(objectId: string): Promise<Readable> {
-    try {
-      const file = await open(this.#objectPath(objectId));
-      return file.createReadStream({ highWaterMark: READ_BYTES });
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') {
+    return this.#io(async () => {
+      try {
+        const file = await open(this.#objectPath(objectId));
+        return file.createReadStream({ highWaterMark: READ_BYTES });
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+        // A folder that is gone is a store that is away (not mounted), and tells nothing about its documents.
+        await stat(join(this.#folder, 'objects'));
         throw new ServiceError('not_found', 'The document is no longer stored.');
       }
-      throw unavailable('document store', error);
-    }
+    });
   }
 
   async delete(objectId: string): Promise<void> {
@@ -91,42 +106,35 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async check(): Promise<void> {
-    const probe = this.#uploadPath(`check-${randomUUID()}`);
+    const probe = join(this.#folder, 'uploads', `check-${process.pid}`);
     await this.#io(async () => {
+      await stat(join(this.#folder, 'objects', '/'));
       await writeFile(probe, '');
-      await rm(probe);
+      await rm(probe, { force: true });
     });
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    for (const note of this.#own) running.delete(note);
+  }
 
   #objectPath(objectId: string): string {
     return join(this.#folder, 'objects', objectId.slice(-2), objectId);
   }
 
-  #uploadPath(name: string): string {
-    return join(this.#folder, 'uploads', name);
-  }
-
   #notePath(objectId: string): string {
-    return this.#uploadPath(`${process.pid}.${objectId}`);
+    return join(this.#folder, 'uploads', `${process.pid}.${objectId}`);
   }
 
-  /** Files of uploads under way, the notes and their parts: of one object, or of all. */
-  async #notes(objectId = ''): Promise<{ name: string; objectId: string; pid: number }[]> {
+  /** Uploads under way. */
+  async #uploads(): Promise<{ note: string; objectId: string; pid: number }[]> {
     const names = await readdir(join(this.#folder, 'uploads'));
     return names.flatMap((name) => {
-      const [, pid, id] = /^(\d+)\.([0-9a-f-]{36})(?:\.part)?$/.exec(name) ?? [];
-      return pid && id?.startsWith(objectId) ? [{ name, objectId: id, pid: Number(pid) }] : [];
+      const [, pid, objectId] = /^(\d+)\.([0-9a-f-]{36})$/.exec(name) ?? [];
+      return pid && objectId
+        ? [{ note: join(this.#folder, 'uploads', name), objectId, pid: Number(pid) }]
+        : [];
     });
-  }
-
-  async #publish(part: string, objectId: string): Promise<void> {
-    const target = this.#objectPath(objectId);
-    const folder = join(target, '..');
-    await mkdir(folder, { recursive: true });
-    await rename(part, target);
-    await syncFolder(folder);
   }
 
   async #io<Result>(work: () => Promise<Result>): Promise<Result> {
@@ -138,34 +146,7 @@ export class LocalDocumentStore implements DocumentStore {
   }
 }
 
-async function writeDurably(path: string, source: Readable): Promise<StoredDocument> {
-  const hash = createHash('sha256');
-  let size = 0;
-  const file = await open(path, 'wx');
-  await pipeline(
-    source,
-    async function* (chunks: AsyncIterable<Buffer>) {
-      for await (const chunk of chunks) {
-        hash.update(chunk);
-        size += chunk.length;
-        yield chunk;
-      }
-    },
-    file.createWriteStream({ flush: true }),
-  );
-  return { size, sha256: hash.digest('hex') };
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path);
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
-/** Another process's pid; our own is an earlier process's when a container gives each the same one. */
+/** Whether another process has that pid; our own is an earlier process's when a container gives each the same one. */
 function isAlive(pid: number): boolean {
   if (pid === process.pid) return false;
   try {
@@ -174,9 +155,4 @@ function isAlive(pid: number): boolean {
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
-}
-
-function isDiskError(error: unknown): boolean {
-  const code = (error as NodeJS.ErrnoException | undefined)?.code;
-  return code === 'ENOSPC' || code === 'EIO' || code === 'EROFS' || code === 'EDQUOT' || code === 'EACCES';
 }

@@ -2,28 +2,29 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stringify as formatUuid, parse as parseUuid } from 'uuid';
-import { ServiceError } from '../../errors.ts';
-import type {
-  Appended,
-  EventBatch,
-  EventFilter,
-  EventLog,
-  ExpectedRevision,
-  FollowOptions,
-  NewEvent,
-  Position,
-  ReadOptions,
-  RecordedEvent,
+import { stringify as formatUuid, validate as isUuid } from 'uuid';
+import { ServiceError, unavailable } from '../../errors.ts';
+import {
+  type Appended,
+  type EventBatch,
+  type EventFilter,
+  type EventLog,
+  type ExpectedRevision,
+  type FollowOptions,
+  MAX_EVENT_BYTES,
+  type NewEvent,
+  type Position,
+  type ReadOptions,
+  type RecordedEvent,
 } from '../../ports/eventLog.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
 
-const MAX_EVENT_BYTES = 1024 * 1024;
 const BATCH_EVENTS = 500;
 /** Events looked at in one go for a filtered follower: bounds how long it holds its thread. */
 const SCAN_WINDOW = 5_000;
 const POLL_MS = 20;
+const RETRY_MS = 250;
 
 const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, s.name AS stream
   FROM events e JOIN streams s ON s.id = e.stream_id`;
@@ -33,6 +34,7 @@ export class SqliteEventLog implements EventLog {
   readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #statements;
+  readonly #closing = new AbortController();
   #opening: Promise<GroupCommit> | undefined;
   #writer: GroupCommit | undefined;
 
@@ -59,15 +61,16 @@ export class SqliteEventLog implements EventLog {
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
+    if (!isUuid(event.id)) throw new ServiceError('validation_failed', 'The id of an event is a UUID.');
     const data = JSON.stringify(event.data);
     const metadata = JSON.stringify(event.metadata);
     if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) {
       throw new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
     }
-    const writer = this.#writer ?? (await this.#openWriter());
+    const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
     return writer.append({
       stream,
-      eventId: parseUuid(event.id),
+      eventId: event.id,
       type: event.type,
       data,
       metadata,
@@ -77,44 +80,68 @@ export class SqliteEventLog implements EventLog {
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {
     const { direction = 'forwards', limit } = options;
-    const rows =
-      direction === 'forwards'
-        ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
-        : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit);
-    return rows.map(toEvent);
+    return reading(() => {
+      const rows =
+        direction === 'forwards'
+          ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
+          : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit);
+      return rows.map(toEvent);
+    });
   }
 
   async head(): Promise<Position> {
-    return (this.#statements.head.get()?.head as number | null) ?? 0;
+    return reading(() => this.#head());
   }
 
-  async *follow({ after, filter, signal }: FollowOptions): AsyncGenerator<EventBatch> {
+  async *follow({ after, filter, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
+    const signal = AbortSignal.any([asked, this.#closing.signal]);
+    const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
     while (!signal.aborted) {
-      const seen = this.#dataVersion();
-      const batch = await this.#readBatch(position, filter);
+      let read: { seen: unknown; batch: EventBatch };
+      try {
+        read = { seen: this.#dataVersion(), batch: this.#readBatch(position, filter) };
+      } catch {
+        await pause(RETRY_MS);
+        continue;
+      }
+      const { seen, batch } = read;
       if (batch.position > position || (batch.caughtUp && !announced)) {
         announced = batch.caughtUp;
         position = batch.position;
         yield batch;
       }
-      while (batch.caughtUp && !signal.aborted && this.#dataVersion() === seen) {
-        await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
-      }
+      while (batch.caughtUp && !signal.aborted && !this.#changedSince(seen)) await pause(POLL_MS);
     }
   }
 
   async close(): Promise<void> {
-    if (this.#opening) await (await this.#opening).close();
+    if (this.#closing.signal.aborted) return;
+    this.#closing.abort();
+    await (await this.#opening?.catch(() => undefined))?.close();
     this.#db.close();
   }
 
   /** The writer's thread starts with the first append: who only reads does without. */
   async #openWriter(): Promise<GroupCommit> {
+    if (this.#writer?.ended) {
+      this.#writer = undefined;
+      this.#opening = undefined;
+    }
     this.#opening ??= GroupCommit.open(this.#path);
-    this.#writer = await this.#opening;
-    return this.#writer;
+    const opening = this.#opening;
+    try {
+      this.#writer = await opening;
+      return this.#writer;
+    } catch (error) {
+      if (this.#opening === opening) this.#opening = undefined;
+      throw unavailable('event log', error);
+    }
+  }
+
+  #head(): Position {
+    return (this.#statements.head.get()?.head as number | null) ?? 0;
   }
 
   /** Changes whenever another connection, here or in another process, has committed. */
@@ -122,8 +149,17 @@ export class SqliteEventLog implements EventLog {
     return this.#statements.dataVersion.get()?.data_version;
   }
 
-  async #readBatch(after: Position, filter: EventFilter | undefined): Promise<EventBatch> {
-    const head = Math.max(await this.head(), after);
+  /** True also when that cannot be found out: reading on will show. */
+  #changedSince(seen: unknown): boolean {
+    try {
+      return this.#dataVersion() !== seen;
+    } catch {
+      return true;
+    }
+  }
+
+  #readBatch(after: Position, filter: EventFilter | undefined): EventBatch {
+    const head = Math.max(this.#head(), after);
     const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
     const { sql, values } = condition(filter);
     const rows = this.#db
@@ -137,15 +173,24 @@ export class SqliteEventLog implements EventLog {
   }
 }
 
+/** The result of `read`; what the driver throws becomes `unavailable`. */
+function reading<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    throw unavailable('event log', error);
+  }
+}
+
 function condition(filter: EventFilter | undefined): { sql: string; values: SQLInputValue[] } {
   if (filter === undefined) return { sql: '', values: [] };
   if ('eventTypes' in filter) {
     return { sql: `AND e.type IN (${filter.eventTypes.map(() => '?').join()})`, values: filter.eventTypes };
   }
-  const clauses = filter.streamPrefixes.map(() => 'substr(s.name, 1, ?) = ?');
+  const clauses = ['FALSE', ...filter.streamPrefixes.map(() => 'substr(s.name, 1, length(?)) = ?')];
   return {
     sql: `AND (${clauses.join(' OR ')})`,
-    values: filter.streamPrefixes.flatMap((prefix) => [prefix.length, prefix]),
+    values: filter.streamPrefixes.flatMap((prefix) => [prefix, prefix]),
   };
 }
 

@@ -1,80 +1,86 @@
-import { mkdirSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../errors.ts';
 import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import { fileIdentity, openReadModelFile } from './readModelFile.ts';
+import { prepareModel, type ReadModelStatements, rowsTable } from './readModelTable.ts';
 
+const STORE = 'read model store';
 const FILE_CHECK_MS = 500;
 
-interface Statements {
-  existing: ReturnType<DatabaseSync['prepare']>;
-  load: ReturnType<DatabaseSync['prepare']>;
-  page: ReturnType<DatabaseSync['prepare']>;
-  upsert: ReturnType<DatabaseSync['prepare']>;
-}
-
 /**
- * Read models in one SQLite file, a table each. The file may be deleted at any time, also under a running service:
- * it is made anew, and the next write is refused once, so that the projector starts again from the checkpoint.
+ * Read models in one SQLite file, a table each. The file may be deleted at any time, also under a running service: it
+ * is made anew, empty, and writers are refused until they have read their checkpoint again.
  */
 export class SqliteReadModels implements ReadModels {
   readonly #path: string;
   #db: DatabaseSync;
-  #inode: number | undefined;
+  #file: number | undefined;
   #nextFileCheck = 0;
-  #statements = new Map<string, Statements>();
+  readonly #models = new Map<string, ReadModelStatements>();
+  /** The checkpoints that this instance last read or wrote. */
+  readonly #seen = new Map<string, Position>();
 
+  /** Opens the file, and makes it and its folder when they are not there. */
   constructor(path: string) {
     this.#path = path;
-    this.#db = this.#open();
+    this.#db = openReadModelFile(path);
+    this.#file = fileIdentity(path);
   }
 
   async existing(model: string, ids: string[]): Promise<Set<string>> {
-    const rows = this.#model(model).existing.all(JSON.stringify(ids));
+    const rows = this.#run(() => this.#model(model).existing.all(JSON.stringify(ids)));
     return new Set(rows.map((row) => row.id as string));
   }
 
   async load(model: string, ids: string[]): Promise<Row[]> {
-    return this.#model(model).load.all(JSON.stringify(ids)).map(toRow);
+    return this.#run(() => this.#model(model).load.all(JSON.stringify(ids))).map(toRow);
   }
 
   async page(model: string, { partition, after = -1, limit }: PageQuery): Promise<Row[]> {
-    return this.#model(model).page.all(partition, after, limit).map(toRow);
+    return this.#run(() => this.#model(model).page.all(partition, after, limit)).map(toRow);
   }
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
-    this.#checkFile(0);
-    const { upsert } = this.#model(model);
-    this.#transaction(() => {
+    const position = this.#transaction(() => {
+      const { upsert } = this.#model(model);
+      const before = this.#checkpoint(model);
+      if (before < (this.#seen.get(model) ?? 0)) {
+        this.#seen.delete(model);
+        throw unavailable(STORE);
+      }
       for (const row of rows) {
         upsert.run(row.id, row.partition, row.order, row.position, JSON.stringify(row.body));
       }
+      const after = Math.max(before, checkpoint);
       this.#db
-        .prepare(
-          `INSERT INTO checkpoints (model, position) VALUES (?, ?)
-           ON CONFLICT (model) DO UPDATE SET position = max(position, excluded.position)`,
-        )
-        .run(model, checkpoint);
+        .prepare('INSERT OR REPLACE INTO checkpoints (model, position) VALUES (?, ?)')
+        .run(model, after);
+      return after;
     });
+    this.#seen.set(model, position);
   }
 
   async checkpoint(model: string): Promise<Position> {
-    this.#checkFile(FILE_CHECK_MS);
-    const row = this.#db.prepare('SELECT position FROM checkpoints WHERE model = ?').get(model);
-    return (row?.position as number | undefined) ?? 0;
+    const position = this.#run(() => this.#checkpoint(model));
+    this.#seen.set(model, position);
+    return position;
   }
 
   async park(model: string, { position, eventId, reason }: ParkedEvent): Promise<void> {
-    this.#db
-      .prepare('INSERT OR IGNORE INTO parked (model, position, event_id, reason) VALUES (?, ?, ?, ?)')
-      .run(model, position, eventId, reason);
+    this.#run(() =>
+      this.#db
+        .prepare('INSERT OR IGNORE INTO parked (model, position, event_id, reason) VALUES (?, ?, ?, ?)')
+        .run(model, position, eventId, reason),
+    );
   }
 
   async parked(model: string): Promise<ParkedEvent[]> {
-    const rows = this.#db
-      .prepare('SELECT position, event_id, reason FROM parked WHERE model = ? ORDER BY position LIMIT 1000')
-      .all(model);
+    const rows = this.#run(() =>
+      this.#db
+        .prepare('SELECT position, event_id, reason FROM parked WHERE model = ? ORDER BY position LIMIT 1000')
+        .all(model),
+    );
     return rows.map((row) => ({
       position: row.position as number,
       eventId: row.event_id as string,
@@ -82,81 +88,123 @@ export class SqliteReadModels implements ReadModels {
     }));
   }
 
+  async count(model: string): Promise<number> {
+    return this.#run(() => this.#model(model).count.get())?.count as number;
+  }
+
+  async replace(model: string, byModel: string): Promise<void> {
+    this.#transaction(() => {
+      if (this.#db.prepare('SELECT 1 FROM checkpoints WHERE model = ?').get(byModel) === undefined) return;
+      this.#model(byModel);
+      this.#dropRows(model);
+      this.#db.exec(`ALTER TABLE ${rowsTable(byModel)} RENAME TO ${rowsTable(model)}`);
+      for (const table of ['checkpoints', 'parked']) {
+        this.#db.prepare(`UPDATE ${table} SET model = ? WHERE model = ?`).run(model, byModel);
+      }
+    });
+    this.#forget(model, byModel);
+  }
+
+  async drop(model: string): Promise<void> {
+    this.#transaction(() => this.#dropRows(model));
+    this.#forget(model);
+  }
+
+  async acquireLease(name: string, owner: string, forMs: number): Promise<boolean> {
+    // All who share the file share the machine's clock. A term that has yet to begin means that it was set back.
+    const now = Date.now();
+    const { changes } = this.#run(() =>
+      this.#db
+        .prepare(
+          `INSERT INTO leases (name, owner, taken_at, for_ms) VALUES (:name, :owner, :now, :forMs)
+           ON CONFLICT (name) DO UPDATE SET owner = :owner, taken_at = :now, for_ms = :forMs
+           WHERE leases.owner = :owner OR :now < taken_at OR :now >= taken_at + leases.for_ms`,
+        )
+        .run({ name, owner, now, forMs }),
+    );
+    return Number(changes) === 1;
+  }
+
+  async releaseLease(name: string, owner: string): Promise<void> {
+    this.#run(() => this.#db.prepare('DELETE FROM leases WHERE name = ? AND owner = ?').run(name, owner));
+  }
+
   async close(): Promise<void> {
     this.#db.close();
   }
 
-  #open(): DatabaseSync {
-    mkdirSync(dirname(this.#path), { recursive: true });
-    const db = new DatabaseSync(this.#path, { timeout: 2500 });
-    // All of it can be rebuilt, so a crash may cost the last commits, never the file's order (WAL).
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
-      CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
-      CREATE TABLE IF NOT EXISTS parked (
-        model TEXT, position INTEGER, event_id TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (model, position)
-      ) WITHOUT ROWID;`);
-    this.#inode = this.#currentInode();
-    return db;
-  }
-
-  #currentInode(): number | undefined {
-    return statSync(this.#path, { throwIfNoEntry: false })?.ino;
-  }
-
-  #checkFile(everyMs: number): void {
-    const now = Date.now();
-    if (now < this.#nextFileCheck && everyMs > 0) return;
-    this.#nextFileCheck = now + everyMs;
-    if (this.#currentInode() === this.#inode) return;
-    this.#db.close();
-    this.#statements.clear();
-    this.#db = this.#open();
-    throw unavailable('read model store');
-  }
-
-  #model(model: string): Statements {
-    this.#checkFile(FILE_CHECK_MS);
-    let statements = this.#statements.get(model);
+  #model(model: string): ReadModelStatements {
+    let statements = this.#models.get(model);
     if (statements === undefined) {
-      statements = this.#prepare(model);
-      this.#statements.set(model, statements);
+      statements = prepareModel(this.#db, model);
+      this.#models.set(model, statements);
     }
     return statements;
   }
 
-  #prepare(model: string): Statements {
-    const table = `"model_${model.replaceAll('"', '""')}"`;
-    const index = `"model_${model.replaceAll('"', '""')}_pages"`;
-    this.#db.exec(`
-      CREATE TABLE IF NOT EXISTS ${table} (
-        id TEXT PRIMARY KEY, partition TEXT NOT NULL, sequence INTEGER NOT NULL, position INTEGER NOT NULL, body TEXT NOT NULL
-      );
-      CREATE INDEX IF NOT EXISTS ${index} ON ${table} (partition, sequence);`);
-    const columns = 'id, partition, sequence, position, body';
-    return {
-      existing: this.#db.prepare(`SELECT id FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`),
-      load: this.#db.prepare(`SELECT ${columns} FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`),
-      page: this.#db.prepare(
-        `SELECT ${columns} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
-      ),
-      upsert: this.#db.prepare(
-        `INSERT INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
-           partition = excluded.partition, position = excluded.position, body = excluded.body
-         WHERE excluded.position > ${table}.position`,
-      ),
-    };
+  #checkpoint(model: string): Position {
+    const row = this.#db.prepare('SELECT position FROM checkpoints WHERE model = ?').get(model);
+    return (row?.position as number | undefined) ?? 0;
   }
 
-  #transaction(work: () => void): void {
-    this.#db.exec('BEGIN IMMEDIATE');
-    try {
-      work();
-      this.#db.exec('COMMIT');
-    } catch (error) {
-      if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
-      throw error;
+  #dropRows(model: string): void {
+    this.#db.exec(`DROP TABLE IF EXISTS ${rowsTable(model)}`);
+    for (const table of ['checkpoints', 'parked']) {
+      this.#db.prepare(`DELETE FROM ${table} WHERE model = ?`).run(model);
     }
   }
+
+  #forget(...models: string[]): void {
+    for (const model of models) {
+      this.#models.delete(model);
+      this.#seen.delete(model);
+    }
+  }
+
+  #transaction<Result>(work: () => Result): Result {
+    this.#nextFileCheck = 0;
+    return this.#run(() => {
+      this.#db.exec('BEGIN IMMEDIATE');
+      try {
+        const result = work();
+        this.#db.exec('COMMIT');
+        return result;
+      } catch (error) {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+        throw error;
+      }
+    });
+  }
+
+  #run<Result>(work: () => Result): Result {
+    try {
+      this.#reopenWhenDeleted();
+      return work();
+    } catch (error) {
+      // Their tables may have been rolled back, or dropped by somebody else.
+      this.#models.clear();
+      throw isStoreError(error) ? unavailable(STORE, error) : error;
+    }
+  }
+
+  #reopenWhenDeleted(): void {
+    const now = performance.now();
+    if (now < this.#nextFileCheck) return;
+    if (fileIdentity(this.#path) !== this.#file) {
+      const gone = this.#db;
+      this.#db = openReadModelFile(this.#path);
+      this.#file = fileIdentity(this.#path);
+      this.#models.clear();
+      gone.close();
+    }
+    this.#nextFileCheck = now + FILE_CHECK_MS;
+  }
+}
+
+/** An error of SQLite or of the file system. */
+function isStoreError(error: unknown): boolean {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  return code === 'ERR_SQLITE_ERROR' || syscall !== undefined;
 }
 
 function toRow(row: Record<string, unknown>): Row {

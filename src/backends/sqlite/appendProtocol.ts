@@ -3,7 +3,7 @@ import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 /** One append on its way to the writer thread; JSON is already text. */
 export interface AppendRequest {
   stream: string;
-  eventId: Uint8Array;
+  eventId: string;
   type: string;
   data: string;
   metadata: string;

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { parse as parseUuid } from 'uuid';
 import type { ExpectedRevision } from '../../ports/eventLog.ts';
 import type { AppendOutcome, AppendRequest } from './appendProtocol.ts';
 
@@ -13,7 +14,6 @@ function holds(expected: ExpectedRevision, lastRevision: number): boolean {
 export class AppendWriter {
   readonly #db: DatabaseSync;
   readonly #statements;
-  #lastTime: number;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
@@ -21,6 +21,7 @@ export class AppendWriter {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
+      latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
       findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
       addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
       lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
@@ -31,17 +32,16 @@ export class AppendWriter {
         'INSERT INTO events (stream_id, revision, event_id, type, recorded_at, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
     };
-    const latest = db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1').get();
-    this.#lastTime = (latest?.recorded_at as number | undefined) ?? 0;
   }
 
   /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
   commit(requests: AppendRequest[]): AppendOutcome[] {
     this.#statements.begin.run();
     try {
-      // Times never run backwards, so that "as of" and the order of events agree.
-      this.#lastTime = Math.max(this.#lastTime, Date.now());
-      const outcomes = requests.map((request) => this.#append(request));
+      // Times never run backwards, whichever process wrote before, so that "as of" and the order of events agree.
+      const latest = this.#statements.latestTime.get() as { time: number } | undefined;
+      const time = Math.max(latest?.time ?? 0, Date.now());
+      const outcomes = requests.map((request) => this.#append(request, time));
       this.#statements.commit.run();
       return outcomes;
     } catch (error) {
@@ -50,22 +50,21 @@ export class AppendWriter {
     }
   }
 
-  #append(request: AppendRequest): AppendOutcome {
+  #append(request: AppendRequest, time: number): AppendOutcome {
     const { findStream, addStream, lastRevision, findEvent, addEvent } = this.#statements;
     const found = findStream.get(request.stream) as { id: number } | undefined;
     const last = found ? ((lastRevision.get(found.id) as { revision: number | null }).revision ?? -1) : -1;
+    const eventId = parseUuid(request.eventId);
     if (found) {
-      const original = findEvent.get(request.eventId, found.id) as
-        | { revision: number; position: number }
-        | undefined;
+      const original = findEvent.get(eventId, found.id) as { revision: number; position: number } | undefined;
       if (original && holds(request.expected, original.revision - 1)) {
         return { revision: original.revision, position: original.position };
       }
     }
     if (!holds(request.expected, last)) return { conflict: last };
     const streamId = found?.id ?? Number(addStream.run(request.stream).lastInsertRowid);
-    const { type, eventId, metadata, data } = request;
-    const added = addEvent.run(streamId, last + 1, eventId, type, this.#lastTime, metadata, data);
+    const { type, metadata, data } = request;
+    const added = addEvent.run(streamId, last + 1, eventId, type, time, metadata, data);
     return { revision: last + 1, position: Number(added.lastInsertRowid) };
   }
 }

@@ -41,6 +41,11 @@ export class GroupCommit {
     return new GroupCommit(worker);
   }
 
+  /** Whether its thread is gone, by `close` or by a failure: it takes no more appends. */
+  get ended(): boolean {
+    return this.#closed;
+  }
+
   append(request: AppendRequest): Promise<Appended> {
     if (this.#closed || this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('event log'));
     return new Promise((resolve, reject) => {
@@ -51,9 +56,10 @@ export class GroupCommit {
 
   /** Waits for what was accepted, then ends the thread. */
   async close(): Promise<void> {
-    while (this.#committing) await once(this.#worker, 'message');
+    const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
+    if (this.#worker.threadId === -1) return;
+    while (this.#committing) await Promise.race([once(this.#worker, 'message'), exited]);
     this.#closed = true;
-    const exited = once(this.#worker, 'exit');
     this.#worker.postMessage('close');
     await exited;
   }

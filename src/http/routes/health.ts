@@ -1,6 +1,5 @@
-import { projections } from '../../../projections/index.ts';
-import { modelName } from '../../../projections/projection.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
+import { projectionStatus } from '../../queries/projectionStatus.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import type { Endpoint } from '../endpoint.ts';
 
@@ -21,13 +20,8 @@ async function check(probe: () => Promise<unknown>): Promise<'ok' | 'unavailable
 }
 
 async function lags({ eventLog, readModels }: QueryPorts): Promise<Record<string, unknown>> {
-  const head = await eventLog.head();
-  const entries = projections.map(async (projection) => {
-    const model = modelName(projection);
-    const [checkpoint, parked] = await Promise.all([readModels.checkpoint(model), readModels.parked(model)]);
-    return [model, { position: checkpoint, behind: Math.max(0, head - checkpoint), parked: parked.length }];
-  });
-  return Object.fromEntries(await Promise.all(entries));
+  const statuses = await projectionStatus(eventLog, readModels);
+  return Object.fromEntries(statuses.map(({ model, ...status }) => [model, status]));
 }
 
 /**

@@ -16,11 +16,11 @@ export const pageQuerySchema = z.object({
     .min(1)
     .max(1000)
     .default(DEFAULT_LIMIT)
-    .meta({ description: 'Items a page, 1 to 1,000', example: 100 }),
+    .meta({ description: 'Items a page, 1 to 1,000', examples: [DEFAULT_LIMIT] }),
   page_token: z
     .string({ error: 'must be sent once' })
     .optional()
-    .meta({ description: 'The `next_page_token` of the page before' }),
+    .meta({ description: 'The `next_page_token` of the page before', examples: ['MS4xMDA'] }),
 });
 
 /** The page that a request asks for. Throws `validation_failed`. */
@@ -37,6 +37,9 @@ export function pathId(req: Request, name: string, title: string): string {
   return value as string;
 }
 
+/** `If-Match` with one version, 1 or more, in quotes. */
+export const versionTag = /^\s*"([1-9]\d{0,14})"\s*$/;
+
 /**
  * What `If-Match: "<version>"` and `If-None-Match: *` ask of the record's version (RFC 9110, section 13.1); without
  * them any will do. Throws `validation_failed` for any other form.
@@ -46,7 +49,7 @@ export function expectedRevision(req: Request): ExpectedRevision {
   const ifNoneMatch = req.headers['if-none-match'];
   if (ifMatch === undefined && ifNoneMatch === undefined) return 'any';
   if (ifMatch === undefined && ifNoneMatch?.trim() === '*') return 'none';
-  const [, version] = /^\s*"([1-9]\d{0,14})"\s*$/.exec(ifMatch ?? '') ?? [];
+  const [, version] = versionTag.exec(ifMatch ?? '') ?? [];
   if (version === undefined || ifNoneMatch !== undefined) {
     throw new ServiceError(
       'validation_failed',

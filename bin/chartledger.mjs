@@ -1,0 +1,58 @@
+#!/usr/bin/env node
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+// Plain JavaScript that runs on Node 20 too. The program itself needs Node 24: on an older one, this starts the
+// Node 24 that came with the package and is only its go-between.
+
+const NEEDED_MAJOR = 24;
+const require = createRequire(import.meta.url);
+
+/** The Node 24 among the package's dependencies; undefined where none is made for the platform. */
+function bundledNode() {
+  try {
+    const manifest = require.resolve(`node-${process.platform}-${process.arch}/package.json`);
+    return join(dirname(manifest), 'bin', 'node');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Runs this file again on another Node; stdio, signals and the exit code are the other's. */
+function runAgainOn(node) {
+  const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  for (const signal of signals) process.on(signal, () => child.kill(signal));
+  child.on('error', (error) => {
+    process.stderr.write(`chartledger: Node ${NEEDED_MAJOR} did not start (${error.code}).\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+/** The program: the sources in a clone, what was built of them in the published package. */
+function program() {
+  const source = new URL('../src/cli/main.ts', import.meta.url);
+  return existsSync(source) ? source : new URL('../dist/src/cli/main.js', import.meta.url);
+}
+
+if (Number.parseInt(process.versions.node, 10) >= NEEDED_MAJOR) {
+  await import(program().href);
+} else {
+  const node = bundledNode();
+  if (node) {
+    runAgainOn(node);
+  } else {
+    process.stderr.write(
+      `chartledger needs Node ${NEEDED_MAJOR} or newer; this is Node ${process.versions.node}.\n`,
+    );
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,117 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Bench, Report, Scenario } from './scenario.ts';
+import { encounter } from './scenarios/encounter.ts';
+import { eventstoredb } from './scenarios/eventstoredb.ts';
+import { growth } from './scenarios/growth.ts';
+import { projector } from './scenarios/projector.ts';
+import { rebuild } from './scenarios/rebuild.ts';
+import { startup } from './scenarios/startup.ts';
+import { upload } from './scenarios/upload.ts';
+import { upsert } from './scenarios/upsert.ts';
+import { MeasuringProcess } from './support/measuringProcess.ts';
+import { section } from './support/report.ts';
+import { killServers } from './support/serverProcess.ts';
+
+const scenarios: Scenario[] = [upsert, encounter, upload, startup, rebuild, growth, projector, eventstoredb];
+const readmePath = new URL('README.md', import.meta.url);
+
+const usage = `npm run bench [-- OPTIONS]
+  --scenario NAME[,NAME]  only these: ${scenarios.map(({ name }) => name).join(', ')}
+  --quick                 few, short rounds
+  --out FILE              writes the tables to a file, too
+  --write                 puts the tables into ops/bench/README.md
+  --profile FOLDER        the service leaves CPU profiles in the folder; node ops/bench/profile.ts FOLDER sums them up
+`;
+
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    out: { type: 'string' },
+    write: { type: 'boolean', default: false },
+    profile: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+});
+
+/** The wanted scenarios; undefined when a name is none. */
+function chosen(): Scenario[] | undefined {
+  const names = values.scenario?.split(',');
+  const known = new Set(scenarios.map(({ name }) => name));
+  if (names?.some((name) => !known.has(name))) return undefined;
+  return scenarios.filter(({ name }) => names?.includes(name) ?? true);
+}
+
+/** Puts a section between its markers in the README, or behind everything when it has none there. */
+function writeToReadme(name: string, text: string): void {
+  const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+  const old = readFileSync(readmePath, 'utf8');
+  const [before, rest] = old.includes(begin) ? old.split(begin) : [`${old.trimEnd()}\n\n`, undefined];
+  const after = rest?.split(end)[1] ?? '\n';
+  writeFileSync(readmePath, `${before}${begin}\n${text}\n${end}${after}`);
+}
+
+/** Runs one scenario in a folder of its own and leaves nothing of it behind, even when it is broken off. */
+async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Report> {
+  const { quick } = values;
+  const folder = mkdtempSync(join(tmpdir(), 'chartledger-bench-'));
+  const cleanUp = () => {
+    killServers();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  const breakOff = () => {
+    cleanUp();
+    process.exit(130);
+  };
+  process.once('SIGINT', breakOff);
+  process.once('SIGTERM', breakOff);
+  const timing = quick
+    ? { rounds: 2, warmUpSeconds: 0.3, seconds: 0.8 }
+    : { rounds: 5, warmUpSeconds: 1, seconds: 3 };
+  const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
+  try {
+    const bench: Bench = { quick, ...timing, folder, load, profiles: values.profile, progress };
+    return await scenario.run(bench);
+  } finally {
+    cleanUp();
+    process.off('SIGINT', breakOff);
+    process.off('SIGTERM', breakOff);
+  }
+}
+
+async function run(): Promise<void> {
+  const wanted = chosen();
+  if (values.help || wanted === undefined) {
+    process.stdout.write(usage);
+    process.exitCode = values.help ? 0 : 1;
+    return;
+  }
+  const sections: string[] = [];
+  const load = new MeasuringProcess('httpLoad.ts');
+  try {
+    for (const scenario of wanted) {
+      try {
+        const report = await runOne(scenario, load);
+        if (report.leftOut !== undefined) {
+          process.stderr.write(`${scenario.name} was left out: ${report.leftOut}\n`);
+          continue;
+        }
+        const text = section(scenario, report, values.quick);
+        process.stdout.write(`${text}\n\n`);
+        sections.push(text);
+        if (values.write) writeToReadme(scenario.name, text);
+      } catch (error) {
+        process.stderr.write(`${scenario.name} did not run to its end: ${(error as Error).stack}\n`);
+        process.exitCode = 1;
+      }
+    }
+  } finally {
+    load.stop();
+  }
+  if (values.out) writeFileSync(values.out, `${sections.join('\n\n')}\n`);
+}
+
+await run();

@@ -1,0 +1,49 @@
+import type { MeasuringProcess } from './support/measuringProcess.ts';
+import type { Spread } from './support/statistics.ts';
+
+/** What all scenarios of one run share. */
+export interface Bench {
+  /** Few, short rounds: enough to see that everything works, too few for figures to quote. */
+  quick: boolean;
+  rounds: number;
+  /** Load before each measurement that is not counted. */
+  warmUpSeconds: number;
+  /** Length of one measurement. */
+  seconds: number;
+  /** An empty folder for all data; removed at the end. */
+  folder: string;
+  /** The process that sends requests. */
+  load: MeasuringProcess;
+  /** Folder in which the service leaves CPU profiles, if wanted. */
+  profiles: string | undefined;
+  /** Says how far the run is. */
+  progress(line: string): void;
+}
+
+export interface Table {
+  columns: string[];
+  rows: string[][];
+}
+
+/** A figure beside its target; one without a target is only told. */
+export interface Check {
+  what: string;
+  measured: Spread;
+  /** Put behind the figure: `×`, `s`, `MB`. */
+  unit: string;
+  target?: { atLeast: number } | { atMost: number };
+}
+
+export interface Report {
+  /** Why nothing was measured. */
+  leftOut?: string;
+  figures: Table[];
+  checks: Check[];
+}
+
+export interface Scenario {
+  name: string;
+  description: string;
+  /** Measures. Rejects when anything but a figure is wrong: a request that failed, a process that did not start. */
+  run(bench: Bench): Promise<Report>;
+}

@@ -1,0 +1,57 @@
+import type { Bench, Report, Scenario } from '../scenario.ts';
+import { behind, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
+import { RECORDS } from '../support/rounds.ts';
+import { spread } from '../support/statistics.ts';
+
+const CONNECTIONS = 64;
+
+async function run(bench: Bench): Promise<Report> {
+  const stores = await makeStores(bench);
+  const server = await startChartledger(bench, stores);
+  const { url, pid } = server;
+  const { key } = stores.key;
+  await seed(bench, server, key, ['payers']);
+  const seconds = bench.quick ? 3 : 30;
+  const order = {
+    url,
+    pid,
+    key,
+    kind: 'patients' as const,
+    among: RECORDS,
+    connections: CONNECTIONS,
+    seconds,
+  };
+  const written: number[] = [];
+  const lags: number[] = [];
+  const catchUps: number[] = [];
+  for (let round = 1; round <= bench.rounds; round++) {
+    bench.progress(`round ${round} of ${bench.rounds}`);
+    written.push((await bench.load.run({ ...order, warmUpSeconds: 0 })).perSecond);
+    lags.push(await behind(url));
+    catchUps.push(await caughtUp(url));
+  }
+  await server.stop();
+  return {
+    figures: [],
+    checks: [
+      {
+        what: `requests at ${CONNECTIONS} connections for ${seconds} s`,
+        measured: spread(written),
+        unit: 'a second',
+      },
+      { what: 'behind when the load ends', measured: spread(lags), unit: 'events' },
+      {
+        what: 'from the end of the load until nothing is behind',
+        measured: spread(catchUps),
+        unit: 's',
+        target: { atMost: 5 },
+      },
+    ],
+  };
+}
+
+export const projector: Scenario = {
+  name: 'projector',
+  description: 'How soon the read models hold everything after a full write load.',
+  run,
+};

@@ -1,0 +1,9 @@
+// An Express handler that does nothing but echo the JSON it is sent.
+import express from 'express';
+
+const app = express();
+app.use(express.json());
+app.post('/integration/patients', (req, res) => {
+  res.json(req.body);
+});
+app.listen(Number(process.env.PORT), '127.0.0.1');

@@ -1,0 +1,90 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openEventLog } from '../../../src/backends/openBackend.ts';
+import { type Config, loadConfig } from '../../../src/config.ts';
+import { AccessDirectory } from '../../../src/keys/AccessDirectory.ts';
+import { AccessManager, type CreatedKey } from '../../../src/keys/manageAccess.ts';
+import type { Bench } from '../scenario.ts';
+import type { Kind } from './bodies.ts';
+import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './bodies.ts';
+import { type ServerProcess, startServer } from './serverProcess.ts';
+
+/** Stores and a key for the service, which need not run. */
+export interface Stores {
+  folder: string;
+  env: Record<string, string>;
+  config: Config;
+  key: CreatedKey;
+}
+
+export interface Chartledger extends ServerProcess {
+  stores: Stores;
+}
+
+/** Fresh stores with a workspace and a key; `env` overrides settings. The rate limit is on, but out of reach. */
+export async function makeStores(bench: Bench, env: Record<string, string> = {}): Promise<Stores> {
+  const folder = mkdtempSync(join(bench.folder, 'chartledger-'));
+  const settings = {
+    DATA_DIR: folder,
+    NODE_ENV: 'production',
+    RATE_LIMIT_PER_MINUTE: '1000000000',
+    ...env,
+  };
+  const config = loadConfig(settings);
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const directory = await AccessDirectory.open(eventLog);
+  const manager = new AccessManager(eventLog, directory, { type: 'operator', id: 'bench' });
+  const workspace = `bench_${randomBytes(4).toString('hex')}`;
+  const key = await manager.createKey(workspace, 'Bench', ['write']);
+  directory.close();
+  await eventLog.close();
+  return { folder, env: settings, config, key };
+}
+
+/** Starts the service on stores, as `npm start` does. */
+export async function startChartledger(bench: Bench, stores: Stores): Promise<Chartledger> {
+  const nodeOptions = bench.profiles ? ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`] : [];
+  const { env, folder } = stores;
+  const server = await startServer({ script: 'src/main.ts', env, folder, nodeOptions });
+  return { ...server, stores };
+}
+
+const numberOf: Partial<Record<Kind, number>> = {
+  payers: PAYERS,
+  providers: PROVIDERS,
+  facilities: FACILITIES,
+  patients: PATIENTS_WITH_ENCOUNTERS,
+  encounters: 1,
+};
+
+/** Sends every record of these kinds that others refer to. */
+export async function seed(bench: Bench, server: ServerProcess, key: string, kinds: Kind[]): Promise<void> {
+  for (const kind of kinds) {
+    const { url, pid } = server;
+    const among = numberOf[kind] as number;
+    const once = { among, once: true, connections: Math.min(among, 16), warmUpSeconds: 0, seconds: 0 };
+    await bench.load.run({ url, pid, key, kind, ...once });
+  }
+}
+
+/** How many positions the last projection is behind the log. */
+export async function behind(url: string): Promise<number> {
+  const response = await fetch(`${url}/readyz`);
+  const { projections } = (await response.json()) as { projections: Record<string, { behind: number }> };
+  return Math.max(...Object.values(projections).map((projection) => projection.behind));
+}
+
+const CATCH_UP_WITHIN_MS = 3_600_000;
+
+/** Waits until the read models hold everything; resolves with the seconds that took. */
+export async function caughtUp(url: string, everyMs = 20): Promise<number> {
+  const startedAt = performance.now();
+  while ((await behind(url)) > 0) {
+    if (performance.now() - startedAt > CATCH_UP_WITHIN_MS)
+      throw new Error('the projector does not catch up');
+    await sleep(everyMs);
+  }
+  return (performance.now() - startedAt) / 1000;
+}

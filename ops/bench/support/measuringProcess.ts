@@ -1,0 +1,74 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import type { Kind } from './bodies.ts';
+
+/** What to send, to whom and for how long. */
+export interface Order {
+  /** Base address of the server. */
+  url: string;
+  /** Process whose processor time is counted. */
+  pid: number;
+  key: string;
+  kind: Kind;
+  /** Ids are drawn from so many; with `once`, each of them is sent once and that ends the measurement. */
+  among: number;
+  once?: boolean;
+  connections: number;
+  warmUpSeconds: number;
+  seconds: number;
+}
+
+/** Figures of one measurement; times in milliseconds, processor time in microseconds a request. */
+export interface Measurement {
+  perSecond: number;
+  p50: number;
+  p99: number;
+  serverCpu: number;
+  clientCpu: number;
+  /** Share of one processor that the client used: near 1 it is the client that is measured. */
+  clientBusy: number;
+}
+
+export type Reply = { measurement: Measurement } | { failure: string };
+
+/** A process of its own that carries out orders one after the other; it stays, so that it is warm for all of them. */
+export class MeasuringProcess {
+  readonly #child: ChildProcess;
+
+  /** `script`: a module beside this one that calls `carryOutOrders`. */
+  constructor(script: string) {
+    this.#child = fork(new URL(script, import.meta.url), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+  }
+
+  /** Rejects when any request was not answered with 2xx. */
+  async run(order: Order): Promise<Measurement> {
+    const answered = new AbortController();
+    const { signal } = answered;
+    this.#child.send(order);
+    const [reply] = (await Promise.race([
+      once(this.#child, 'message', { signal }),
+      once(this.#child, 'exit', { signal }).then(() => [{ failure: 'the measuring process ended' }]),
+    ])) as [Reply];
+    answered.abort();
+    if ('failure' in reply) throw new Error(`${order.kind} to ${order.url}: ${reply.failure}`);
+    return reply.measurement;
+  }
+
+  stop(): void {
+    this.#child.kill();
+  }
+}
+
+/** The other side: in the measuring process, answers every order. */
+export function carryOutOrders(measure: (order: Order) => Promise<Measurement>): void {
+  process.on('disconnect', () => process.exit());
+  process.on('message', async (order: Order) => {
+    let reply: Reply;
+    try {
+      reply = { measurement: await measure(order) };
+    } catch (error) {
+      reply = { failure: (error as Error).message };
+    }
+    process.send?.(reply);
+  });
+}

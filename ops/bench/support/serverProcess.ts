@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { get } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** A server under test, in a process of its own. */
+export interface ServerProcess {
+  url: string;
+  pid: number;
+  /** From the start of the process to its first answer. */
+  startMilliseconds: number;
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** Module to run, from the repository's root. */
+  script: string;
+  env: Record<string, string>;
+  /** Folder for what the server prints. */
+  folder: string;
+  /** Options of Node; comparisons run with none, as the service does. */
+  nodeOptions?: string[];
+}
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+const ASK_EVERY_MS = 5;
+const START_WITHIN_MS = 120_000;
+const STOP_WITHIN_MS = 60_000;
+const running = new Set<ChildProcess>();
+
+/** Starts a server with the same Node as this process; resolves when it is ready for requests. */
+export async function startServer(options: ServerOptions): Promise<ServerProcess> {
+  const { script, env, folder, nodeOptions = [] } = options;
+  const port = await freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const outputPath = join(folder, `${port}.out`);
+  const output = openSync(outputPath, 'a');
+  const startedAt = performance.now();
+  const child = spawn(process.execPath, [...nodeOptions, script], {
+    cwd: root,
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), ...env },
+    stdio: ['ignore', output, output],
+  });
+  closeSync(output);
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  while (!(await isReady(url))) {
+    if (child.exitCode !== null || performance.now() - startedAt > START_WITHIN_MS) {
+      child.kill('SIGKILL');
+      throw new Error(`${script} did not start: ${readFileSync(outputPath, 'utf8').slice(-2000)}`);
+    }
+    await sleep(ASK_EVERY_MS);
+  }
+  const startMilliseconds = performance.now() - startedAt;
+  return { url, pid: child.pid as number, startMilliseconds, stop: () => stop(child) };
+}
+
+/** Ends whatever servers still run, at once. */
+export function killServers(): void {
+  for (const child of running) child.kill('SIGKILL');
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exited = once(child, 'exit');
+  const force = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
+  child.kill('SIGTERM');
+  await exited;
+  clearTimeout(force);
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Comparisons answer 404, which is an answer; the service answers 503 until it is ready. */
+function isReady(url: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const asking = get(`${url}/readyz`, { agent: false }, (res) => {
+      res.resume();
+      resolve(res.statusCode !== 503);
+    });
+    asking.on('error', () => resolve(false));
+  });
+}

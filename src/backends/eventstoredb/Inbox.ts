@@ -1,0 +1,89 @@
+import type { EventBatch, Position, RecordedEvent } from '../../ports/eventLog.ts';
+import type { LogEntry } from './recordedEvent.ts';
+
+const BATCH_EVENTS = 500;
+const MAX_EVENTS = 2_000;
+
+/**
+ * Between a source that pushes and a follower that pulls. It holds only what the follower wants. When the follower
+ * lags too far behind it ends: what it holds is still handed out, and the rest has to be asked for again.
+ */
+export class Inbox implements AsyncIterable<EventBatch> {
+  readonly #wants: (event: RecordedEvent) => boolean;
+  readonly #events: RecordedEvent[] = [];
+  #position: Position;
+  #liveFrom = Number.POSITIVE_INFINITY;
+  #changed = false;
+  #ended = false;
+  #error: unknown;
+  #wake: () => void = () => undefined;
+  #atEnd: () => void = () => undefined;
+
+  constructor(after: Position, wants: (event: RecordedEvent) => boolean) {
+    this.#position = after;
+    this.#wants = wants;
+  }
+
+  /** Everything wanted up to here was pushed. */
+  get position(): Position {
+    return this.#position;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Why the source ended it, if by a failure. */
+  get error(): unknown {
+    return this.#error;
+  }
+
+  /** Takes the next entry; one that is not beyond the position is known already. */
+  push({ position, event }: LogEntry): void {
+    if (this.#ended || position <= this.#position) return;
+    this.#position = position;
+    if (event && this.#wants(event)) this.#events.push(event);
+    this.#signal();
+    if (this.#events.length >= MAX_EVENTS) this.end();
+  }
+
+  /** Sets what its source does when it ends. */
+  atEnd(stop: () => void): void {
+    if (this.#ended) stop();
+    else this.#atEnd = stop;
+  }
+
+  /** From now on the source tells all that is appended: who reached `head` has caught up. */
+  live(head: Position): void {
+    this.#liveFrom = head;
+    this.#signal();
+  }
+
+  end(error?: unknown): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#error = error;
+    this.#wake();
+    this.#atEnd();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<EventBatch> {
+    for (;;) {
+      while (!this.#changed && !this.#ended) {
+        await new Promise<void>((resolve) => {
+          this.#wake = resolve;
+        });
+      }
+      if (!this.#changed) return;
+      const events = this.#events.splice(0, BATCH_EVENTS);
+      this.#changed = this.#events.length > 0;
+      const position = this.#changed ? (events.at(-1) as RecordedEvent).position : this.#position;
+      yield { events, position, caughtUp: !this.#changed && !this.#ended && position >= this.#liveFrom };
+    }
+  }
+
+  #signal(): void {
+    this.#changed = true;
+    this.#wake();
+  }
+}

@@ -1,0 +1,109 @@
+import {
+  BACKWARDS,
+  END,
+  type EventStoreDBClient,
+  FORWARDS,
+  type ReadPosition,
+  START,
+  type StreamingRead,
+  StreamNotFoundError,
+} from '@eventstore/db-client';
+import type { Position, ReadOptions, RecordedEvent } from '../../ports/eventLog.ts';
+import { attempt } from './attempt.ts';
+import {
+  fromPosition,
+  isSystemStream,
+  type LogEntry,
+  toLogEntry,
+  toPosition,
+  toRecordedEvent,
+} from './recordedEvent.ts';
+
+const FIRST_PAGE = 8;
+const LARGEST_PAGE = 1_024;
+
+/** Bounded reads. In a cluster they ask the leader, so that they see what it acknowledged. */
+export class LogReader {
+  readonly client: EventStoreDBClient;
+  /** The last user event at or below a place, so that system events are passed over once and not in each call. */
+  #known: { below: Position; head: Position } = { below: 0, head: 0 };
+
+  constructor(client: EventStoreDBClient) {
+    this.client = client;
+  }
+
+  readStream(stream: string, { direction, from, limit }: ReadOptions): Promise<RecordedEvent[]> {
+    const backwards = direction === 'backwards';
+    const options = {
+      direction: backwards ? BACKWARDS : FORWARDS,
+      fromRevision: from === undefined ? (backwards ? END : START) : BigInt(from),
+      maxCount: limit,
+      requiresLeader: true,
+    } as const;
+    return attempt(async (signal) => {
+      try {
+        const found = await collect(this.client.readStream(stream, options), signal);
+        return found.flatMap(({ event }) => (event ? [toRecordedEvent(event)] : []));
+      } catch (error) {
+        if (error instanceof StreamNotFoundError) return [];
+        throw error;
+      }
+    });
+  }
+
+  /** Position of the last event in a stream that is not the server's own; 0 when there is none. */
+  async head(): Promise<Position> {
+    let newest: Position | undefined;
+    let from: ReadPosition = END;
+    for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
+      const page = await this.#readBackwards(from, count);
+      for (const event of page) {
+        const position = toPosition(event.position);
+        newest ??= position;
+        if (position <= this.#known.below) return this.#found(newest, this.#known.head);
+        if (!isSystemStream(event.streamId)) return this.#found(newest, position);
+      }
+      const last = page.at(-1)?.position;
+      if (last === undefined || page.length < count) return this.#found(newest ?? 0, 0);
+      from = last;
+    }
+  }
+
+  /** Position of the last event of all, the server's own included; 0 when there is none. */
+  async lastPosition(): Promise<Position> {
+    const [last] = await this.#readBackwards(END, 1);
+    return last ? toPosition(last.position) : 0;
+  }
+
+  /** The first entry at or after a position. */
+  firstEntry(position: Position): Promise<LogEntry | undefined> {
+    return attempt(async (signal) => {
+      const options = { fromPosition: fromPosition(position), maxCount: 1, requiresLeader: true };
+      const [first] = await collect(this.client.readAll(options), signal);
+      return first && toLogEntry(first);
+    });
+  }
+
+  #readBackwards(from: ReadPosition, maxCount: number) {
+    return attempt(async (signal) => {
+      const options = { direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true } as const;
+      const page = await collect(this.client.readAll(options), signal);
+      return page.flatMap(({ event }) => (event ? [event] : []));
+    });
+  }
+
+  #found(newest: Position, head: Position): Position {
+    if (newest > this.#known.below) this.#known = { below: newest, head };
+    return head;
+  }
+}
+
+function collect<Item>(read: StreamingRead<Item>, signal: AbortSignal): Promise<Item[]> {
+  return new Promise((resolve, reject) => {
+    const items: Item[] = [];
+    read.on('data', (item: Item) => items.push(item));
+    read.on('end', () => resolve(items));
+    read.on('error', reject);
+    signal.addEventListener('abort', () => read.cancel().catch(() => undefined), { once: true });
+  });
+}

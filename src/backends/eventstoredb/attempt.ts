@@ -1,0 +1,37 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError, unavailable } from '../../errors.ts';
+
+/** A frozen server would hold a call for about 17 seconds, whatever deadline the driver is given. */
+export const TIMEOUT_MS = 2_500;
+const FIRST_PAUSE_MS = 20;
+
+/**
+ * Calls the server, again while it refuses, and rejects with `unavailable` when that has not worked out in 2.5
+ * seconds. `signal` tells a call that nobody waits for it any more. A `ServiceError` is an answer and ends the tries.
+ */
+export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const deadline = Date.now() + TIMEOUT_MS;
+  for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
+    try {
+      return await within(deadline - Date.now(), call);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      if (Date.now() + pause >= deadline) throw unavailable('event log', error);
+    }
+    await sleep(pause);
+  }
+}
+
+async function within<Result>(ms: number, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  const abort = new AbortController();
+  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    abort.abort();
+    reject(unavailable('event log', new Error('no answer')));
+  }, ms);
+  try {
+    return await Promise.race([call(abort.signal), expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

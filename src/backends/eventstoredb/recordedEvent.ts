@@ -1,0 +1,59 @@
+import type {
+  AllStreamResolvedEvent,
+  RecordedEvent as DriverEvent,
+  Position as DriverPosition,
+  ReadPosition,
+} from '@eventstore/db-client';
+import { START } from '@eventstore/db-client';
+import type { JsonObject, Position, RecordedEvent } from '../../ports/eventLog.ts';
+import type { EventMetadata } from '../../records/eventMetadata.ts';
+
+/** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
+export interface LogEntry {
+  position: Position;
+  event: RecordedEvent | undefined;
+}
+
+/** Names of the server's own streams begin so. */
+export function isSystemStream(name: string): boolean {
+  return name.startsWith('$');
+}
+
+/** The commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
+export function toPosition(position: DriverPosition | undefined): Position {
+  if (position === undefined) throw new Error('EventStoreDB 22.6 or newer is needed: it tells no positions');
+  return Number(position.commit);
+}
+
+/** What the driver calls the place of a position; 0 is before the first event. */
+export function fromPosition(position: Position): ReadPosition {
+  return position === 0 ? START : { commit: BigInt(position), prepare: BigInt(position) };
+}
+
+export function toRecordedEvent(event: DriverEvent): RecordedEvent {
+  return {
+    id: event.id,
+    type: event.type,
+    data: event.data as JsonObject,
+    metadata: event.metadata as unknown as EventMetadata,
+    stream: event.streamId,
+    revision: Number(event.revision),
+    position: toPosition(event.position),
+    recordedAt: event.created.toISOString(),
+  };
+}
+
+/** Entry of the whole log. Other applications may write to the same server, whatever they like. */
+export function toLogEntry({ event }: AllStreamResolvedEvent): LogEntry {
+  const position = toPosition(event?.position);
+  return { position, event: event && isOurs(event) ? toRecordedEvent(event) : undefined };
+}
+
+function isOurs({ streamId, isJson, data, metadata }: DriverEvent): boolean {
+  if (isSystemStream(streamId) || !isJson || !isObject(data) || !isObject(metadata)) return false;
+  return typeof metadata.workspace === 'string';
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

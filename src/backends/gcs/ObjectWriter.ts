@@ -1,0 +1,46 @@
+import type { Writable } from 'node:stream';
+import { finished } from 'node:stream/promises';
+import type { File } from '@google-cloud/storage';
+import { within } from './within.ts';
+
+/** Held in memory until the store has acknowledged it, so that a broken request can be repeated. */
+const CHUNK_BYTES = 8 * 1024 * 1024;
+
+/** A resumable upload of one new object, whose checksum the store's answer must match. */
+export class ObjectWriter {
+  readonly #stream: Writable;
+  readonly #stallMs: number;
+  readonly #done: Promise<void>;
+
+  constructor(file: File, stallMs: number) {
+    this.#stream = file.createWriteStream({
+      resumable: true,
+      chunkSize: CHUNK_BYTES,
+      validation: 'crc32c',
+      preconditionOpts: { ifGenerationMatch: 0 },
+      metadata: { contentType: 'application/octet-stream' },
+    });
+    this.#stallMs = stallMs;
+    this.#done = finished(this.#stream);
+    this.#done.catch(() => undefined);
+  }
+
+  /** Resolves when the next bytes can be taken; rejects when the upload failed or stands still. */
+  write(chunk: Buffer): Promise<void> {
+    const taken = new Promise<void>((resolve, reject) => {
+      this.#stream.write(chunk, (error) => (error ? reject(error) : resolve()));
+    });
+    return within(this.#stallMs, Promise.race([taken, this.#done]));
+  }
+
+  /** Resolves when the object is there, whole. */
+  end(): Promise<void> {
+    this.#stream.end();
+    return within(this.#stallMs, this.#done);
+  }
+
+  /** Gives the upload up when it has not ended; then there is no object. */
+  destroy(): void {
+    this.#stream.destroy();
+  }
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { mkdir, open, rename } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { StoredDocument } from '../../ports/documentStore.ts';
+
+/** Makes what a folder names durable. */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path);
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Makes a folder and those above it, durably; one that is there is no error. */
+export async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true });
+  if (first === undefined) return;
+  for (let made = path; made.length >= first.length; made = join(made, '..'))
+    await syncFolder(join(made, '..'));
+}
+
+/** Gives a file its last name, durably. */
+export async function moveDurably(from: string, to: string): Promise<void> {
+  const folder = join(to, '..');
+  await makeFolder(folder);
+  await rename(from, to);
+  await syncFolder(folder);
+}
+
+/** Writes a new file, durably. What `source` throws goes through as it is; work on the disk is done through `io`. */
+export async function writeDurably(
+  path: string,
+  source: Readable,
+  io: <Result>(work: () => Promise<Result>) => Promise<Result>,
+): Promise<StoredDocument> {
+  const hash = createHash('sha256');
+  let size = 0;
+  const file = await io(() => open(path, 'wx'));
+  try {
+    for await (const chunk of source) {
+      hash.update(chunk);
+      size += chunk.length;
+      await io(() => file.writeFile(chunk));
+    }
+    await io(() => file.sync());
+  } finally {
+    await file.close();
+  }
+  return { size, sha256: hash.digest('hex') };
+}

@@ -1,0 +1,64 @@
+import type { Collection, Db } from 'mongodb';
+import type { MongoConnection } from './MongoConnection.ts';
+import { insertNew } from './mongoErrors.ts';
+
+interface Lease {
+  _id: string;
+  owner: string;
+  forMs: number;
+  /** Rises with every renewal and every change of owner, so that it tells that the owner is alive. */
+  renewals: number;
+}
+
+interface Observation {
+  owner: string;
+  renewals: number;
+  /** On this process's monotonic clock. */
+  since: number;
+}
+
+/**
+ * Leases in one collection. They hold no time of day, as clocks of machines differ: whoever wants a lease watches it,
+ * and takes it when it stayed unrenewed for the whole of its term on the watcher's own clock.
+ */
+export class MongoLeases {
+  readonly #connection: MongoConnection;
+  readonly #observed = new Map<string, Observation>();
+
+  constructor(connection: MongoConnection) {
+    this.#connection = connection;
+  }
+
+  /** See `ReadModels.acquireLease`. */
+  acquire(name: string, owner: string, forMs: number): Promise<boolean> {
+    return this.#connection.call(async (db) => {
+      const leases = leasesOf(db);
+      const held = await leases.findOne({ _id: name });
+      if (held === null) return insertNew(leases, { _id: name, owner, forMs, renewals: 0 });
+      if (held.owner !== owner && !this.#isExpired(held)) return false;
+      const unchanged = { _id: name, owner: held.owner, renewals: held.renewals };
+      const { matchedCount } = await leases.updateOne(unchanged, {
+        $set: { owner, forMs },
+        $inc: { renewals: 1 },
+      });
+      return matchedCount === 1;
+    });
+  }
+
+  /** See `ReadModels.releaseLease`. */
+  async release(name: string, owner: string): Promise<void> {
+    await this.#connection.call((db) => leasesOf(db).deleteOne({ _id: name, owner }));
+  }
+
+  #isExpired({ _id: name, owner, forMs, renewals }: Lease): boolean {
+    const now = performance.now();
+    const before = this.#observed.get(name);
+    if (before?.owner === owner && before.renewals === renewals) return now - before.since >= forMs;
+    this.#observed.set(name, { owner, renewals, since: now });
+    return false;
+  }
+}
+
+function leasesOf(db: Db): Collection<Lease> {
+  return db.collection('leases');
+}

@@ -1,0 +1,261 @@
+import { randomUUID } from 'node:crypto';
+import type { Collection, Db } from 'mongodb';
+import { unavailable } from '../../errors.ts';
+import type { Position } from '../../ports/eventLog.ts';
+import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import { MongoConnection } from './MongoConnection.ts';
+import { MongoLeases } from './MongoLeases.ts';
+import { insertNew, isNamespaceTaken, writeUnordered } from './mongoErrors.ts';
+
+const STORE = 'read model store';
+/** Rows of one bulk write: small enough that each is answered well within the time of a call. */
+const BATCH_ROWS = 200;
+const MAX_PARKED = 1_000;
+/** Counting reads the whole index of `_id`. */
+const COUNT_MS = 60_000;
+
+interface StoredRow {
+  _id: string;
+  partition: string;
+  order: number;
+  position: Position;
+  /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
+  body: string;
+}
+
+interface StoredParked {
+  _id: Position;
+  eventId: string;
+  reason: string;
+}
+
+interface Checkpoint {
+  _id: string;
+  position: Position;
+  /** Which build of the read model this is: another one after `drop` or `replace`. */
+  build: string;
+}
+
+/**
+ * Read models in one MongoDB database: `rows.{model}` and `parked.{model}` a read model, and `checkpoints` and `leases`
+ * for all. Needs neither transactions nor a replica set: a crash between the writes of one method leaves a checkpoint
+ * that is too low, never one that is too high.
+ */
+export class MongoReadModels implements ReadModels {
+  readonly #connection: MongoConnection;
+  readonly #leases: MongoLeases;
+  /** Read models whose collections are known to be there. */
+  readonly #prepared = new Set<string>();
+  /** The checkpoints that this instance last read or wrote. */
+  readonly #seen = new Map<string, Checkpoint>();
+
+  /** Does not connect: the first call does. Throws on a malformed URL. */
+  constructor(url: string) {
+    // Durable on a majority: what a failover or a crash takes back must never lie below a checkpoint.
+    this.#connection = new MongoConnection(url, {
+      name: STORE,
+      writeConcern: { w: 'majority', journal: true },
+    });
+    this.#leases = new MongoLeases(this.#connection);
+  }
+
+  async existing(model: string, ids: string[]): Promise<Set<string>> {
+    const found = await this.#connection.call((db) =>
+      rowsOf(db, model)
+        .find({ _id: { $in: ids } }, { projection: { _id: 1 }, batchSize: ids.length + 1 })
+        .toArray(),
+    );
+    return new Set(found.map(({ _id }) => _id));
+  }
+
+  async load(model: string, ids: string[]): Promise<Row[]> {
+    const found = await this.#connection.call((db) =>
+      rowsOf(db, model)
+        .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
+        .toArray(),
+    );
+    return found.map(toRow);
+  }
+
+  async page(model: string, { partition, after = -1, limit }: PageQuery): Promise<Row[]> {
+    const found = await this.#connection.call((db) =>
+      rowsOf(db, model)
+        .find({ partition, order: { $gt: after } }, { sort: { order: 1 }, limit, batchSize: limit + 1 })
+        .toArray(),
+    );
+    return found.map(toRow);
+  }
+
+  async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
+    await this.#prepare(model);
+    const seen = this.#seen.get(model) ?? (await this.#readCheckpoint(model));
+    for (let start = 0; start < rows.length; start += BATCH_ROWS) {
+      await this.#writeRows(model, rows.slice(start, start + BATCH_ROWS));
+    }
+    await this.#advance(model, seen, checkpoint);
+  }
+
+  async checkpoint(model: string): Promise<Position> {
+    return (await this.#readCheckpoint(model))?.position ?? 0;
+  }
+
+  async park(model: string, { position, eventId, reason }: ParkedEvent): Promise<void> {
+    await this.#prepare(model);
+    await this.#connection.call((db) => insertNew(parkedOf(db, model), { _id: position, eventId, reason }));
+  }
+
+  async parked(model: string): Promise<ParkedEvent[]> {
+    const found = await this.#connection.call((db) =>
+      parkedOf(db, model)
+        .find({}, { sort: { _id: 1 }, limit: MAX_PARKED, batchSize: MAX_PARKED + 1 })
+        .toArray(),
+    );
+    return found.map(({ _id: position, eventId, reason }) => ({ position, eventId, reason }));
+  }
+
+  count(model: string): Promise<number> {
+    return this.#connection.call((db) => rowsOf(db, model).countDocuments({}), COUNT_MS);
+  }
+
+  async replace(model: string, byModel: string): Promise<void> {
+    const by = await this.#readCheckpoint(byModel);
+    if (by === undefined) return;
+    const place = (position: Position, build: string) =>
+      this.#connection.call((db) =>
+        checkpointsOf(db).updateOne({ _id: model }, { $set: { position, build } }, { upsert: true }),
+      );
+    // Until all is in place: nothing counts as projected, and no writer's checkpoint is taken.
+    await place(0, randomUUID());
+    await this.#rename(rowsName(byModel), rowsName(model));
+    await this.#rename(parkedName(byModel), parkedName(model));
+    await place(by.position, by.build);
+    await this.#connection.call((db) => checkpointsOf(db).deleteOne({ _id: byModel }));
+    for (const one of [model, byModel]) this.#forget(one);
+  }
+
+  async drop(model: string): Promise<void> {
+    await this.#connection.call((db) => checkpointsOf(db).deleteOne({ _id: model }));
+    for (const name of [rowsName(model), parkedName(model)]) {
+      if (await this.#isThere(name)) await this.#connection.call((db) => db.dropCollection(name));
+    }
+    this.#forget(model);
+  }
+
+  acquireLease(name: string, owner: string, forMs: number): Promise<boolean> {
+    return this.#leases.acquire(name, owner, forMs);
+  }
+
+  releaseLease(name: string, owner: string): Promise<void> {
+    return this.#leases.release(name, owner);
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #prepare(model: string): Promise<void> {
+    if (this.#prepared.has(model)) return;
+    await this.#create(rowsName(model));
+    await this.#connection.call((db) => rowsOf(db, model).createIndex({ partition: 1, order: 1 }));
+    await this.#create(parkedName(model));
+    this.#prepared.add(model);
+  }
+
+  async #create(name: string): Promise<void> {
+    await this.#connection.call(async (db) => {
+      try {
+        await db.createCollection(name);
+      } catch (error) {
+        if (!isNamespaceTaken(error)) throw error;
+      }
+    });
+  }
+
+  async #writeRows(model: string, rows: Row[]): Promise<void> {
+    const writes = rows.map((row) => guardedWrite(row, true));
+    const there = await this.#connection.call((db) => writeUnordered(rowsOf(db, model), writes));
+    if (there.length === 0) return;
+    // Either as new, or inserted at an older position between the upsert's look and its insert: then it is updated now.
+    const again = there.map((index) => guardedWrite(rows[index] as Row, false));
+    await this.#connection.call((db) => rowsOf(db, model).bulkWrite(again, { ordered: false }));
+  }
+
+  async #readCheckpoint(model: string): Promise<Checkpoint | undefined> {
+    const found = await this.#connection.call((db) => checkpointsOf(db).findOne({ _id: model }));
+    if (found === null) this.#seen.delete(model);
+    else this.#seen.set(model, found);
+    return found ?? undefined;
+  }
+
+  async #advance(model: string, seen: Checkpoint | undefined, position: Position): Promise<void> {
+    const next = seen
+      ? { ...seen, position: Math.max(seen.position, position) }
+      : { _id: model, position, build: randomUUID() };
+    const taken = await this.#connection.call(async (db) => {
+      if (seen === undefined) return insertNew(checkpointsOf(db), next);
+      const unchanged = { _id: model, build: seen.build, position: { $gte: seen.position } };
+      const { matchedCount } = await checkpointsOf(db).updateOne(unchanged, { $max: { position } });
+      return matchedCount === 1;
+    });
+    if (!taken) {
+      this.#forget(model);
+      throw unavailable(STORE);
+    }
+    if ((this.#seen.get(model)?.position ?? 0) <= next.position) this.#seen.set(model, next);
+  }
+
+  #forget(model: string): void {
+    this.#seen.delete(model);
+    this.#prepared.delete(model);
+  }
+
+  async #isThere(name: string): Promise<boolean> {
+    const found = await this.#connection.call((db) =>
+      db.listCollections({ name }, { nameOnly: true }).toArray(),
+    );
+    return found.some((collection) => collection.name === name);
+  }
+
+  /** A collection that is not there was renamed before. */
+  async #rename(from: string, to: string): Promise<void> {
+    if (!(await this.#isThere(from))) return;
+    await this.#connection.call((db) => db.renameCollection(from, to, { dropTarget: true }));
+  }
+}
+
+function rowsName(model: string): string {
+  return `rows.${model}`;
+}
+
+function parkedName(model: string): string {
+  return `parked.${model}`;
+}
+
+function rowsOf(db: Db, model: string): Collection<StoredRow> {
+  return db.collection(rowsName(model));
+}
+
+function parkedOf(db: Db, model: string): Collection<StoredParked> {
+  return db.collection(parkedName(model));
+}
+
+function checkpointsOf(db: Db): Collection<Checkpoint> {
+  return db.collection('checkpoints');
+}
+
+function guardedWrite({ id, partition, order, position, body }: Row, upsert: boolean) {
+  return {
+    updateOne: {
+      filter: { _id: id, position: { $lt: position } },
+      update: {
+        $set: { partition, position, body: JSON.stringify(body) },
+        $setOnInsert: { order },
+      },
+      upsert,
+    },
+  };
+}
+
+function toRow({ _id: id, partition, order, position, body }: StoredRow): Row {
+  return { id, partition, order, position, body: JSON.parse(body) };
+}

@@ -1,0 +1,31 @@
+import type { RecordKind } from '../../records/catalog.ts';
+
+/** A record that an import is to send. */
+export interface SourceRecord {
+  kind: RecordKind;
+  /** Where it was read: `encounters.csv:12`, by line. */
+  source: string;
+  record: Record<string, unknown>;
+}
+
+/** A place in the input that holds no record. */
+export interface UnreadableEntry {
+  source: string;
+  /** What is wrong with it, without any of its content. */
+  error: string;
+}
+
+/** The input of an import. It is read as a stream, once for each kind. */
+export interface ImportSource {
+  /**
+   * Reads everything once: how many records there are of each kind, and through `onUnreadable` what is none.
+   * Ends early when `stop` is aborted. Rejects with `ImportError` when the input as a whole cannot be read.
+   */
+  survey(onUnreadable: (entry: UnreadableEntry) => void, stop: AbortSignal): Promise<Map<RecordKind, number>>;
+
+  /** The records of one kind, in the order of the input. */
+  records(kind: RecordKind): AsyncIterable<SourceRecord>;
+}
+
+/** What ends an import early; the message says what to do about it. */
+export class ImportError extends Error {}

@@ -1,0 +1,83 @@
+import { catalog, type RecordKind } from '../../records/catalog.ts';
+import { type ImportCounts, ImportTally } from './ImportTally.ts';
+import type { ImportSource, SourceRecord } from './importSource.ts';
+import type { Progress } from './progress.ts';
+import type { RecordSender } from './RecordSender.ts';
+import type { RejectFile } from './RejectFile.ts';
+
+export interface ImportJob {
+  source: ImportSource;
+  sender: RecordSender;
+  rejects: RejectFile;
+  progress: Progress;
+  /** Records sent at once. */
+  concurrency: number;
+  /** Aborted, with the reason, by what makes going on senseless; the caller may abort it too. */
+  stop: AbortController;
+}
+
+/**
+ * Sends all records of a source. A kind begins when those that it refers to are done (the catalog's order); records
+ * of one id are sent one after the other, in the order of the input. Resolves with the counts, also when it was
+ * stopped; then `job.stop` says why. Rejects with `ImportError` when the source cannot be surveyed.
+ */
+export async function runImport(job: ImportJob): Promise<ImportCounts> {
+  const tally = new ImportTally();
+  const totals = await job.source.survey(({ source, error }) => {
+    job.rejects.write({ kind: null, source, id: null, status: null, error });
+    tally.unreadable();
+  }, job.stop.signal);
+  job.progress.start([...totals.values()].reduce((sum, count) => sum + count, 0));
+  for (const { kind, plural } of catalog) {
+    if (!totals.has(kind) || job.stop.signal.aborted) continue;
+    job.progress.kind(plural);
+    await sendKind(job, tally, kind, plural);
+  }
+  job.progress.stop();
+  return tally.counts();
+}
+
+/** So many workers as records may be sent at once, all drawing from one stream of records. */
+async function sendKind(job: ImportJob, tally: ImportTally, kind: RecordKind, plural: string): Promise<void> {
+  const records = job.source.records(kind);
+  const lastOfId = new Map<unknown, Promise<void>>();
+  const work = async () => {
+    try {
+      for await (const item of records) {
+        if (job.stop.signal.aborted) return;
+        const { id } = item.record;
+        const turn = sendInTurn(job, tally, plural, item, lastOfId.get(id));
+        lastOfId.set(id, turn);
+        await turn;
+        if (lastOfId.get(id) === turn) lastOfId.delete(id);
+      }
+    } catch (error) {
+      job.stop.abort(error);
+    }
+  };
+  await Promise.all(Array.from({ length: job.concurrency }, work));
+}
+
+async function sendInTurn(
+  job: ImportJob,
+  tally: ImportTally,
+  plural: string,
+  { kind, source, record }: SourceRecord,
+  before: Promise<void> | undefined,
+): Promise<void> {
+  await before;
+  const result = await job.sender.send(plural, record);
+  if (!result.accepted) {
+    const { status, error, details } = result;
+    job.rejects.write({
+      kind,
+      source,
+      id: record.id ?? null,
+      status,
+      error,
+      ...(details !== undefined && { details }),
+    });
+  }
+  tally.add(kind, result);
+  job.progress.advance();
+}

@@ -1,0 +1,157 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { looksLikeApiKey } from '../keys/apiKey.ts';
+import { version } from '../version.ts';
+import type { ImportCounts } from './import/ImportTally.ts';
+import type { ImportSource } from './import/importSource.ts';
+import { NdjsonSource } from './import/NdjsonSource.ts';
+import { createProgress } from './import/progress.ts';
+import { RecordSender } from './import/RecordSender.ts';
+import { RejectFile } from './import/RejectFile.ts';
+import { runImport } from './import/runImport.ts';
+import { SyntheaSource } from './import/SyntheaSource.ts';
+import { example, writeLine, writeTable } from './output.ts';
+
+interface ImportOptions {
+  format: 'synthea' | 'ndjson';
+  url: URL;
+  key?: string;
+  concurrency: number;
+  rejectFile?: string;
+  json?: boolean;
+}
+
+const MAX_CONCURRENCY = 256;
+const INTERRUPTED = 130;
+/** How long, after Ctrl-C, requests under way may take. */
+const GRACE_MS = 5_000;
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash) return url;
+  throw new InvalidArgumentError('Give an address such as http://127.0.0.1:3000.');
+}
+
+function parseConcurrency(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= 1 && value <= MAX_CONCURRENCY) return value;
+  throw new InvalidArgumentError(`Give a whole number from 1 to ${MAX_CONCURRENCY}.`);
+}
+
+/** The key that was given. Ends the command when there is none, or something else, which is not shown. */
+function requireKey(command: Command, key: string | undefined): string {
+  if (!key)
+    command.error('error: give the API key in the environment variable CHARTLEDGER_API_KEY, or with --key');
+  if (!looksLikeApiKey(key.trim())) {
+    command.error('error: the key is not an API key of Chartledger, or is incomplete; it begins with clk_');
+  }
+  return key.trim();
+}
+
+async function openSource(path: string, format: ImportOptions['format']): Promise<ImportSource> {
+  if (format === 'ndjson') return new NdjsonSource(path);
+  const source = await SyntheaSource.open(path);
+  for (const file of source.missingFiles) process.stderr.write(`There is no ${file}: passed over.\n`);
+  return source;
+}
+
+/** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never written over. */
+function defaultRejectFile(): string {
+  const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
+  return `rejected-${stamp}.ndjson`;
+}
+
+function writeCounts(counts: ImportCounts, json: boolean): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(counts)}\n`);
+    return;
+  }
+  const { accepted, created, updated, rejected, warnings, by_kind, seconds } = counts;
+  const rows = Object.entries(by_kind).map(([kind, count]) => [
+    kind,
+    String(count.accepted),
+    String(count.rejected),
+  ]);
+  writeTable(['KIND', 'ACCEPTED', 'REJECTED'], rows);
+  writeLine(
+    `${accepted} accepted (${created} created, ${updated} updated), ${rejected} rejected, ${warnings} warnings, in ${seconds.toFixed(1)} s`,
+  );
+}
+
+/** The first signal lets requests under way end, for a while. */
+function stopOnSignal(stop: AbortController, abandon: AbortController): void {
+  const onSignal = () => {
+    stop.abort('interrupted');
+    setTimeout(() => abandon.abort(), GRACE_MS).unref();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
+}
+
+async function importRecords(path: string, options: ImportOptions, command: Command): Promise<void> {
+  const key = requireKey(command, options.key);
+  const source = await openSource(path, options.format);
+  const stop = new AbortController();
+  const abandon = new AbortController();
+  stopOnSignal(stop, abandon);
+  const progress = createProgress(process.stderr.isTTY === true);
+  const sender = new RecordSender({
+    url: options.url,
+    key,
+    userAgent: `chartledger-import/${version}`,
+    stop: stop.signal,
+    abandon: abandon.signal,
+    onWait: progress.wait,
+  });
+  const rejects = new RejectFile(options.rejectFile ?? defaultRejectFile());
+  const { concurrency } = options;
+  const counts = await runImport({ source, sender, rejects, progress, concurrency, stop });
+  rejects.close();
+  if (rejects.written) process.stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
+  process.exitCode = endOf(stop.signal, counts);
+  writeCounts(counts, options.json === true);
+}
+
+/** The exit code; says why an import ended early. */
+function endOf({ aborted, reason }: AbortSignal, counts: ImportCounts): number {
+  if (!aborted) return counts.rejected === 0 ? 0 : 1;
+  const interrupted = reason === 'interrupted';
+  const why = interrupted ? 'interrupted' : reason instanceof Error ? reason.message : String(reason);
+  process.stderr.write(`The import stopped early: ${why}\n`);
+  return interrupted ? INTERRUPTED : 1;
+}
+
+/** `chartledger import` */
+export function addImportCommand(program: Command): void {
+  program
+    .command('import')
+    .description(
+      'Send records through the REST interface of a service, in the order in which they refer to each other. ' +
+        'It waits when the service limits requests. Importing the same again is safe.',
+    )
+    .argument('<path>', 'a folder of CSV files that Synthea exported, or an NDJSON file')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'what the path holds; NDJSON lines are {"kind": "patient", "record": {…}}',
+      )
+        .choices(['synthea', 'ndjson'])
+        .makeOptionMandatory(),
+    )
+    .option('--url <url>', 'address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
+    .addOption(
+      new Option('--key <key>', 'API key with the permission write; better given in the environment').env(
+        'CHARTLEDGER_API_KEY',
+      ),
+    )
+    .option('--concurrency <n>', 'records sent at once', parseConcurrency, 16)
+    .option('--reject-file <file>', 'where refused records are listed (default: rejected-<time>.ndjson)')
+    .option('--json', 'print the counts as one line of JSON')
+    .addHelpText(
+      'after',
+      example(
+        'export CHARTLEDGER_API_KEY=clk_…',
+        'chartledger import ./synthea/csv --format synthea',
+        'chartledger import records.ndjson --format ndjson --url https://billing.example --json',
+      ),
+    )
+    .action(importRecords);
+}

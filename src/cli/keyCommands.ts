@@ -1,0 +1,129 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { ServiceError } from '../errors.ts';
+import { type ApiKey, type Permission, permissionSchema, permissions } from '../keys/access.ts';
+import { example, writeJson, writeLine, writeTable } from './output.ts';
+import { withAccess } from './withStores.ts';
+
+interface CreateOptions {
+  workspace: string;
+  name: string;
+  permissions: Permission[];
+  json?: boolean;
+}
+
+interface ListOptions {
+  workspace?: string;
+  json?: boolean;
+}
+
+/** `write,read` as a list of permissions. */
+function parsePermissions(text: string): Permission[] {
+  const result = permissionSchema.array().safeParse(text.split(',').map((part) => part.trim()));
+  if (result.success) return result.data;
+  throw new InvalidArgumentError(`Give one or more of ${permissions.join(', ')}, separated by commas.`);
+}
+
+/** What people see of a key: never its hash. */
+function view({ id, workspace, name, permissions, state, createdAt }: ApiKey) {
+  return { id, workspace, name, permissions, state, created_at: createdAt };
+}
+
+async function createKey({ workspace, name, permissions, json }: CreateOptions): Promise<void> {
+  const { id, key, ...made } = await withAccess(({ manager }) =>
+    manager.createKey(workspace, name, permissions),
+  );
+  if (json) {
+    writeJson({ id, key, ...made });
+    return;
+  }
+  writeLine('The API key, shown only now:');
+  writeLine();
+  writeLine(`  ${key}`);
+  writeLine();
+  writeLine(`Its id is ${id}. Workspace: ${workspace}. Permissions: ${made.permissions.join(', ')}.`);
+}
+
+async function listKeys({ workspace, json }: ListOptions): Promise<void> {
+  const found = await withAccess(async ({ access }) => {
+    if (workspace !== undefined && !access.workspaces.has(workspace)) {
+      throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+    }
+    const keys = [...access.keys.values()].map(view);
+    return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
+  });
+  if (json) writeJson(found);
+  else if (found.length === 0) writeLine('There are no keys yet.');
+  else
+    writeTable(
+      ['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED'],
+      found.map((key) => [
+        key.id,
+        key.workspace,
+        key.name,
+        key.permissions.join(','),
+        key.state,
+        key.created_at,
+      ]),
+    );
+}
+
+/** The commands that only change the state of a key. */
+const stateCommands = [
+  {
+    name: 'deactivate',
+    state: 'deactivated',
+    description: 'Refuse a key, until it is activated again.',
+    result: 'is deactivated: it is refused',
+  },
+  { name: 'activate', state: 'active', description: 'Take a deactivated key again.', result: 'is active' },
+  {
+    name: 'delete',
+    state: 'deleted',
+    description: 'Refuse a key for ever. This cannot be undone.',
+    result: 'is deleted, for ever',
+  },
+] as const;
+
+/** `chartledger keys …` */
+export function addKeyCommands(program: Command): void {
+  const keys = program
+    .command('keys')
+    .description(
+      'API keys: each belongs to one workspace. A running service follows every change by itself.',
+    );
+
+  keys
+    .command('create')
+    .description('Make an API key, and its workspace when that is missing.')
+    .requiredOption('--workspace <id>', 'the workspace that the key reads and writes')
+    .option('--name <name>', 'what people will know the key by', 'API key')
+    .option('--permissions <list>', `any of ${permissions.join(', ')}`, parsePermissions, ['write'])
+    .option('--json', 'print the key as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger keys create --workspace clinic --name "EMR nightly sync" --permissions write,read',
+      ),
+    )
+    .action(createKey);
+
+  keys
+    .command('list')
+    .description('List keys; the keys themselves are stored nowhere.')
+    .option('--workspace <id>', 'only the keys of this workspace')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger keys list --workspace clinic'))
+    .action(listKeys);
+
+  for (const { name, state, description, result } of stateCommands) {
+    keys
+      .command(name)
+      .description(description)
+      .argument('<key-id>', 'the id of the key, as listed')
+      .addHelpText('after', example(`chartledger keys ${name} key_4fTq9LmZs2Xw8RbC`))
+      .action(async (id: string) => {
+        await withAccess(({ manager }) => manager.setKeyState(id, state));
+        writeLine(`Key ${id} ${result}.`);
+      });
+  }
+}

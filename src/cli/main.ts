@@ -1,0 +1,37 @@
+import { Command, CommanderError } from 'commander';
+import { ConfigError } from '../config.ts';
+import { ServiceError } from '../errors.ts';
+import { version } from '../version.ts';
+import { ImportError } from './import/importSource.ts';
+import { addImportCommand } from './importCommand.ts';
+import { addKeyCommands } from './keyCommands.ts';
+import { addProjectionCommands } from './projectionCommands.ts';
+import { addWorkspaceCommands } from './workspaceCommands.ts';
+
+const FAILED = 1;
+const WRONG_USAGE = 2;
+
+/** Says what went wrong, without a stack, and gives the exit code. Commander has said its part already. */
+function report(error: unknown): number {
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
+  const message = error instanceof Error ? error.message : String(error);
+  const expected = [ServiceError, ConfigError, ImportError].some((type) => error instanceof type);
+  process.stderr.write(expected ? `${message}\n` : `Chartledger failed unexpectedly: ${message}\n`);
+  return FAILED;
+}
+
+const program = new Command('chartledger')
+  .description('Manages a Chartledger service and sends records to it.')
+  .version(version)
+  .showHelpAfterError('Run the command with --help for its usage and an example.')
+  .exitOverride();
+addWorkspaceCommands(program);
+addKeyCommands(program);
+addProjectionCommands(program);
+addImportCommand(program);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = report(error);
+}

@@ -1,0 +1,28 @@
+/** One line of standard output. */
+export function writeLine(line = ''): void {
+  process.stdout.write(`${line}\n`);
+}
+
+/** One JSON value on standard output, indented. */
+export function writeJson(value: unknown): void {
+  writeLine(JSON.stringify(value, undefined, 2));
+}
+
+/** Rows under a header, in aligned columns. */
+export function writeTable(header: string[], rows: string[][]): void {
+  const lines = [header, ...rows];
+  const widths = header.map((_, column) => Math.max(...lines.map((cells) => cells[column]?.length ?? 0)));
+  for (const cells of lines) {
+    writeLine(
+      cells
+        .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+        .join('  ')
+        .trimEnd(),
+    );
+  }
+}
+
+/** The end of a command's help. */
+export function example(...lines: string[]): string {
+  return `\nExample:\n${lines.map((line) => `  $ ${line}`).join('\n')}\n`;
+}

@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import { projections } from '../../projections/index.ts';
+import { ServiceError } from '../errors.ts';
+import { rebuildProjection } from '../projector/rebuildProjection.ts';
+import { projectionStatus } from '../queries/projectionStatus.ts';
+import { example, writeJson, writeLine, writeTable } from './output.ts';
+import { withStores } from './withStores.ts';
+
+function chosen(name: string | undefined) {
+  const found = projections.filter((projection) => name === undefined || projection.name === name);
+  if (found.length > 0) return found;
+  const names = projections.map((projection) => projection.name).join(', ');
+  throw new ServiceError('not_found', `There is no projection ${name}; there are ${names}.`);
+}
+
+/** `chartledger projections …` */
+export function addProjectionCommands(program: Command): void {
+  const commands = program
+    .command('projections')
+    .description('Projections: each keeps a read model that is derived from the event log.');
+
+  commands
+    .command('status')
+    .description('Show how far each read model is, and what could not be projected.')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger projections status'))
+    .action(({ json }: { json?: boolean }) =>
+      withStores(async (eventLog, readModels) => {
+        const statuses = await projectionStatus(eventLog, readModels);
+        const rows = await Promise.all(
+          statuses.map(async (status) => ({ ...status, rows: await readModels.count(status.model) })),
+        );
+        if (json) writeJson(rows);
+        else
+          writeTable(
+            ['READ MODEL', 'POSITION', 'BEHIND', 'ROWS', 'PARKED'],
+            rows.map(({ model, ...row }) => [
+              model,
+              ...[row.position, row.behind, row.rows, row.parked].map(String),
+            ]),
+          );
+      }),
+    );
+
+  commands
+    .command('rebuild')
+    .description('Build read models anew from the log, beside the present ones, and put them in their place.')
+    .argument('[name]', 'the projection; default: all, one after the other')
+    .option('--accept-fewer', 'take the new read model also when it has fewer rows')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger projections rebuild records'))
+    .action(
+      (name: string | undefined, { acceptFewer = false, json }: { acceptFewer?: boolean; json?: boolean }) =>
+        withStores(async (eventLog, readModels) => {
+          const parked: string[] = [];
+          const ports = {
+            eventLog,
+            readModels,
+            onParked: (_: string, { id }: { id: string }) => parked.push(id),
+          };
+          const rebuilt = [];
+          for (const projection of chosen(name)) {
+            rebuilt.push(
+              await rebuildProjection(projection, ports, new AbortController().signal, acceptFewer),
+            );
+          }
+          if (json) writeJson(rebuilt);
+          else
+            for (const one of rebuilt)
+              writeLine(
+                `${one.model}: ${one.rows} rows, ${one.rowsBefore} before; ${one.parked} events parked.`,
+              );
+        }),
+    );
+}

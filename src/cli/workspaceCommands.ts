@@ -1,0 +1,75 @@
+import type { Command } from 'commander';
+import type { Workspace } from '../keys/access.ts';
+import { example, writeJson, writeLine, writeTable } from './output.ts';
+import { withAccess } from './withStores.ts';
+
+interface JsonOption {
+  json?: boolean;
+}
+
+function view({ id, state, createdAt }: Workspace) {
+  return { id, state, created_at: createdAt };
+}
+
+/** `chartledger workspaces …` */
+export function addWorkspaceCommands(program: Command): void {
+  const workspaces = program
+    .command('workspaces')
+    .description('Workspaces: each holds records of its own, reached by keys of its own.');
+
+  workspaces
+    .command('create')
+    .description('Make a workspace.')
+    .argument('<id>', '2 to 40 characters: lower-case letters, digits, underscores')
+    .option('--json', 'print the workspace as JSON')
+    .addHelpText('after', example('chartledger workspaces create north_clinic'))
+    .action((id: string, { json }: JsonOption) =>
+      withAccess(async ({ access, manager }) => {
+        await manager.createWorkspace(id);
+        if (json) writeJson(view(access.workspaces.get(id) as Workspace));
+        else writeLine(`Made workspace ${id}.`);
+      }),
+    );
+
+  workspaces
+    .command('list')
+    .description('List all workspaces.')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger workspaces list'))
+    .action(({ json }: JsonOption) =>
+      withAccess(async ({ access }) => {
+        const found = [...access.workspaces.values()].map(view);
+        if (json) writeJson(found);
+        else if (found.length === 0) writeLine('There are no workspaces yet.');
+        else
+          writeTable(
+            ['WORKSPACE', 'STATE', 'CREATED'],
+            found.map((one) => [one.id, one.state, one.created_at]),
+          );
+      }),
+    );
+
+  workspaces
+    .command('deactivate')
+    .description('Refuse the keys of a workspace, until it is activated again.')
+    .argument('<id>', 'the workspace')
+    .addHelpText('after', example('chartledger workspaces deactivate north_clinic'))
+    .action((id: string) =>
+      withAccess(async ({ manager }) => {
+        await manager.setWorkspaceState(id, 'deactivated');
+        writeLine(`Workspace ${id} is deactivated: its keys are refused.`);
+      }),
+    );
+
+  workspaces
+    .command('activate')
+    .description('Take the keys of a deactivated workspace again.')
+    .argument('<id>', 'the workspace')
+    .addHelpText('after', example('chartledger workspaces activate north_clinic'))
+    .action((id: string) =>
+      withAccess(async ({ manager }) => {
+        await manager.setWorkspaceState(id, 'active');
+        writeLine(`Workspace ${id} is active.`);
+      }),
+    );
+}

@@ -1,0 +1,99 @@
+import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
+import { catalog } from '../../records/catalog.ts';
+import { version } from '../../version.ts';
+import { documentOperations } from './documentOperations.ts';
+import { errorResponseComponents } from './errorResponses.ts';
+import { headers } from './headers.ts';
+import { registerOperation } from './operation.ts';
+import { recordOperations, tagOf } from './recordOperations.ts';
+import { errorSchema } from './schemas.ts';
+import { serviceOperations } from './serviceOperations.ts';
+
+const description = `
+Chartledger takes patients, payers, providers, facilities, encounters and their documents from an electronic medical
+record system (EMR) for billing. Each accepted write is one event in a history that is never changed.
+
+**Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; when both are there,
+\`x-api-key\` counts. A key belongs to one workspace, reaches the data of that workspace alone, and has some of the
+permissions \`write\`, \`read\` and \`events\`. Keys are for servers only.
+
+**Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the one of that
+\`id\`; sending it again does no harm. A status of 200 means that the write is durable. Send records before those that
+refer to them: payers, patients, providers, facilities, encounters, documents.
+
+**Warnings.** A field that is not known is not stored, and a value that billing is likely to refuse is stored; the
+answer names both in \`warnings\`.
+
+**Versions.** Each write of a record raises its \`version\` by one. Send \`If-Match\` with the version that you read to be
+sure that nobody else wrote meanwhile, and \`If-None-Match: *\` to create only.
+
+**Reading.** Answers hold every write that was answered before the request. Lists come in pages: pass \`next_page_token\`
+on as \`page_token\` until it is \`null\`.
+
+**Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
+\`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
+method with 405 and \`Allow\`. Requests are limited by client IP address; on 429 wait \`retryAfter\` seconds, on 503 as
+long as \`Retry-After\` says, and send the request again.
+`.trim();
+
+const securitySchemes = {
+  apiKeyHeader: {
+    type: 'apiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'An API key. This is the recommended way.',
+  },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key, as `Authorization: Bearer`. Not looked at when `x-api-key` is sent.',
+  },
+} as const;
+
+const tags = [
+  ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
+  { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
+  { name: 'Service', description: 'The service itself: its description and its health.' },
+];
+
+function register(openapiPublic: boolean): OpenAPIRegistry {
+  const registry = new OpenAPIRegistry();
+  for (const [name, scheme] of Object.entries(securitySchemes)) {
+    registry.registerComponent('securitySchemes', name, scheme);
+  }
+  for (const [name, header] of Object.entries(headers)) registry.registerComponent('headers', name, header);
+  for (const { name, response } of errorResponseComponents()) {
+    registry.registerComponent('responses', name, response);
+  }
+  registry.registerComponent('responses', 'HeadersTooLarge', {
+    description: 'The headers of the request are larger than 16 KB. The answer has no body.',
+  });
+  const operations = [
+    ...catalog.flatMap(recordOperations),
+    ...documentOperations,
+    ...serviceOperations(openapiPublic),
+  ];
+  for (const operation of operations) registerOperation(registry, operation);
+  return registry;
+}
+
+/** The description of the interface, as an OpenAPI 3.1.0 document; `openapiPublic`: it is served without a key. */
+export function buildDocument(openapiPublic: boolean): object {
+  const definitions = [
+    { type: 'schema' as const, schema: errorSchema },
+    ...register(openapiPublic).definitions,
+  ];
+  const { webhooks, ...document } = new OpenApiGeneratorV31(definitions).generateDocument({
+    openapi: '3.1.0',
+    info: {
+      title: 'Chartledger',
+      version,
+      description,
+      license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The service that serves this document' }],
+    security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
+    tags,
+  });
+  return document;
+}

@@ -1,0 +1,104 @@
+import { catalogEntry } from '../../records/catalog.ts';
+import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { pageQuerySchema } from '../routes/parameters.ts';
+import { documentExample, exampleOf } from './examples.ts';
+import type { Operation } from './operation.ts';
+import { documentPath, recordPath } from './parameters.ts';
+import { json } from './recordOperations.ts';
+import { documentPageSchema, removedSchema, uploadedSchema, uploadSchema } from './schemas.ts';
+
+const encounter = catalogEntry('encounter');
+const collection = `/integration/${encounter.plural}/{id}/documents`;
+const member = `${collection}/{documentId}`;
+
+const upload: Operation = {
+  method: 'post',
+  path: collection,
+  operationId: 'uploadDocument',
+  summary: 'Upload a document',
+  description:
+    'Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on ' +
+    'the encounter is replaced.',
+  tag: 'Documents',
+  access: 'write',
+  request: {
+    params: recordPath(encounter),
+    body: {
+      required: true,
+      content: {
+        'multipart/form-data': {
+          schema: uploadSchema,
+          encoding: { file: { contentType: Object.values(documentFormats).join(', ') } },
+          examples: {
+            pdf: {
+              summary: 'A PDF, sent with the file name results.pdf',
+              value: {
+                ...(exampleOf(documentFieldsSchema) as object),
+                file: '%PDF-1.7\n% the rest of the file\n%%EOF\n',
+              },
+            },
+          },
+        },
+      },
+    },
+  },
+  ok: {
+    ...json('The document is stored, durably.', uploadedSchema, {
+      success: true,
+      document_id: documentExample.document_id,
+      version: 1,
+    }),
+    headers: ['ETag'],
+  },
+  errors: ['InvalidUpload', 'EncounterNotFound', 'FileTooLarge', 'NotMultipart'],
+};
+
+const list: Operation = {
+  method: 'get',
+  path: collection,
+  operationId: 'listDocuments',
+  summary: 'List the documents of an encounter',
+  description:
+    'The documents of the encounter, in the order of their creation, with every write that was answered before the ' +
+    'request.',
+  tag: 'Documents',
+  access: 'read',
+  request: { params: recordPath(encounter), query: pageQuerySchema },
+  ok: json('A page of documents.', documentPageSchema, { items: [documentExample], next_page_token: null }),
+  errors: ['InvalidParameter', 'EncounterNotFound'],
+};
+
+const file = { schema: { type: 'string', format: 'binary' } } as const;
+
+const download: Operation = {
+  method: 'get',
+  path: member,
+  operationId: 'downloadDocument',
+  summary: 'Download a document',
+  description: 'The latest file of the document.',
+  tag: 'Documents',
+  access: 'read',
+  request: { params: documentPath(encounter) },
+  ok: {
+    description: 'The file.',
+    headers: ['ETag', 'Content-Disposition', 'Content-Length', 'Repr-Digest'],
+    content: Object.fromEntries(Object.values(documentFormats).map((type) => [type, file])),
+  },
+  errors: ['InvalidPath', 'DocumentNotFound'],
+};
+
+const remove: Operation = {
+  method: 'delete',
+  path: member,
+  operationId: 'deleteDocument',
+  summary: 'Remove a document',
+  description: 'From now on nobody can read the document. Its history stays.',
+  tag: 'Documents',
+  access: 'write',
+  request: { params: documentPath(encounter) },
+  ok: json('The document is removed.', removedSchema, { success: true, message: 'Document removed' }),
+  errors: ['InvalidPath', 'DocumentNotFound'],
+};
+
+/** The operations on the documents of encounters. */
+export const documentOperations: readonly Operation[] = [upload, list, download, remove];

@@ -1,0 +1,181 @@
+import { ServiceError, unavailable } from '../../errors.ts';
+import { validationError } from '../../records/validate.ts';
+import { errorAnswer, statusOf } from '../errorResponse.ts';
+import { exampleRequestId } from './examples.ts';
+import { type HeaderName, headerRefs } from './headers.ts';
+
+interface ErrorResponse {
+  description: string;
+  /** Errors of one status. */
+  errors: Record<string, ServiceError>;
+  headers?: HeaderName[];
+}
+
+const invalid = (field: string, message: string) => validationError([{ field, message }]);
+const malformed = (message: string) => new ServiceError('malformed_body', message);
+
+/** Every way in which an operation can fail, as components of the document. */
+const errorResponses = {
+  InvalidRecord: {
+    description: 'The body is not valid, or refers to a record that does not exist; nothing was stored.',
+    errors: {
+      validation_failed: validationError([
+        { field: 'id', message: 'is required' },
+        { field: 'country', message: 'must be a string' },
+      ]),
+      reference_not_found: new ServiceError('reference_not_found', "Payer 'payer-aetna' does not exist", {
+        details: [{ field: 'primary_insurance.payer_id', message: 'refers to a payer that does not exist' }],
+      }),
+      malformed_body: malformed('The body is not valid JSON.'),
+    },
+  },
+  InvalidUpload: {
+    description: 'The form or its file is not valid, or the path is not; nothing was stored.',
+    errors: {
+      validation_failed: invalid(
+        'file',
+        'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content',
+      ),
+      malformed_body: malformed('The form is broken or incomplete.'),
+    },
+  },
+  InvalidParameter: {
+    description: 'A parameter is not valid.',
+    errors: { validation_failed: invalid('limit', 'must be at most 1000') },
+  },
+  InvalidPath: {
+    description: 'The path is not valid percent-encoding.',
+    errors: {
+      validation_failed: new ServiceError(
+        'validation_failed',
+        'The request is not valid HTTP for this service.',
+      ),
+    },
+  },
+  Unauthorized: {
+    description: 'There is no API key in the request, or it is not valid.',
+    errors: {
+      missing: new ServiceError(
+        'unauthorized',
+        'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
+      ),
+      invalid: new ServiceError('unauthorized', 'The API key is not valid.'),
+    },
+    headers: ['WWW-Authenticate'],
+  },
+  Forbidden: {
+    description: 'The API key may not do this.',
+    errors: {
+      permission_denied: new ServiceError('permission_denied', "The API key lacks the permission 'write'."),
+      key_deactivated: new ServiceError('key_deactivated', 'The API key is deactivated.'),
+      workspace_deactivated: new ServiceError(
+        'workspace_deactivated',
+        'The workspace of the API key is deactivated.',
+      ),
+    },
+  },
+  RecordNotFound: {
+    description: 'There is no record of this kind and id in the workspace.',
+    errors: { not_found: new ServiceError('not_found', 'Patient not found.') },
+  },
+  EncounterNotFound: {
+    description: 'There is no such encounter in the workspace.',
+    errors: { not_found: new ServiceError('not_found', 'Encounter not found.') },
+  },
+  DocumentNotFound: {
+    description: 'There is no such encounter in the workspace, or it has no such document.',
+    errors: { not_found: new ServiceError('not_found', 'Document not found.') },
+  },
+  VersionConflict: {
+    description:
+      'The record is at another version than `If-Match` or `If-None-Match` asks for; nothing was stored.',
+    errors: { version_conflict: new ServiceError('version_conflict', 'The record is at version 3.') },
+  },
+  BodyTooLarge: {
+    description: 'The body is larger than 1 MB (1,048,576 bytes).',
+    errors: { payload_too_large: new ServiceError('payload_too_large', 'The body is larger than 1 MB.') },
+  },
+  FileTooLarge: {
+    description: 'The file is larger than 250 MB (262,144,000 bytes).',
+    errors: { payload_too_large: new ServiceError('payload_too_large', 'The file is larger than 250 MB.') },
+  },
+  NotJson: {
+    description: 'The body is not `application/json` in UTF-8, or it is compressed.',
+    errors: {
+      unsupported_media_type: new ServiceError(
+        'unsupported_media_type',
+        'Send the body as Content-Type: application/json, in UTF-8.',
+      ),
+    },
+  },
+  NotMultipart: {
+    description: 'The body is not `multipart/form-data`.',
+    errors: {
+      unsupported_media_type: new ServiceError(
+        'unsupported_media_type',
+        'Send the document as Content-Type: multipart/form-data.',
+      ),
+    },
+  },
+  RateLimited: {
+    description: 'Too many requests from one client IP address. Wait as long as `retryAfter` says.',
+    errors: {
+      rate_limited: new ServiceError('rate_limited', 'Too many requests. Try again in 17 seconds.', {
+        retryAfterSeconds: 17,
+      }),
+    },
+    headers: ['Retry-After'],
+  },
+  InternalError: {
+    description: 'The service failed. Quote `requestId` to its operators.',
+    errors: {
+      internal: new ServiceError(
+        'internal',
+        'Something went wrong in the service. Quote the request id to its operators.',
+      ),
+    },
+  },
+  Unavailable: {
+    description: 'A store of the service is away. Send the request again after a moment; that is safe.',
+    errors: { unavailable: unavailable('event log') },
+    headers: ['Retry-After'],
+  },
+} satisfies Record<string, ErrorResponse>;
+
+export type ErrorResponseName = keyof typeof errorResponses;
+
+function statusOfResponse({ errors }: ErrorResponse): number {
+  return statusOf[(Object.values(errors)[0] as ServiceError).code];
+}
+
+/** What `components/responses` holds. */
+export function errorResponseComponents() {
+  return Object.entries<ErrorResponse>(errorResponses).map(
+    ([name, { description, errors, headers = [] }]) => {
+      const examples = Object.entries(errors).map(([key, error]) => [
+        key,
+        { value: errorAnswer(error, exampleRequestId).body },
+      ]);
+      const response = {
+        description,
+        headers: headerRefs('Request-Id', 'RateLimit-Policy', 'RateLimit', ...headers),
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/Error' },
+            examples: Object.fromEntries(examples),
+          },
+        },
+      };
+      return { name, response };
+    },
+  );
+}
+
+/** References to error responses, by status. */
+export function errorRefs(names: readonly ErrorResponseName[]): Record<string, { $ref: string }> {
+  const refs = names.map((name) => [
+    statusOfResponse(errorResponses[name]),
+    { $ref: `#/components/responses/${name}` },
+  ]);
+  return Object.fromEntries(refs);
+}

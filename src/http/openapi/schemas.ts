@@ -1,0 +1,140 @@
+import { z } from 'zod';
+import type { ErrorCode } from '../../errors.ts';
+import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { statusOf } from '../errorResponse.ts';
+
+export const versionNumber = z
+  .int()
+  .min(1)
+  .meta({ description: 'Place in the history: 1, 2, 3 …; also the `ETag`', examples: [1] });
+
+/** A moment, as the service writes it. */
+export function timestamp(description: string) {
+  return z.iso.datetime().meta({ description, examples: ['2026-03-14T09:30:00.000Z'] });
+}
+
+/** A page of a list. */
+export function pageOf(item: z.ZodType) {
+  return z.object({
+    items: z.array(item),
+    next_page_token: z
+      .string()
+      .nullable()
+      .meta({ description: 'Send it as `page_token` to read on; `null` on the last page' }),
+  });
+}
+
+const fieldMessageSchema = z
+  .object({
+    field: z.string().meta({
+      description: 'Name of the field, dotted when nested',
+      examples: ['primary_insurance.payer_id'],
+    }),
+    message: z.string().meta({ description: 'What to fix; never the value', examples: ['is required'] }),
+  })
+  .meta({ id: 'FieldMessage', description: 'A complaint or remark about one field.' });
+
+/** Body of every answer to a request that failed (spec section 7). */
+export const errorSchema = z
+  .object({
+    error: z.string().meta({ description: 'What went wrong, for people' }),
+    code: z
+      .enum(Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]])
+      .meta({ description: 'What went wrong, for programs' }),
+    details: z.array(fieldMessageSchema).optional().meta({ description: 'The fields at fault' }),
+    statusCode: z.literal(401).optional().meta({ description: 'With status 401' }),
+    retryAfter: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'With status 429: seconds until requests are taken again' }),
+    requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
+  })
+  .meta({ id: 'Error', description: 'A request that failed.' });
+
+export const upsertedSchema = z
+  .object({
+    success: z.literal(true),
+    message: z.string(),
+    version: versionNumber,
+    outcome: z.enum(['created', 'updated']),
+    warnings: z.array(fieldMessageSchema).meta({
+      description: 'Fields that were not stored, and values that were stored but that billing may refuse',
+    }),
+  })
+  .meta({ id: 'Upserted', description: 'A record was stored.' });
+
+const { document_id, category } = documentFieldsSchema.shape;
+
+export const uploadSchema = documentFieldsSchema
+  .extend({
+    file: z.any().meta({
+      type: 'string',
+      format: 'binary',
+      description:
+        'A PDF (`.pdf`) or DOCX (`.docx`) with its file name, at most 250 MB (262,144,000 bytes); told by name and content',
+    }),
+  })
+  .required()
+  .meta({ id: 'DocumentUpload', description: 'A document and its file. The parts may come in any order.' });
+
+export const uploadedSchema = z
+  .object({ success: z.literal(true), document_id, version: versionNumber })
+  .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
+
+export const removedSchema = z
+  .object({ success: z.literal(true), message: z.string() })
+  .meta({ id: 'DocumentRemoved', description: 'A document was removed.' });
+
+const documentSchema = z
+  .object({
+    document_id,
+    category,
+    filename: z.string().meta({ description: 'As it was sent', examples: ['results.pdf'] }),
+    content_type: z.enum(Object.values(documentFormats)),
+    size: z.int().min(0).meta({ description: 'Bytes' }),
+    sha256: z.hash('sha256').meta({ description: 'Digest of the file, lower-case hex' }),
+    version: versionNumber,
+    created_at: timestamp('When the document was first uploaded'),
+    updated_at: timestamp('When its file was last replaced'),
+  })
+  .meta({ id: 'Document', description: 'A document of an encounter, without its file.' });
+
+export const documentPageSchema = pageOf(documentSchema).meta({
+  id: 'DocumentPage',
+  description: 'A page of the documents of an encounter.',
+});
+
+export const healthSchema = z
+  .object({ status: z.literal('ok') })
+  .meta({ id: 'Health', description: 'The process answers.' });
+
+const storeState = z.enum(['ok', 'unavailable']);
+
+export const readinessSchema = z
+  .object({
+    status: z.enum(['ready', 'unavailable']),
+    event_log: storeState,
+    read_models: storeState,
+    document_store: storeState,
+    projections: z
+      .record(
+        z.string(),
+        z.object({
+          position: z.int().meta({ description: 'Last position of the event log that it holds' }),
+          behind: z.int().min(0).meta({ description: 'Positions of the event log still to come' }),
+          parked: z.int().min(0).meta({ description: 'Events that it could not take' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'The read models by name' }),
+  })
+  .meta({ id: 'Readiness', description: 'Whether requests can be served, and the state of each store.' });
+
+export const descriptionSchema = z
+  .looseObject({
+    openapi: z.literal('3.1.0'),
+    info: z.looseObject({ title: z.string(), version: z.string() }),
+    paths: z.looseObject({}),
+  })
+  .meta({ id: 'OpenApi', description: 'This document.' });

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { headerRefs } from './headers.ts';
+import type { Operation } from './operation.ts';
+import { json } from './recordOperations.ts';
+import { descriptionSchema, errorSchema, healthSchema, readinessSchema } from './schemas.ts';
+
+const stores = { event_log: 'ok', read_models: 'ok', document_store: 'ok' };
+const readyExample = {
+  status: 'ready',
+  ...stores,
+  projections: { records_v1: { position: 8_135, behind: 0, parked: 0 } },
+};
+
+const health: Operation = {
+  method: 'get',
+  path: '/healthz',
+  operationId: 'getHealth',
+  summary: 'Whether the process answers',
+  description: 'For liveness probes. Looks at nothing but the process itself.',
+  tag: 'Service',
+  access: 'public',
+  ok: json('The process answers.', healthSchema, { status: 'ok' }),
+};
+
+const readiness: Operation = {
+  method: 'get',
+  path: '/readyz',
+  operationId: 'getReadiness',
+  summary: 'Whether requests can be served',
+  description:
+    'For readiness probes and load balancers. Says how each store does, and how far each read model is behind the ' +
+    'event log. Writes go on while the read models are away.',
+  tag: 'Service',
+  access: 'public',
+  ok: json('Requests can be served.', readinessSchema, readyExample),
+  errors: ['InternalError'],
+  responses: {
+    503: {
+      description: 'The event log or the document store is away.',
+      headers: headerRefs('Request-Id', 'Retry-After'),
+      content: {
+        'application/json': {
+          schema: z.union([readinessSchema, errorSchema]),
+          example: { status: 'unavailable', ...stores, event_log: 'unavailable' },
+        },
+      },
+    },
+  },
+};
+
+/** `GET /openapi/json`; `openapiPublic`: without a key. */
+function describe(openapiPublic: boolean): Operation {
+  return {
+    method: 'get',
+    path: '/openapi/json',
+    operationId: 'getOpenApi',
+    summary: 'This document',
+    description: openapiPublic
+      ? 'The description of the interface, as OpenAPI 3.1.0. This service is set to show it to everyone.'
+      : 'The description of the interface, as OpenAPI 3.1.0.',
+    tag: 'Service',
+    access: openapiPublic ? 'public' : 'key',
+    ok: json('The document.', descriptionSchema, {
+      openapi: '3.1.0',
+      info: { title: 'Chartledger', version: '1.0.0' },
+      paths: {},
+    }),
+    ...(openapiPublic && { errors: ['InternalError'] }),
+  };
+}
+
+/** The operations on the service itself. */
+export function serviceOperations(openapiPublic: boolean): Operation[] {
+  return [describe(openapiPublic), health, readiness];
+}

@@ -1,0 +1,43 @@
+import { modelName, type Projection } from '../../projections/projection.ts';
+import { ServiceError } from '../errors.ts';
+import { type ProjectorPorts, project } from './project.ts';
+
+/** What a rebuild found. */
+export interface Rebuilt {
+  model: string;
+  rowsBefore: number;
+  rows: number;
+  /** Events that the projection could not take, at most 1,000. */
+  parked: number;
+}
+
+/**
+ * Builds a projection's read model anew beside the present one, which goes on serving; then compares the two and puts
+ * the new one in its place. Rejects with `conflict`, and changes nothing, when the new one has fewer rows, unless
+ * `acceptFewer`: rows are never taken out, so that speaks of a fault.
+ */
+export async function rebuildProjection(
+  projection: Projection,
+  ports: ProjectorPorts,
+  signal: AbortSignal,
+  acceptFewer: boolean,
+): Promise<Rebuilt> {
+  const { readModels } = ports;
+  const model = modelName(projection);
+  const beside = `${model}_rebuild`;
+  await readModels.drop(beside);
+  await project(projection, ports, signal, beside, ({ caughtUp }) => caughtUp);
+  signal.throwIfAborted();
+  const rowsBefore = await readModels.count(model);
+  const rows = await readModels.count(beside);
+  if (rows < rowsBefore && !acceptFewer) {
+    await readModels.drop(beside);
+    throw new ServiceError(
+      'conflict',
+      `${model} has ${rowsBefore} rows, but built anew only ${rows}; it was left as it is.`,
+    );
+  }
+  await readModels.replace(model, beside);
+  const parked = await readModels.parked(model);
+  return { model, rowsBefore, rows, parked: parked.length };
+}

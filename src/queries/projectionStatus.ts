@@ -1,0 +1,29 @@
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+
+/** How a read model stands to the log. */
+export interface ProjectionStatus {
+  model: string;
+  position: number;
+  /** 0 when the read model holds the whole log; else the distance between two positions, which have gaps. */
+  behind: number;
+  /** Events that the projection could not take, at most 1,000. */
+  parked: number;
+}
+
+/** Every projection's status. Rejects with `unavailable` when a store is away. */
+export async function projectionStatus(
+  eventLog: EventLog,
+  readModels: ReadModels,
+): Promise<ProjectionStatus[]> {
+  const head = await eventLog.head();
+  return Promise.all(
+    projections.map(async (projection) => {
+      const model = modelName(projection);
+      const [position, parked] = await Promise.all([readModels.checkpoint(model), readModels.parked(model)]);
+      return { model, position, behind: Math.max(0, head - position), parked: parked.length };
+    }),
+  );
+}

@@ -1,0 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { findPackageJSON } from 'node:module';
+
+/** The version of this package, as its package.json has it. */
+export const version: string = JSON.parse(
+  readFileSync(findPackageJSON('.', import.meta.url) as string, 'utf8'),
+).version;

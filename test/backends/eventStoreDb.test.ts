@@ -1,0 +1,101 @@
+import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { openEventLog } from '../../src/backends/openBackend.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import { eventLogContract } from '../contracts/eventLog.ts';
+import { eventually } from '../support/eventually.ts';
+import { Follower, followToEnd } from '../support/follower.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { eventStoreDb } from '../support/servers.ts';
+
+const server = await eventStoreDb();
+const suite = server.missing ? describe.skip : describe;
+
+suite('EventStoreDB event log', () => {
+  const url = server.url ?? '';
+  eventLogContract(() => openEventLog(url));
+
+  describe('on a server that others use too', () => {
+    const workspace = new TestWorkspace();
+    let log: EventLog;
+    let foreign: EventStoreDBClient;
+    beforeAll(async () => {
+      log = await openEventLog(url);
+      foreign = EventStoreDBClient.connectionString(url);
+    });
+    // The driver's clients share one table of appends: the log, whose client is disposed last, goes last.
+    afterAll(async () => {
+      await foreign.dispose();
+      await log.close();
+    });
+
+    test("others' events are passed over, and the position moves past them", async () => {
+      const after = await log.head();
+      const live = new Follower(log, { after });
+      await eventually(() => expect(live.caughtUp).toBe(true));
+      const stream = `foreign-${workspace.id}`;
+      const { metadata } = workspace.event();
+      const type = 'Foreign';
+      const events = [
+        binaryEvent({ type, data: Buffer.from([0xff, 0, 0x7b]), metadata }),
+        jsonEvent({ type, data: { no: 'metadata' } }),
+        jsonEvent({ type, data: { no: 'workspace' }, metadata: { $correlationId: 'x' } }),
+        jsonEvent({ type, data: ['no', 'object'], metadata }),
+        jsonEvent({ type, data: 'text', metadata }),
+        jsonEvent({ type, data: { binary: 'metadata' }, metadata: new Uint8Array([1, 2, 3]) }),
+      ];
+      await workspace.append(log, workspace.stream(), { n: 0 });
+      await foreign.appendToStream(stream, events);
+      await workspace.append(log, workspace.stream(), { n: 1 });
+      await foreign.appendToStream(stream, events);
+      const head = await log.head();
+
+      await eventually(() => expect(live.position).toBeGreaterThanOrEqual(head));
+      await live.stop();
+      const batches = await followToEnd(log, { after });
+      expect(batches.at(-1)?.position).toBeGreaterThanOrEqual(head);
+      for (const delivered of [live.events, batches.flatMap((batch) => batch.events)]) {
+        expect(delivered.filter((event) => event.stream === stream)).toEqual([]);
+        const own = delivered.filter((event) => event.metadata.workspace === workspace.id);
+        expect(own.map((event) => event.data)).toEqual([{ n: 0 }, { n: 1 }]);
+      }
+    });
+
+    test("events of the server's own streams are neither delivered nor the head", async () => {
+      const after = await log.head();
+      const { position } = await workspace.append(log, workspace.stream(), { n: 0 });
+      const events = Array.from({ length: 60 }, () => jsonEvent(workspace.event()));
+      const written = await Promise.all(
+        events.map((event) => foreign.appendToStream('$chartledger-test', event)),
+      );
+      const system = new Set(written.map((result) => Number(result.position?.commit)));
+      for (let n = 0; n < 2; n += 1) {
+        const head = await log.head();
+        expect(head).toBeGreaterThanOrEqual(position);
+        expect(system.has(head)).toBe(false);
+      }
+      const batches = await followToEnd(log, { after });
+      const own = batches
+        .flatMap((batch) => batch.events)
+        .filter((event) => event.metadata.workspace === workspace.id);
+      expect(own.map((event) => event.stream.startsWith('$'))).toEqual([false]);
+    });
+
+    test('a long stretch of unwanted events is crossed', async () => {
+      const other = new TestWorkspace();
+      const after = await log.head();
+      await workspace.append(log, workspace.stream(), { n: 0 });
+      await other.appendMany(log, 3_000, [other.stream(), other.stream()]);
+      await workspace.append(log, workspace.stream(), { n: 1 });
+      const batches = await followToEnd(log, { after, filter: { streamPrefixes: [workspace.prefix] } });
+      expect(batches.flatMap((batch) => batch.events).map((event) => event.data)).toEqual([
+        { n: 0 },
+        { n: 1 },
+      ]);
+    });
+  });
+
+  test('a server that is away is reported when the log is opened', async () => {
+    await expect(openEventLog('esdb://127.0.0.1:1?tls=false')).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});

@@ -1,0 +1,88 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { SqliteReadModels } from '../../src/backends/sqlite/SqliteReadModels.ts';
+import { readModelsContract } from '../contracts/readModels.ts';
+import { eventually } from '../support/eventually.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'chartledger-read-models-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('SqliteReadModels', () => {
+  readModelsContract(async () => new SqliteReadModels(join(folder, 'contract', 'read-models.db')));
+});
+
+const row = (id: string, position: number) => ({
+  id,
+  partition: 'p',
+  order: position,
+  position,
+  body: { id },
+});
+
+describe('when the file is deleted under it', () => {
+  let path: string;
+  let writer: SqliteReadModels;
+  let reader: SqliteReadModels;
+  let files = 0;
+  beforeEach(() => {
+    path = join(folder, `deleted-${files++}`, 'read-models.db');
+    writer = new SqliteReadModels(path);
+    reader = new SqliteReadModels(path);
+  });
+  afterEach(() => Promise.all([writer.close(), reader.close()]));
+
+  const deletions = {
+    'the file alone': () => rmSync(path),
+    'the file and those beside it': () => {
+      for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix);
+    },
+    'its folder': () => rmSync(join(path, '..'), { recursive: true }),
+  };
+  test.each(Object.entries(deletions))('%s: every read model is written again', async (_what, remove) => {
+    await writer.write('a_v1', [row('a', 5)], 5);
+    await writer.write('b_v1', [row('b', 5)], 5);
+    await reader.existing('a_v1', ['a']);
+    remove();
+
+    const refused = { code: 'unavailable' };
+    await expect(writer.write('a_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
+    await expect(writer.write('b_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
+    for (const model of ['a_v1', 'b_v1']) {
+      expect(await writer.checkpoint(model)).toBe(0);
+      await writer.write(model, [row('a', 5), row('c', 6)], 6);
+    }
+    await eventually(async () => expect(await reader.checkpoint('b_v1')).toBe(6));
+    expect(await reader.existing('a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
+  });
+
+  test('a reader notices by itself', async () => {
+    await writer.write('a_v1', [row('a', 5)], 5);
+    expect(await reader.checkpoint('a_v1')).toBe(5);
+    rmSync(path);
+    await eventually(async () => expect(await reader.checkpoint('a_v1')).toBe(0));
+  });
+
+  test('a place that cannot be opened is unavailable until it can', async () => {
+    await writer.write('a_v1', [row('a', 5)], 5);
+    rmSync(join(path, '..'), { recursive: true });
+    writeFileSync(join(path, '..'), 'not a folder');
+    await expect(writer.write('a_v1', [row('b', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    await eventually(() =>
+      expect(reader.existing('a_v1', ['a'])).rejects.toMatchObject({ code: 'unavailable' }),
+    );
+    rmSync(join(path, '..'));
+    expect(await writer.checkpoint('a_v1')).toBe(0);
+    await writer.write('a_v1', [row('a', 5)], 5);
+  });
+});
+
+test('a file that is no database is unavailable, and not written to', async () => {
+  const path = join(folder, 'garbage.db');
+  writeFileSync(
+    path,
+    'this is no database at all, and long enough to have a header of one hundred bytes: '.repeat(4),
+  );
+  expect(() => new SqliteReadModels(path)).toThrow('not a database');
+});

@@ -1,0 +1,15 @@
+import { describe } from '@jest/globals';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import { eventLogAppends } from './eventLogAppends.ts';
+import { eventLogFollowing } from './eventLogFollowing.ts';
+import { eventLogReads } from './eventLogReads.ts';
+
+/**
+ * What every event log promises (`src/ports/eventLog.ts`). `open` opens the same log each time. The log may hold
+ * other applications' streams and may be written to by others meanwhile: the suite works in workspaces of its own.
+ */
+export function eventLogContract(open: () => Promise<EventLog>): void {
+  describe('append', () => eventLogAppends(open));
+  describe('reading', () => eventLogReads(open));
+  describe('follow', () => eventLogFollowing(open));
+}

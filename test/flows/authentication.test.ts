@@ -1,0 +1,206 @@
+import { once } from 'node:events';
+import { readdirSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { dirname, join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { generateApiKey, hashApiKey } from '../../src/keys/apiKey.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { beginUpload } from '../support/streamUpload.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const post = (headers: Record<string, string>, key?: string) =>
+    service.as(key).post('/integration/payers', samples.payer(), headers);
+  const bearer = (key = '') => ({ authorization: `Bearer ${key}` });
+
+  /** Expects a write with these headers to be refused, and to append nothing. */
+  async function expectRefused(headers: Record<string, string>, status: number, code: string) {
+    const appended = await appendedBy(service, async () => {
+      const answer = await post(headers);
+      expect(answer).toMatchObject({ status, body: { error: expect.any(String), code } });
+      expect(answer.body.statusCode).toBe(status === 401 ? 401 : undefined);
+      expect(answer.headers['www-authenticate']).toBe(
+        status === 401 ? 'Bearer realm="chartledger"' : undefined,
+      );
+    });
+    expect(appended).toEqual([]);
+  }
+
+  describe('both ways to send a key', () => {
+    test.each([
+      ['x-api-key', (key: string) => ({ 'x-api-key': key })],
+      ['X-API-KEY', (key: string) => ({ 'X-API-KEY': key })],
+      ['Authorization: Bearer', (key: string) => bearer(key)],
+      ['Authorization: bearer', (key: string) => ({ authorization: `bearer ${key}` })],
+      ['Authorization: BEARER with blanks', (key: string) => ({ authorization: `BEARER   ${key}  ` })],
+      ['an empty x-api-key beside a Bearer', (key: string) => ({ 'x-api-key': '', ...bearer(key) })],
+    ])('%s', async (_label, headers) => {
+      const appended = await appendedBy(service, async () => {
+        expect((await post(headers(service.key ?? ''))).status).toBe(200);
+      });
+      expect(appended).toHaveLength(1);
+    });
+
+    test('x-api-key wins over Authorization', async () => {
+      const wrong = generateApiKey();
+      const appended = await appendedBy(service, async () => {
+        expect((await post({ 'x-api-key': service.key ?? '', ...bearer(wrong) })).status).toBe(200);
+      });
+      expect(appended).toHaveLength(1);
+      await expectRefused({ 'x-api-key': wrong, ...bearer(service.key) }, 401, 'unauthorized');
+    });
+  });
+
+  describe('401', () => {
+    const key = () => service.key ?? '';
+    const typo = () => key().slice(0, 10) + (key()[10] === 'a' ? 'b' : 'a') + key().slice(11);
+    test.each([
+      ['no credential', () => ({})],
+      ['an empty x-api-key', () => ({ 'x-api-key': '' })],
+      ['a text that is no key', () => ({ 'x-api-key': 'let-me-in' })],
+      ['a key that was never made', () => ({ 'x-api-key': generateApiKey() })],
+      ['a key with a typo', () => ({ 'x-api-key': typo() })],
+      ['a key cut short', () => ({ 'x-api-key': key().slice(0, -1) })],
+      ['a key in the wrong case', () => ({ 'x-api-key': key().toUpperCase() })],
+      ['a Bearer without a key', () => ({ authorization: 'Bearer' })],
+      ['a wrong Bearer', () => bearer(generateApiKey())],
+      ['the key as Basic', () => ({ authorization: `Basic ${Buffer.from(`${key()}:`).toString('base64')}` })],
+      ['the key without a scheme', () => ({ authorization: key() })],
+      ['the key as a cookie', () => ({ cookie: `x-api-key=${key()}` })],
+    ])('%s', (_label, headers) => expectRefused(headers(), 401, 'unauthorized'));
+
+    test('the key in the query', async () => {
+      const answer = await service.as(undefined).get(`/integration/payers?x-api-key=${service.key}`);
+      expect(answer.status).toBe(401);
+    });
+  });
+
+  test('a deactivated key is 403, works again when activated, and is 401 for ever when deleted', async () => {
+    const { id, key } = await service.createKey('clinic');
+    const headers = { 'x-api-key': key };
+    expect((await post(headers)).status).toBe(200);
+    await service.access.setKeyState(id, 'deactivated');
+    await eventually(() => expectRefused(headers, 403, 'key_deactivated'));
+    await service.access.setKeyState(id, 'active');
+    await eventually(async () => expect((await post(headers)).status).toBe(200));
+    await service.access.setKeyState(id, 'deleted');
+    await eventually(() => expectRefused(headers, 401, 'unauthorized'));
+    await expect(service.access.setKeyState(id, 'active')).rejects.toMatchObject({ code: 'conflict' });
+    await service.restart();
+    await expectRefused(headers, 401, 'unauthorized');
+  });
+
+  test('a key that is both deactivated and of a deactivated workspace is told of the key first', async () => {
+    const { id, key } = await service.createKey('closing');
+    const other = await service.createKey('closing');
+    await service.access.setWorkspaceState(service.workspaceId('closing'), 'deactivated');
+    await eventually(() => expectRefused({ 'x-api-key': key }, 403, 'workspace_deactivated'));
+    await service.access.setKeyState(id, 'deactivated');
+    await eventually(() => expectRefused({ 'x-api-key': key }, 403, 'key_deactivated'));
+    await expectRefused({ 'x-api-key': other.key }, 403, 'workspace_deactivated');
+    await service.access.setWorkspaceState(service.workspaceId('closing'), 'active');
+    await eventually(async () => expect((await post({ 'x-api-key': other.key })).status).toBe(200));
+  });
+
+  test('each endpoint asks for its permission', async () => {
+    const encounter = await createEncounter(service);
+    const [writer, reader, listener] = await Promise.all([
+      service.createKey('clinic', ['write']),
+      service.createKey('clinic', ['read']),
+      service.createKey('clinic', ['events']),
+    ]);
+    const appended = await appendedBy(service, async () => {
+      for (const key of [reader.key, listener.key]) {
+        const client = service.as(key);
+        for (const answer of [
+          await client.post('/integration/payers', samples.payer()),
+          await client.upload(documentsPath(encounter), documentForm()),
+          await client.delete(documentsPath(encounter, 'document-1')),
+        ]) {
+          expect(answer).toMatchObject({ status: 403, body: { code: 'permission_denied' } });
+        }
+      }
+      for (const key of [writer.key, listener.key]) {
+        for (const path of [
+          '/payers',
+          '/payers/payer-1',
+          '/encounters/a/documents',
+          '/encounters/a/documents/b',
+        ]) {
+          const answer = await service.as(key).get(`/integration${path}`);
+          expect(answer).toMatchObject({ status: 403, body: { code: 'permission_denied' } });
+        }
+      }
+    });
+    expect(appended).toEqual([]);
+    expect((await service.as(reader.key).get('/integration/payers')).status).toBe(200);
+    expect((await post({ 'x-api-key': writer.key })).status).toBe(200);
+  });
+
+  test('a refusal does not wait for the body', async () => {
+    const encounter = await createEncounter(service);
+    const { key } = await service.createKey('clinic', ['read']);
+    const appended = await appendedBy(service, async () => {
+      for (const [client, id, status] of [
+        [service.as(undefined), encounter, 401],
+        [service.as(generateApiKey()), encounter, 401],
+        [service.as(key), encounter, 403],
+        [service, phi('nowhere'), 404],
+      ] as const) {
+        const upload = beginUpload(client, id, 'document-1');
+        const [answer] = (await once(upload, 'response')) as [IncomingMessage];
+        expect(answer.statusCode).toBe(status);
+        upload.destroy();
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('a workspace sees its own records alone', async () => {
+    const { key } = await service.createKey('neighbour');
+    const neighbour = service.as(key);
+    const payer = samples.payer();
+    await service.post('/integration/payers', payer);
+    expect((await neighbour.get(`/integration/payers/${payer.id}`)).status).toBe(404);
+    expect((await neighbour.get('/integration/payers')).body.items).toEqual([]);
+    const appended = await appendedBy(service, async () => {
+      const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
+      const refused = await neighbour.post('/integration/patients', patient);
+      expect(refused).toMatchObject({ status: 400, body: { code: 'reference_not_found' } });
+      const own = await neighbour.post('/integration/payers', { ...payer, name: 'Other' });
+      expect(own.body).toMatchObject({ outcome: 'created', version: 1 });
+    });
+    expect(appended).toEqual([`neighbour.payer-${payer.id}: PayerUpserted`]);
+    expect((await service.get(`/integration/payers/${payer.id}`)).body.record.name).toBe(payer.name);
+  });
+
+  test('a key made a moment ago works at once', async () => {
+    const { key } = await service.createKey('clinic');
+    expect((await post({ 'x-api-key': key })).status).toBe(200);
+  });
+});
+
+test('no file of the embedded stores holds a key: only its SHA-256', async () => {
+  const service = await startTestService();
+  const { key } = await service.createKey('clinic');
+  await service.as(key).post('/integration/payers', samples.payer());
+  const folder = dirname(service.config.eventLogUrl.slice('sqlite:'.length));
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFileSync(join(entry.parentPath, entry.name)));
+  expect(files.some((bytes) => bytes.includes(hashApiKey(key)))).toBe(true);
+  for (const raw of [key, service.key ?? '']) {
+    expect(files.some((bytes) => bytes.includes(raw.slice(4, 36)))).toBe(false);
+  }
+  await service.stop();
+});

@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { type CliResult, runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** Runs a command on the stores of the running service. */
+  function cli(...args: string[]): Promise<CliResult> {
+    return runCli(args, { env: storesOf(service.config) });
+  }
+
+  async function createdKey(label: string, ...more: string[]) {
+    const result = await cli('keys', 'create', '--workspace', service.workspaceId(label), '--json', ...more);
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+    return JSON.parse(result.stdout);
+  }
+
+  test('a key made while the service runs works at once, in a workspace made with it', async () => {
+    const workspace = service.workspaceId('made');
+    const events = await newEvents(service, async () => {
+      const made = await createdKey('made', '--name', 'EMR sync', '--permissions', 'read,write');
+      expect(made).toEqual({
+        id: expect.stringMatching(/^key_\w{16}$/),
+        key: expect.stringMatching(/^clk_\w{38}$/),
+        workspace,
+        name: 'EMR sync',
+        permissions: ['write', 'read'],
+      });
+      const payer = samples.payer();
+      expect((await service.as(made.key).post('/integration/payers', payer)).status).toBe(200);
+      expect((await service.as(made.key).get(`/integration/payers/${payer.id}`)).status).toBe(200);
+    });
+    expect(events.map(({ type }) => type)).toEqual(['WorkspaceCreated', 'ApiKeyCreated', 'PayerUpserted']);
+    const principal = { type: 'operator', id: expect.stringMatching(/./) };
+    expect(events.slice(0, 2).map(({ metadata }) => metadata.principal)).toEqual([principal, principal]);
+  });
+
+  test('a key may write, and nothing else, unless said otherwise', async () => {
+    const appended = await appendedBy(service, async () => {
+      const made = await createdKey('plain');
+      expect(made).toMatchObject({ name: 'API key', permissions: ['write'] });
+      expect((await service.as(made.key).get('/integration/payers')).status).toBe(403);
+    });
+    expect(appended).toEqual(['access: WorkspaceCreated', 'access: ApiKeyCreated']);
+  });
+
+  test('a running service follows a key that is deactivated, activated and deleted', async () => {
+    const { id, key } = await createdKey('turned');
+    const status = async () => (await service.as(key).post('/integration/payers', {})).status;
+    expect(await status()).toBe(400);
+    const appended = await appendedBy(service, async () => {
+      expect((await cli('keys', 'deactivate', id)).code).toBe(0);
+      await eventually(async () => expect(await status()).toBe(403));
+      expect((await cli('keys', 'activate', id)).code).toBe(0);
+      await eventually(async () => expect(await status()).toBe(400));
+      expect((await cli('keys', 'delete', id)).code).toBe(0);
+      await eventually(async () => expect(await status()).toBe(401));
+      expect(await cli('keys', 'activate', id)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `Key ${id} is deleted; that is permanent.\n`,
+      });
+    });
+    expect(appended).toEqual([
+      'access: ApiKeyDeactivated',
+      'access: ApiKeyActivated',
+      'access: ApiKeyDeleted',
+    ]);
+  });
+
+  test('a running service follows a workspace that is deactivated and activated', async () => {
+    const workspace = service.workspaceId('closing');
+    const appended = await appendedBy(service, async () => {
+      const made = await cli('workspaces', 'create', workspace, '--json');
+      expect(JSON.parse(made.stdout)).toMatchObject({ id: workspace, state: 'active' });
+      const { key } = await createdKey('closing');
+      const status = async () => (await service.as(key).post('/integration/payers', {})).status;
+      expect(await status()).toBe(400);
+      expect((await cli('workspaces', 'deactivate', workspace)).code).toBe(0);
+      await eventually(async () => expect(await status()).toBe(403));
+      expect((await cli('workspaces', 'activate', workspace)).code).toBe(0);
+      await eventually(async () => expect(await status()).toBe(400));
+    });
+    expect(appended).toEqual([
+      'access: WorkspaceCreated',
+      'access: ApiKeyCreated',
+      'access: WorkspaceDeactivated',
+      'access: WorkspaceActivated',
+    ]);
+  });
+
+  test('lists tell everything but keys and their hashes', async () => {
+    const { key, ...made } = await createdKey('listed', '--name', 'Nightly');
+    await createdKey('elsewhere');
+    const workspace = service.workspaceId('listed');
+    const listed = await cli('keys', 'list', '--workspace', workspace, '--json');
+    const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
+    expect(JSON.parse(listed.stdout)).toEqual([{ ...made, state: 'active', created_at }]);
+    const all = JSON.parse((await cli('keys', 'list', '--json')).stdout);
+    expect(all.map(({ workspace }: { workspace: string }) => workspace)).toContain(
+      service.workspaceId('elsewhere'),
+    );
+    const workspaces = JSON.parse((await cli('workspaces', 'list', '--json')).stdout);
+    expect(workspaces).toContainEqual({ id: workspace, state: 'active', created_at });
+
+    const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');
+    expect(table).toHaveLength(3);
+    const column = (table[0] as string).indexOf('NAME');
+    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d/);
+    expect(table.join('\n')).not.toContain(key);
+    expect((await cli('workspaces', 'list')).stdout).toMatch(new RegExp(`^${workspace} +active +\\d`, 'm'));
+  });
+
+  test('a change that cannot be is refused with exit code 1, one line, and no event', async () => {
+    const workspace = service.workspaceId('clinic');
+    const refusals: [string[], string][] = [
+      [['workspaces', 'create', workspace], `Workspace ${workspace} exists already.`],
+      [['workspaces', 'deactivate', 'not_there'], 'There is no workspace not_there.'],
+      [['workspaces', 'create', 'Bad.Name'], 'The id of a workspace has 2 to 40 characters'],
+      [['keys', 'create', '--workspace', 'x'], 'The id of a workspace has 2 to 40 characters'],
+      [['keys', 'create', '--workspace', workspace, '--name', ''], 'The name of a key has 1 to 100'],
+      [['keys', 'delete', 'key_none'], 'There is no key key_none.'],
+      [['keys', 'list', '--workspace', 'not_there'], 'There is no workspace not_there.'],
+    ];
+    const appended = await appendedBy(service, async () => {
+      for (const [args, message] of refusals) {
+        const { code, stdout, stderr } = await cli(...args);
+        expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+        expect(stderr).toMatch(/^[^\n]+\n$/);
+        expect(stderr).toContain(message);
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+});

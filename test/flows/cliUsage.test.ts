@@ -1,0 +1,103 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+
+const commands = [
+  'workspaces create',
+  'workspaces list',
+  'workspaces deactivate',
+  'workspaces activate',
+  'keys create',
+  'keys list',
+  'keys deactivate',
+  'keys activate',
+  'keys delete',
+  'import',
+];
+
+test('every command has help with an example of its own', async () => {
+  for (const command of commands) {
+    const { code, stdout } = await runCli([...command.split(' '), '--help']);
+    expect({ command, code }).toEqual({ command, code: 0 });
+    expect(stdout).toContain(`Usage: chartledger ${command} `);
+    expect(stdout).toMatch(new RegExp(`Example:\\n(  \\$ .*\\n)*  \\$ chartledger ${command} ?`));
+  }
+});
+
+test('the version is the package’s', async () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test('wrong usage ends with 2, says what to do, and touches no store', async () => {
+  const folder = temporaryFolder();
+  const import_ = ['import', 'x.ndjson', '--format', 'ndjson'];
+  const wrong: [string[], string][] = [
+    [[], 'Usage: chartledger'],
+    [['keyz'], "unknown command 'keyz'"],
+    [['keys', 'create'], "required option '--workspace <id>' not specified"],
+    [['keys', 'create', '--workspace', 'clinic', '--permissions', 'fly'], 'Give one or more of write, read'],
+    [['keys', 'create', '--workspace', 'clinic', '--permissions', ''], 'Give one or more of write, read'],
+    [['keys', 'delete'], "missing required argument 'key-id'"],
+    [['workspaces', 'list', '--all'], "unknown option '--all'"],
+    [['import', 'x.ndjson'], "required option '--format <format>' not specified"],
+    [['import', 'x.ndjson', '--format', 'xml'], 'Allowed choices are synthea, ndjson'],
+    [[...import_], 'give the API key in the environment variable CHARTLEDGER_API_KEY'],
+    [[...import_, '--url', 'localhost:3000'], 'Give an address such as http://127.0.0.1:3000'],
+    [[...import_, '--concurrency', '0'], 'Give a whole number from 1 to 256'],
+  ];
+  for (const [args, message] of wrong) {
+    const { code, stdout, stderr } = await runCli(args, { env: { DATA_DIR: join(folder, 'data') } });
+    expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
+    expect(stderr).toContain(message);
+  }
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('what was given as a key is never shown, be it none', async () => {
+  const { code, stdout, stderr } = await runCli(['import', 'x', '--format', 'ndjson'], {
+    env: { CHARTLEDGER_API_KEY: 'another-secret' },
+  });
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toContain('not an API key of Chartledger');
+  expect(stderr).not.toContain('another-secret');
+});
+
+test('it works where no service was ever started', async () => {
+  const env = { DATA_DIR: join(temporaryFolder(), 'data') };
+  expect(await runCli(['keys', 'list', '--json'], { env })).toMatchObject({ code: 0, stdout: '[]\n' });
+  expect((await runCli(['keys', 'list'], { env })).stdout).toBe('There are no keys yet.\n');
+  const created = await runCli(['keys', 'create', '--workspace', 'clinic'], { env });
+  expect(created.code).toBe(0);
+  expect(created.stdout).toMatch(/shown only now:\n\n {2}clk_\w{38}\n\nIts id is key_\w{16}\./);
+  expect((await runCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
+});
+
+test('a bad setting is one line and exit code 1', async () => {
+  const { code, stderr } = await runCli(['keys', 'list'], { env: { PORT: 'high' } });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: 'Bad settings: PORT must be a number\n' });
+});
+
+/** A Node before 24 on the path, outside this package. */
+function olderNode(): string | undefined {
+  const folders = (process.env.PATH ?? '')
+    .split(delimiter)
+    .filter((folder) => !folder.includes('node_modules'));
+  return folders
+    .map((folder) => join(folder, 'node'))
+    .find(
+      (node) =>
+        existsSync(node) && Number(execFileSync(node, ['-p', 'parseInt(process.version.slice(1))'])) < 24,
+    );
+}
+
+const node = olderNode();
+if (node === undefined) process.stdout.write('Skipped: no Node older than 24 is on the path.\n');
+(node ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
+  const env = { DATA_DIR: join(temporaryFolder(), 'data') };
+  const listed = await runCli(['workspaces', 'list', '--json'], { env, node: node as string });
+  expect(listed).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+  expect((await runCli(['nothing'], { env, node: node as string })).code).toBe(2);
+});

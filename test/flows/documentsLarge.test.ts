@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { request } from 'node:http';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { createEncounter, documentLine, documentsPath } from '../support/documents.ts';
+import { phi } from '../support/phi.ts';
+import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
+import { storedFiles } from '../support/storedFiles.ts';
+import { pdfBytes, streamUpload } from '../support/streamUpload.ts';
+
+/** 250 MB, as mebibytes. */
+const LIMIT = 262_144_000;
+/** A file held in memory would need more than this; buffers on their way do not. */
+const MAX_GROWTH = 150 * 1024 * 1024;
+
+describe('documents of 250 MB', () => {
+  let service: TestService;
+  let encounter: string;
+  beforeAll(async () => {
+    service = await startTestService();
+    encounter = await createEncounter(service);
+  });
+  afterAll(() => service.stop());
+
+  function digestOf(size: number): string {
+    const hash = createHash('sha256');
+    for (const chunk of pdfBytes(size)) hash.update(chunk);
+    return hash.digest('hex');
+  }
+
+  /** The size and SHA-256 of what a download sends. */
+  function download(path: string): Promise<{ size: number; sha256: string }> {
+    const { hostname, port } = new URL(service.url);
+    const headers = { 'x-api-key': service.key ?? '' };
+    return new Promise((resolve, reject) => {
+      const outgoing = request({ hostname, port, path, headers, agent: false }, async (res) => {
+        const hash = createHash('sha256');
+        let size = 0;
+        for await (const chunk of res) {
+          hash.update(chunk);
+          size += chunk.length;
+        }
+        resolve({ size, sha256: hash.digest('hex') });
+      });
+      outgoing.on('error', reject);
+      outgoing.end();
+    });
+  }
+
+  test.each([
+    ['with Content-Length', false],
+    ['chunked', true],
+  ])(
+    'exactly 250 MB is taken %s, in bounded memory',
+    async (_label, chunked) => {
+      const id = phi('document');
+      const before = process.memoryUsage().rss;
+      let growth = 0;
+      const watch = setInterval(() => {
+        growth = Math.max(growth, process.memoryUsage().rss - before);
+      }, 50);
+      const [event] = await newEvents(service, async () => {
+        expect(await streamUpload(service, encounter, id, LIMIT, chunked)).toMatchObject({ status: 200 });
+      });
+      const sha256 = digestOf(LIMIT);
+      expect(event).toMatchObject({ type: 'DocumentUploaded', data: { size: LIMIT, sha256 } });
+      expect(await download(documentsPath(encounter, id))).toEqual({ size: LIMIT, sha256 });
+      clearInterval(watch);
+      expect(growth).toBeLessThan(MAX_GROWTH);
+      const appended = await appendedBy(service, () => service.delete(documentsPath(encounter, id)));
+      expect(appended).toEqual([documentLine(encounter, id, 'DocumentRemoved')]);
+    },
+    120_000,
+  );
+
+  test.each([
+    ['with Content-Length', LIMIT + 1, false],
+    ['chunked', LIMIT + 1, true],
+    ['with a Content-Length of 300 MB', 300 * 1024 * 1024, false],
+  ])(
+    'one byte more, or many, is 413 and nothing is kept: %s',
+    async (_label, size, chunked) => {
+      const before = storedFiles(service.config);
+      const appended = await appendedBy(service, async () => {
+        const answer = await streamUpload(service, encounter, phi('document'), size, chunked);
+        expect(answer).toMatchObject({ status: 413, body: { code: 'payload_too_large' } });
+      });
+      expect(appended).toEqual([]);
+      expect(storedFiles(service.config)).toEqual(before);
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { ErrorCode } from '../../src/errors.ts';
+import { statusOf } from '../../src/http/errorResponse.ts';
+import type { TestResponse } from '../support/client.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let limited: TestService;
+  const keys = { reader: '', deactivated: '', closed: '' };
+  beforeAll(async () => {
+    [service, limited] = await Promise.all([start(), start({ RATE_LIMIT_PER_MINUTE: '1' })]);
+    keys.reader = (await service.createKey('clinic', ['read'])).key;
+    const deactivated = await service.createKey('clinic');
+    keys.deactivated = deactivated.key;
+    keys.closed = (await service.createKey('closed')).key;
+    await service.access.setKeyState(deactivated.id, 'deactivated');
+    await service.access.setWorkspaceState(service.workspaceId('closed'), 'deactivated');
+    await limited.get('/integration/payers/none');
+    await eventually(async () => {
+      for (const key of [keys.deactivated, keys.closed]) {
+        expect((await service.as(key).get('/integration/payers')).status).toBe(403);
+      }
+    });
+  });
+  afterAll(() => Promise.all([service.stop(), limited.stop()]));
+
+  const raw = (path: string, body: string, type = 'application/json', method = 'POST') =>
+    service.send(path, { method, body, headers: { 'content-type': type } });
+  const payers = '/integration/payers';
+
+  const provoked: [string, ErrorCode, () => Promise<TestResponse>][] = [
+    ['a missing field', 'validation_failed', () => service.post(payers, { id: phi('payer') })],
+    ['a bad limit', 'validation_failed', () => service.get(`${payers}?limit=many`)],
+    ['a bad page token', 'validation_failed', () => service.get(`${payers}?page_token=x`)],
+    ['a path that is no percent-encoding', 'validation_failed', () => service.get(`${payers}/%E0%A4%A`)],
+    [
+      'a bad condition',
+      'validation_failed',
+      () => service.post(payers, samples.payer(), { 'if-match': 'x' }),
+    ],
+    ['broken JSON', 'malformed_body', () => raw(payers, '{"id":')],
+    [
+      'a missing reference',
+      'reference_not_found',
+      () => service.post('/integration/encounters', samples.encounter(phi('patient'))),
+    ],
+    ['no key', 'unauthorized', () => service.as(undefined).get(payers)],
+    ['a wrong key', 'unauthorized', () => service.as('clk_wrong').get(payers)],
+    ['a deactivated key', 'key_deactivated', () => service.as(keys.deactivated).get(payers)],
+    ['a deactivated workspace', 'workspace_deactivated', () => service.as(keys.closed).get(payers)],
+    [
+      'a missing permission',
+      'permission_denied',
+      () => service.as(keys.reader).post(payers, samples.payer()),
+    ],
+    ['an unknown record', 'not_found', () => service.get(`${payers}/${phi('payer')}`)],
+    ['an unknown path', 'not_found', () => service.get('/integration/claims')],
+    ['a wrong method', 'method_not_allowed', () => raw(payers, '{}', 'application/json', 'PUT')],
+    [
+      'a version that moved on',
+      'version_conflict',
+      () => service.post(payers, samples.payer(), { 'if-match': '"7"' }),
+    ],
+    ['a body of 2 MB', 'payload_too_large', () => raw(payers, JSON.stringify('x'.repeat(2_000_000)))],
+    ['XML', 'unsupported_media_type', () => raw(payers, '<payer/>', 'application/xml')],
+    ['too many requests', 'rate_limited', () => limited.get(payers)],
+  ];
+  test.each(provoked)('%s is told as %s', async (_label, code, provoke) => {
+    let answer: TestResponse | undefined;
+    const appended = await appendedBy(service, async () => {
+      answer = await provoke();
+    });
+    expect(appended).toEqual([]);
+    expect(answer?.status).toBe(statusOf[code]);
+    expect(answer?.headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(answer?.body).toMatchObject({ error: expect.stringMatching(/\S/), code });
+    expect(answer?.body.requestId).toMatch(UUID);
+    expect(answer?.headers['request-id']).toBe(answer?.body.requestId);
+    const known = ['error', 'code', 'requestId', 'details', 'statusCode', 'retryAfter'];
+    expect(Object.keys(answer?.body).filter((field) => !known.includes(field))).toEqual([]);
+  });
+
+  test('a success has a request id too, and every request one of its own', async () => {
+    const answers = await Promise.all([service.get(payers), service.get(payers), service.get('/healthz')]);
+    const ids = answers.map(({ headers }) => headers['request-id']);
+    for (const id of ids) expect(id).toMatch(UUID);
+    expect(new Set(ids).size).toBe(3);
+  });
+
+  test('the event carries the request id that the caller was told', async () => {
+    const payer = samples.payer();
+    const answer = await service.post(payers, payer);
+    const [event] = await service.eventLog.readStream(`${service.workspaceId('clinic')}.payer-${payer.id}`, {
+      limit: 1,
+    });
+    expect(event?.metadata.requestId).toBe(answer.headers['request-id']);
+  });
+
+  test.each([
+    ['PATCH', payers, ['GET', 'HEAD', 'POST']],
+    ['DELETE', '/healthz', ['GET', 'HEAD']],
+    ['PUT', documentsPath('e', 'd'), ['DELETE', 'GET', 'HEAD']],
+  ])('%s %s is answered with the methods that the path takes', async (method, path, allowed) => {
+    const { allow } = (await service.send(path, { method })).headers;
+    expect(String(allow).split(', ').sort()).toEqual(allowed);
+  });
+
+  describe('a rejected value is not in the answer', () => {
+    const value = phi('Rejected');
+    const encounter = () => createEncounter(service);
+    test.each<[string, () => Promise<TestResponse>]>([
+      ['a gender', () => service.post('/integration/patients', { ...samples.patient(), gender: value })],
+      ['a date', () => service.post('/integration/patients', { ...samples.patient(), date_of_birth: value })],
+      ['an SSN', () => service.post('/integration/patients', { ...samples.patient(), ssn_last4: value })],
+      ['a state', () => service.post('/integration/patients', { ...samples.patient(), state: value })],
+      ['an NPI', () => service.post('/integration/providers', { ...samples.provider(), npi: value })],
+      ['broken JSON', () => raw(payers, `{"id": ${value}`)],
+      ['a limit', () => service.get(`${payers}?limit=${value}`)],
+      ['a page token', () => service.get(`${payers}?page_token=${value}`)],
+      [
+        'a category',
+        async () => service.upload(documentsPath(await encounter()), documentForm({ category: value })),
+      ],
+      [
+        'a filename',
+        async () => service.upload(documentsPath(await encounter()), documentForm({ filename: value })),
+      ],
+      ['a content type', () => raw(payers, '{}', `text/${value}`)],
+      ['an id', () => service.get(`${payers}/${value}`)],
+      ['a path', () => service.get(`/${value}`)],
+      ['a key', () => service.as(value).get(payers)],
+      ['a version', () => service.post(payers, samples.payer(), { 'if-match': value })],
+    ])('%s', async (_label, provoke) => {
+      const answer = await provoke();
+      expect(answer.status).toBeGreaterThanOrEqual(400);
+      expect(answer.status).toBeLessThan(500);
+      expect(answer.text + JSON.stringify(answer.headers)).not.toContain(value);
+    });
+  });
+});

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { unavailable } from '../../src/errors.ts';
+import { startFaultyApp } from '../support/app.ts';
+import type { Client, TestResponse } from '../support/client.ts';
+import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
+import { outputFolder } from '../support/output.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { storedFiles } from '../support/storedFiles.ts';
+
+const away = (what: string) => () => Promise.reject(unavailable(what, new Error('ECONNREFUSED 10.0.0.7')));
+const logIsAway = { append: away('event log'), readStream: away('event log'), head: away('event log') };
+const modelsAreAway = {
+  existing: away('read model store'),
+  load: away('read model store'),
+  page: away('read model store'),
+  checkpoint: away('read model store'),
+};
+const documentsAreAway = {
+  put: away('document store'),
+  get: away('document store'),
+  check: away('document store'),
+};
+
+describe('a store that fails', () => {
+  let service: TestService;
+  let encounter: string;
+  let app: (Client & { stop(): Promise<void> }) | undefined;
+  beforeAll(async () => {
+    service = await startTestService();
+    encounter = await createEncounter(service);
+  });
+  afterEach(() => app?.stop());
+  afterAll(() => service.stop());
+
+  function expectUnavailable(answer: TestResponse) {
+    expect(answer).toMatchObject({
+      status: 503,
+      body: { code: 'unavailable', error: expect.any(String), requestId: answer.headers['request-id'] },
+    });
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    expect(answer.text).not.toContain('ECONNREFUSED');
+  }
+
+  test('event log away: everything that needs it is 503, nothing is 500', async () => {
+    const client = await startFaultyApp(service, { eventLog: logIsAway });
+    app = client;
+    const before = storedFiles(service.config);
+    const appended = await appendedBy(service, async () => {
+      for (const answer of await Promise.all([
+        client.post('/integration/payers', samples.payer()),
+        client.post('/integration/encounters', samples.encounter(phi('patient'))),
+        client.get('/integration/payers'),
+        client.get('/integration/payers/payer-1'),
+        client.upload(documentsPath(phi('encounter')), documentForm()),
+        client.get(documentsPath(encounter)),
+        client.get(documentsPath(encounter, 'document-1')),
+        client.delete(documentsPath(encounter, 'document-1')),
+      ])) {
+        expectUnavailable(answer);
+      }
+      expect((await client.post('/integration/payers', { id: phi('payer') })).status).toBe(400);
+    });
+    expect(appended).toEqual([]);
+    expect(storedFiles(service.config)).toEqual(before);
+  });
+
+  test('read models away: writes and single reads go on, lists are 503', async () => {
+    const client = await startFaultyApp(service, { readModels: modelsAreAway });
+    app = client;
+    const payer = samples.payer();
+    const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
+    const appended = await appendedBy(service, async () => {
+      expect((await client.post('/integration/payers', payer)).status).toBe(200);
+      expect((await client.post('/integration/patients', patient)).status).toBe(200);
+    });
+    expect(appended).toHaveLength(2);
+    expect((await client.get(`/integration/payers/${payer.id}`)).status).toBe(200);
+    expectUnavailable(await client.get('/integration/payers'));
+    expectUnavailable(await client.get(documentsPath(encounter)));
+  });
+
+  test('document store away: uploads and downloads are 503, records go on', async () => {
+    const id = phi('document');
+    await service.upload(documentsPath(encounter), documentForm({ document_id: id }));
+    const client = await startFaultyApp(service, { documentStore: documentsAreAway });
+    app = client;
+    const appended = await appendedBy(service, async () => {
+      expectUnavailable(await client.upload(documentsPath(encounter), documentForm()));
+      const large = documentForm({ content: Buffer.alloc(3_000_000, '%PDF-1.7\n') });
+      expectUnavailable(await client.upload(documentsPath(encounter), large));
+      expectUnavailable(await client.get(documentsPath(encounter, id)));
+    });
+    expect(appended).toEqual([]);
+    expect((await client.post('/integration/payers', samples.payer())).status).toBe(200);
+  });
+
+  test('an upload whose event is in the log is a success, whatever the document store says then', async () => {
+    const client = await startFaultyApp(service, { documentStore: { confirm: away('document store') } });
+    app = client;
+    const id = phi('document');
+    const appended = await appendedBy(service, async () => {
+      const uploaded = await client.upload(documentsPath(encounter), documentForm({ document_id: id }));
+      expect(uploaded.status).toBe(200);
+    });
+    expect(appended).toEqual([documentLine(encounter, id)]);
+    expect((await service.get(documentsPath(encounter, id))).status).toBe(200);
+  });
+
+  test('an error that nobody foresaw is 500 and shows nothing of itself, to the caller or in the log', async () => {
+    const inside = phi('internal-detail');
+    const broken = () => Promise.reject(new TypeError(`cannot read ${inside}`));
+    const client = await startFaultyApp(service, { eventLog: { append: broken, readStream: broken } });
+    app = client;
+    const appended = await appendedBy(service, async () => {
+      for (const answer of [
+        await client.post('/integration/payers', samples.payer()),
+        await client.get('/integration/payers/payer-1'),
+      ]) {
+        expect(answer).toMatchObject({ status: 500, body: { code: 'internal' } });
+        expect(Object.keys(answer.body).sort()).toEqual(['code', 'error', 'requestId']);
+        expect(answer.text).not.toContain(inside);
+        expect(answer.text).not.toMatch(/TypeError|cannot read|\.ts/);
+        const log = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8');
+        expect(log).toContain(answer.body.requestId);
+        expect(log).toContain('TypeError');
+        expect(log).not.toContain(inside);
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+});

@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { unavailable } from '../../src/errors.ts';
+import { type Faults, startFaultyApp } from '../support/app.ts';
+import { Client } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  test('health needs no key, and asking for it appends nothing', async () => {
+    const anyone = service.as(undefined);
+    const appended = await appendedBy(service, async () => {
+      expect(await anyone.get('/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
+      expect((await anyone.get('/readyz')).status).toBe(200);
+      expect(await anyone.send('/healthz', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('readyz tells of each store, and how far each projection is', async () => {
+    await service.post('/integration/payers', samples.payer());
+    const head = await service.eventLog.head();
+    await eventually(async () => {
+      const { body } = await service.as(undefined).get('/readyz');
+      expect(body).toMatchObject({
+        status: 'ready',
+        event_log: 'ok',
+        read_models: 'ok',
+        document_store: 'ok',
+      });
+      expect(body.projections.records_v1).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
+      expect(body.projections.records_v1.position).toBeGreaterThanOrEqual(head);
+      expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 0 });
+    });
+  });
+
+  const away = () => Promise.reject(unavailable('store'));
+  const outages: [string, Faults, number, object][] = [
+    ['event log', { eventLog: { head: away } }, 503, { status: 'unavailable', event_log: 'unavailable' }],
+    [
+      'document store',
+      { documentStore: { check: away } },
+      503,
+      { status: 'unavailable', document_store: 'unavailable' },
+    ],
+    [
+      'read models',
+      { readModels: { checkpoint: away } },
+      200,
+      { status: 'ready', read_models: 'unavailable' },
+    ],
+  ];
+  test.each(outages)('readyz without the %s', async (_label, faults, status, body) => {
+    const app = await startFaultyApp(service, faults);
+    const answer = await new Client(app.url, undefined).get('/readyz');
+    expect(answer).toMatchObject({ status, body });
+    expect(answer.headers['retry-after']).toBe(status === 503 ? '2' : undefined);
+    expect((await new Client(app.url, undefined).get('/healthz')).status).toBe(200);
+    await app.stop();
+  });
+});

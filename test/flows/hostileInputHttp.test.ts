@@ -1,0 +1,205 @@
+import { connect, type Socket } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { paths } from '../support/fieldValues.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+const json = { 'content-type': 'application/json' };
+const twoMegabytes = JSON.stringify({ id: 'x', name: 'y', filler: 'f'.repeat(2 * 1024 * 1024) });
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** Writes bytes to a connection of their own; gives the connection and what came back on it so far. */
+  function open(...bytes: string[]): { socket: Socket; received: () => string } {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname);
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk;
+    });
+    socket.on('error', () => undefined);
+    for (const part of bytes) socket.write(part);
+    return { socket, received: () => text };
+  }
+
+  /** A request's bytes. */
+  function request(method: string, path: string, headers: Record<string, string>, body = ''): string {
+    const lines = Object.entries({ host: 'localhost', 'x-api-key': service.key ?? '', ...headers });
+    return `${method} ${path} HTTP/1.1\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n${body}`;
+  }
+
+  /** The statuses of the answers on a connection. */
+  const statuses = (text: string) =>
+    [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+
+  const chunked = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  const length = (body: string) => ({ ...json, 'content-length': String(body.length) });
+
+  describe('a body over 1 MB is answered with 413', () => {
+    test.each([{}, { 'transfer-encoding': 'chunked' }])('with headers %j', async (headers) => {
+      const appended = await appendedBy(service, async () => {
+        const answer = await service.send(paths.payer, {
+          method: 'POST',
+          body: twoMegabytes,
+          headers: { ...json, ...(headers as Record<string, string>) },
+        });
+        expect({ status: answer.status, body: answer.body }).toMatchObject({
+          status: 413,
+          body: { code: 'payload_too_large', error: 'The body is larger than 1 MB.' },
+        });
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test.each(['with a length', 'in chunks'])(
+      '%s, and the connection serves the next request',
+      async (how) => {
+        const large =
+          how === 'in chunks'
+            ? request('POST', paths.payer, { ...json, 'transfer-encoding': 'chunked' }, chunked(twoMegabytes))
+            : request('POST', paths.payer, length(twoMegabytes), twoMegabytes);
+        const { socket, received } = open(large, request('GET', paths.payer, {}));
+        await eventually(() => expect(statuses(received())).toEqual([413, 200]));
+        socket.destroy();
+      },
+    );
+
+    test('before the client has sent it', async () => {
+      const { socket, received } = open(
+        request('POST', paths.payer, { ...json, 'content-length': '2000000' }),
+      );
+      await eventually(() => expect(statuses(received())).toEqual([413]));
+      socket.destroy();
+    });
+
+    test('while one of exactly 1 MB is taken', async () => {
+      const payer = samples.payer();
+      const bare = JSON.stringify({ ...payer, filler: '' });
+      const fitting = { ...payer, filler: 'f'.repeat(1024 * 1024 - bare.length) };
+      const appended = await appendedBy(service, async () => {
+        expect((await service.post(paths.payer, fitting)).status).toBe(200);
+        const { status } = await service.post(paths.payer, { ...fitting, filler: `${fitting.filler}f` });
+        expect(status).toBe(413);
+      });
+      expect(appended).toHaveLength(1);
+    });
+  });
+
+  test('a body that breaks off appends nothing', async () => {
+    const appended = await appendedBy(service, async () => {
+      for (const headers of [{ 'content-length': '500' }, { 'transfer-encoding': 'chunked' }]) {
+        const body = JSON.stringify(samples.payer());
+        const sent = 'content-length' in headers ? body : `fff\r\n${body}`;
+        const { socket } = open(request('POST', paths.payer, { ...json, ...headers }, sent));
+        await new Promise((resolve) => socket.once('connect', resolve));
+        socket.end();
+        await new Promise((resolve) => socket.once('close', resolve));
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('headers that are no HTTP are answered with 4xx, and the connection is closed', async () => {
+    const appended = await appendedBy(service, async () => {
+      for (const bytes of [
+        'nonsense\r\n\r\n',
+        'GET /healthz HTTP/1.1\r\n\r\n',
+        request(
+          'POST',
+          paths.payer,
+          { ...json, 'content-length': '5', 'transfer-encoding': 'chunked' },
+          '0\r\n\r\n',
+        ),
+        request('POST', paths.payer, { ...json, 'content-length': '-1' }),
+        request('POST', paths.payer, { ...json, 'transfer-encoding': 'chunked' }, 'zz\r\n'),
+        request('GET', paths.payer, { 'x-filler': 'f'.repeat(100_000) }),
+        request('GET', `/${'p'.repeat(100_000)}`, {}),
+      ]) {
+        const { socket, received } = open(bytes);
+        await new Promise((resolve) => socket.once('close', resolve));
+        expect(statuses(received()).filter((status) => status < 400 || status > 499)).toEqual([]);
+        expect(statuses(received())).toHaveLength(1);
+      }
+    });
+    expect(appended).toEqual([]);
+    expect((await service.get(paths.payer)).status).toBe(200);
+  });
+
+  test.each(['%', '%zz', '%E0%A4%A', '%C0%AF', 'a%ff', '%ED%A0%80'])(
+    'a path that ends in %s is malformed: 400',
+    async (end) => {
+      for (const path of [`${paths.payer}/${end}`, `${paths.encounter}/${end}/documents`]) {
+        const { status, body } = await service.get(path);
+        expect({ status, body }).toMatchObject({
+          status: 400,
+          body: { error: expect.any(String), requestId: expect.any(String) },
+        });
+      }
+    },
+  );
+
+  test.each([
+    '/',
+    '/nowhere',
+    '/integration',
+    '/integration/unknown',
+    `${paths.payer}/a/b`,
+    '//',
+    '/.env',
+    '/%2e%2e',
+  ])('there is nothing at %s: 404', async (path) => {
+    for (const client of [service, service.as(undefined)]) {
+      const { status, body } = await client.get(path);
+      expect({ status, body }).toMatchObject({ status: 404, body: { code: 'not_found' } });
+    }
+  });
+
+  test.each([
+    ['PUT', paths.payer, 'GET, HEAD, POST'],
+    ['PATCH', paths.payer, 'GET, HEAD, POST'],
+    ['DELETE', paths.patient, 'GET, HEAD, POST'],
+    ['OPTIONS', paths.patient, 'GET, HEAD, POST'],
+    ['POST', `${paths.payer}/payer-1`, 'GET, HEAD'],
+    ['DELETE', `${paths.payer}/payer-1`, 'GET, HEAD'],
+    ['POST', '/healthz', 'GET, HEAD'],
+  ])('%s %s is answered with 405 and what is allowed', async (method, path, allow) => {
+    const appended = await appendedBy(service, async () => {
+      const payer = JSON.stringify(samples.payer());
+      const { status, headers, body } = await service.send(path, {
+        method,
+        headers: length(payer),
+        body: payer,
+      });
+      expect({ status, body }).toMatchObject({ status: 405, body: { code: 'method_not_allowed' } });
+      expect(String(headers.allow).split(', ').sort()).toEqual(allow.split(', '));
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('HEAD answers as GET does, without a body', async () => {
+    const payer = samples.payer();
+    await service.post(paths.payer, payer);
+    for (const path of [
+      paths.payer,
+      `${paths.payer}/${payer.id}`,
+      `${paths.payer}/nowhere`,
+      '/healthz',
+      '/nowhere',
+    ]) {
+      const get = await service.get(path);
+      const head = await service.send(path, { method: 'HEAD' });
+      expect(head.text).toBe('');
+      expect(head.status).toBe(get.status);
+      for (const name of ['content-type', 'content-length', 'etag']) {
+        expect(head.headers[name]).toEqual(get.headers[name]);
+      }
+    }
+  });
+});

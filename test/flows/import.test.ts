@@ -1,0 +1,201 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { generateApiKey } from '../../src/keys/apiKey.ts';
+import { type CliResult, runCli, temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** Imports lines (values become JSON, strings are taken as they are) in a folder of its own. */
+  async function importLines(lines: unknown[], { key = service.key, args = [] as string[] } = {}) {
+    const folder = temporaryFolder();
+    const path = join(folder, 'records.ndjson');
+    writeFileSync(
+      path,
+      lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'),
+    );
+    const result = await runCli(['import', path, '--format', 'ndjson', '--url', service.url, ...args], {
+      cwd: folder,
+      env: { CHARTLEDGER_API_KEY: key as string },
+    });
+    return { ...result, folder };
+  }
+
+  function counts({ stdout }: CliResult) {
+    return JSON.parse(stdout);
+  }
+
+  test('records go in in the order in which they refer to each other, whatever the order of the file', async () => {
+    const payer = samples.payer();
+    const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
+    const encounter = samples.encounter(patient.id);
+    const appended = await appendedBy(service, async () => {
+      const result = await importLines([
+        { kind: 'encounter', record: encounter },
+        '',
+        { kind: 'patient', record: patient },
+        { kind: 'payer', record: payer },
+      ]);
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expect(result.stdout).toMatch(
+        /\n3 accepted \(3 created, 0 updated\), 0 rejected, 0 warnings, in \d+\.\d s\n$/,
+      );
+      expect(readdirSync(result.folder)).toEqual(['records.ndjson']);
+    });
+    expect(appended).toEqual([
+      `clinic.payer-${payer.id}: PayerUpserted`,
+      `clinic.patient-${patient.id}: PatientUpserted`,
+      `clinic.encounter-${encodeURIComponent(encounter.id)}: EncounterUpserted`,
+    ]);
+  });
+
+  test('lines for one record are sent in the order of the file, and the counts tell', async () => {
+    const payer = samples.payer();
+    const names = Array.from({ length: 30 }, (_, index) => `${phi('Aetna')}-${index}`);
+    const events = await newEvents(service, async () => {
+      const lines = names.map((name) => ({ kind: 'payer', record: { ...payer, name, fax: '1' } }));
+      const result = await importLines(lines, { args: ['--json', '--concurrency', '30'] });
+      expect(counts(result)).toEqual({
+        accepted: 30,
+        rejected: 0,
+        created: 1,
+        updated: 29,
+        warnings: 30,
+        by_kind: { payer: { accepted: 30, rejected: 0 } },
+        seconds: expect.any(Number),
+      });
+    });
+    expect(events.map(({ data }) => data.name)).toEqual(names);
+    expect(events[0]?.metadata.userAgent).toMatch(/^chartledger-import\/\d+\.\d+\.\d+$/);
+  });
+
+  test('what is refused is listed, for the owner of the file alone, and the rest goes in', async () => {
+    const good = samples.payer();
+    const nameless = { id: phi('payer') };
+    const stray = samples.encounter(phi('patient'));
+    const appended = await appendedBy(service, async () => {
+      const result = await importLines(
+        [
+          { kind: 'payer', record: nameless },
+          'no JSON',
+          { kind: 'payer', record: good },
+          { kind: 'claim', record: { id: 'x' } },
+          { kind: 'encounter', record: stray },
+        ],
+        { args: ['--json', '--reject-file', 'refused.ndjson'] },
+      );
+      expect(result.code).toBe(1);
+      expect(result.stderr).toBe('What was rejected, and why, is in refused.ndjson.\n');
+      expect(counts(result)).toMatchObject({ accepted: 1, rejected: 4, created: 1 });
+      const path = join(result.folder, 'refused.ndjson');
+      expect(statSync(path).mode & 0o777).toBe(0o600);
+      const lines = readFileSync(path, 'utf8').trimEnd().split('\n');
+      expect(lines.map((line) => JSON.parse(line))).toEqual([
+        { kind: null, source: 'records.ndjson:2', id: null, status: null, error: 'The line is not JSON.' },
+        {
+          kind: null,
+          source: 'records.ndjson:4',
+          id: null,
+          status: null,
+          error: expect.stringContaining('payer, patient, provider, facility, encounter'),
+        },
+        {
+          kind: 'payer',
+          source: 'records.ndjson:1',
+          id: nameless.id,
+          status: 400,
+          error: 'Validation failed: name is required',
+          details: [{ field: 'name', message: 'is required' }],
+        },
+        {
+          kind: 'encounter',
+          source: 'records.ndjson:5',
+          id: stray.id,
+          status: 400,
+          error: expect.stringContaining(stray.patient_id),
+          details: [{ field: 'patient_id', message: expect.any(String) }],
+        },
+      ]);
+    });
+    expect(appended).toEqual([`clinic.payer-${good.id}: PayerUpserted`]);
+  });
+
+  test('without a name for the reject file, each import has a new one', async () => {
+    const appended = await appendedBy(service, async () => {
+      const { code, folder } = await importLines([{ kind: 'payer', record: {} }]);
+      expect(code).toBe(1);
+      expect(readdirSync(folder)).toEqual([
+        'records.ndjson',
+        expect.stringMatching(/^rejected-\d{8}T\d{6}Z\.ndjson$/),
+      ]);
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('text that other tools would break goes through whole', async () => {
+    const payer = { ...samples.payer(), name: `${phi('Ünïon')}\u2028\u0085Ltd 😀` };
+    const appended = await appendedBy(service, async () => {
+      const line = JSON.stringify({ kind: 'payer', record: payer });
+      expect((await importLines([`\uFEFF${line}\r`])).code).toBe(0);
+      expect((await service.get(`/integration/payers/${payer.id}`)).body.record.name).toBe(payer.name);
+    });
+    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+  });
+
+  test('a refused key stops the import at once, with the counts so far', async () => {
+    const readOnly = await service.createKey('clinic', ['read']);
+    const lines = Array.from({ length: 500 }, () => ({ kind: 'payer', record: samples.payer() }));
+    const appended = await appendedBy(service, async () => {
+      const refusals: [string, RegExp][] = [
+        [generateApiKey(), /refuses the API key \(401\): The API key is not valid\.\n$/],
+        [readOnly.key, /refuses the API key \(403\): The API key lacks the permission 'write'\.\n$/],
+      ];
+      for (const [key, message] of refusals) {
+        const result = await importLines(lines, { key, args: ['--json'] });
+        expect(result.code).toBe(1);
+        expect(result.stderr).toMatch(message);
+        expect(counts(result)).toMatchObject({ accepted: 0, rejected: 0 });
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('an input that cannot be read is one line and exit code 1', async () => {
+    const folder = temporaryFolder();
+    writeFileSync(
+      join(folder, 'latin1.ndjson'),
+      Buffer.from('{"kind":"payer","record":{"id":"1","name":"Caf\xe9"}}', 'latin1'),
+    );
+    const csvFolder = temporaryFolder();
+    writeFileSync(join(csvFolder, 'payers.csv'), 'Id,NAME\n1,"never closed\n');
+    const unreadable: [string[], string][] = [
+      [[join(folder, 'none.ndjson'), '--format', 'ndjson'], 'cannot be read (ENOENT)'],
+      [[folder, '--format', 'ndjson'], 'cannot be read (EISDIR)'],
+      [[join(folder, 'latin1.ndjson'), '--format', 'ndjson'], 'latin1.ndjson is not UTF-8 text'],
+      [[join(folder, 'none'), '--format', 'synthea'], 'is not a folder that can be read (ENOENT)'],
+      [[folder, '--format', 'synthea'], 'holds none of payers.csv, patients.csv'],
+      [[csvFolder, '--format', 'synthea'], 'payers.csv is not well-formed CSV, at line 2'],
+    ];
+    const appended = await appendedBy(service, async () => {
+      for (const [args, message] of unreadable) {
+        const { code, stdout, stderr } = await runCli(['import', ...args, '--url', service.url], {
+          env: { CHARTLEDGER_API_KEY: service.key as string },
+        });
+        expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+        expect(stderr.trimEnd().split('\n').at(-1)).toContain(message);
+        expect(stderr).not.toContain('    at ');
+      }
+    });
+    expect(appended).toEqual([]);
+    expect(existsSync('rejected.ndjson')).toBe(false);
+  });
+});

@@ -1,0 +1,121 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
+import { catalog } from '../../src/records/catalog.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { notePhi } from '../support/phi.ts';
+import { newEvents, type TestService } from '../support/service.ts';
+
+const folder = resolve(process.cwd(), '../shared/data/synthea');
+const present = existsSync(folder);
+if (!present) process.stdout.write('Skipped: the Synthea export is not beside the repository.\n');
+
+const sizes = { payer: 10, patient: 111, provider: 215, facility: 215, encounter: 7584 };
+const total = 8135;
+
+function rowsOf(file: string): Record<string, string>[] {
+  return parse(readFileSync(`${folder}/${file}`), { columns: true, bom: true });
+}
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+    if (!present) return;
+    for (const { Id = '', SSN = '', FIRST = '', LAST = '' } of rowsOf('patients.csv'))
+      notePhi(Id, SSN, FIRST, LAST);
+  });
+  afterAll(() => service.stop());
+
+  /** Versions of all records of a kind, by id, through the list. */
+  async function versionsOf(plural: string): Promise<Map<string, number>> {
+    const versions = new Map<string, number>();
+    for (let token = ''; ; ) {
+      const { body } = await eventually(async () => {
+        const answer = await service.get(
+          `/integration/${plural}?limit=200${token && `&page_token=${token}`}`,
+        );
+        expect(answer.status).toBe(200);
+        return answer;
+      });
+      for (const { id, version } of body.items) versions.set(id, version);
+      if (body.next_page_token === null) return versions;
+      token = body.next_page_token;
+    }
+  }
+
+  /** Imports everything; gives the types of the events appended, with how many of each. */
+  async function importAll(counts: { created: number; updated: number }): Promise<Record<string, number>> {
+    const cwd = temporaryFolder();
+    const events = await newEvents(service, async () => {
+      const result = await runCli(['import', folder, '--format', 'synthea', '--url', service.url, '--json'], {
+        cwd,
+        env: { CHARTLEDGER_API_KEY: service.key as string },
+      });
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+      expect(JSON.parse(result.stdout)).toEqual({
+        accepted: total,
+        rejected: 0,
+        ...counts,
+        warnings: 0,
+        by_kind: Object.fromEntries(
+          Object.entries(sizes).map(([kind, accepted]) => [kind, { accepted, rejected: 0 }]),
+        ),
+        seconds: expect.any(Number),
+      });
+    });
+    expect(readdirSync(cwd)).toEqual([]);
+    const types: Record<string, number> = {};
+    for (const { type } of events) types[type] = (types[type] ?? 0) + 1;
+    return types;
+  }
+
+  const expectedEvents = Object.fromEntries(catalog.map(({ kind, eventType }) => [eventType, sizes[kind]]));
+
+  (present ? test : test.skip)(
+    'a whole export goes in, and again, and then every record is at version 2',
+    async () => {
+      expect(await importAll({ created: total, updated: 0 })).toEqual(expectedEvents);
+      expect(await importAll({ created: 0, updated: total })).toEqual(expectedEvents);
+      for (const { kind, plural } of catalog) {
+        const versions = await versionsOf(plural);
+        expect(versions.size).toBe(sizes[kind]);
+        expect(new Set(versions.values())).toEqual(new Set([2]));
+      }
+      await expectSomeRecords();
+    },
+    180_000,
+  );
+
+  /** Records whose rows are read here anew, apart from the importer's own mapping. */
+  async function expectSomeRecords() {
+    const patient = rowsOf('patients.csv')[0] as Record<string, string>;
+    const transitions = rowsOf('payer_transitions.csv').filter(({ PATIENT }) => PATIENT === patient.Id);
+    const latest = transitions.sort((a, b) => ((a.START_DATE ?? '') < (b.START_DATE ?? '') ? 1 : -1))[0];
+    const read = await service.get(`/integration/patients/${patient.Id}`);
+    expect(read.body.record).toMatchObject({
+      first_name: patient.FIRST,
+      last_name: patient.LAST,
+      date_of_birth: patient.BIRTHDATE,
+      ssn_last4: patient.SSN?.slice(-4),
+      state: 'NE',
+      primary_insurance: { payer_id: latest?.PAYER },
+    });
+    const stay = rowsOf('encounters.csv').find(({ ENCOUNTERCLASS }) => ENCOUNTERCLASS === 'snf');
+    const encounter = await service.get(`/integration/encounters/${stay?.Id}`);
+    expect(encounter.body.record).toEqual({
+      id: stay?.Id,
+      patient_id: stay?.PATIENT,
+      provider_id: stay?.PROVIDER,
+      rendering_provider_id: stay?.PROVIDER,
+      facility_id: stay?.ORGANIZATION,
+      date_of_service: stay?.START,
+      visit_type: 'inpatient',
+      status: 'finished',
+      is_completed: true,
+    });
+  }
+});

@@ -1,0 +1,167 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { type AppPorts, apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
+import type { Permission } from '../../src/keys/access.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+interface Lint {
+  totals: { errors: number; warnings: number; ignored: number };
+  problems: unknown[];
+}
+
+/** Redocly's verdict by its recommended rules alone; it stays off the network. */
+async function lint(document: OpenApi): Promise<Lint> {
+  const cli = resolve('node_modules/@redocly/cli/bin/cli.js');
+  const folder = await mkdtemp(join(tmpdir(), 'chartledger-lint-'));
+  const env = {
+    ...process.env,
+    NODE_OPTIONS: '',
+    REDOCLY_TELEMETRY: 'off',
+    REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true',
+    REDOCLY_SUPPRESS_NOTIFICATIONS: 'true',
+  };
+  try {
+    await writeFile(join(folder, 'openapi.json'), JSON.stringify(document));
+    const args = [cli, 'lint', 'openapi.json', '--extends', 'recommended', '--format', 'json'];
+    const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: folder, env });
+    return JSON.parse(stdout);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** The routes that the app has, as `GET /path/{id}` lines. */
+function registeredRoutes(): string[] {
+  const ports = {} as AppPorts;
+  return [...apiRoutes(ports, false), ...healthRoutes(ports)].map(
+    ({ method, endpoint }) => `${method.toUpperCase()} ${endpoint.route.replace(/:(\w+)/g, '{$1}')}`,
+  );
+}
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let open: TestService;
+  let document: OpenApi;
+  beforeAll(async () => {
+    service = await start();
+    open = await start({ OPENAPI_PUBLIC: 'true' });
+    document = await fetchDocument(service);
+  });
+  afterAll(() => Promise.all([service.stop(), open.stop()]));
+
+  describe('the document', () => {
+    test('is OpenAPI 3.1.0 with a version, a license and both ways to send a key', () => {
+      expect(document.openapi).toBe('3.1.0');
+      expect(document.info).toMatchObject({
+        title: 'Chartledger',
+        version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+        license: { identifier: 'Apache-2.0' },
+      });
+      const { apiKeyHeader, bearer } = document.components.securitySchemes;
+      expect(apiKeyHeader).toMatchObject({ type: 'apiKey', in: 'header', name: 'x-api-key' });
+      expect(bearer).toMatchObject({ type: 'http', scheme: 'bearer' });
+      expect(document.security).toEqual([{ apiKeyHeader: [] }, { bearer: [] }]);
+    });
+
+    test('has every route of the service, and no other', () => {
+      const described = operationsOf(document).map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+      expect(described.sort()).toEqual(registeredRoutes().sort());
+    });
+
+    test('names each operation once, and gives each a summary, a description and a known tag', () => {
+      const operations = operationsOf(document).map(({ operation }) => operation);
+      const ids = operations.map(({ operationId }) => operationId);
+      expect(new Set(ids).size).toBe(ids.length);
+      const tags = document.tags.map(({ name }: { name: string }) => name);
+      for (const operation of operations) {
+        expect(operation).toMatchObject({
+          summary: expect.stringMatching(/\S/),
+          description: expect.stringMatching(/\S/),
+        });
+        expect(tags).toEqual(expect.arrayContaining(operation.tags));
+      }
+    });
+
+    test('says which fields may be null', () => {
+      const { Patient, PatientState, Encounter } = document.components.schemas;
+      expect(Patient.properties.first_name.type).toBe('string');
+      expect(Patient.properties.phone.type).toEqual(['string', 'null']);
+      expect(Patient.properties.gender.enum).toEqual(['male', 'female', 'other', null]);
+      expect(Patient.properties.primary_insurance.anyOf).toEqual([
+        { $ref: '#/components/schemas/Insurance' },
+        { type: 'null' },
+      ]);
+      expect(Encounter.properties.is_completed.type).toEqual(['boolean', 'null']);
+      expect(PatientState.properties.phone.type).toBe('string');
+      expect(PatientState.required).toContain('country');
+    });
+
+    test.each(['with a key', 'public'])('lints clean with the recommended rules (%s)', async (form) => {
+      const { problems, totals } = await lint(form === 'public' ? await fetchDocument(open) : document);
+      expect(problems).toEqual([]);
+      expect(totals).toEqual({ errors: 0, warnings: 0, ignored: 0 });
+    });
+  });
+
+  describe('who may read it', () => {
+    test('any key, by either header; nobody without one', async () => {
+      const appended = await appendedBy(service, async () => {
+        expect((await service.as(undefined).get('/openapi/json')).status).toBe(401);
+        const bearer = { authorization: `Bearer ${service.key}` };
+        expect((await service.as(undefined).get('/openapi/json', bearer)).status).toBe(200);
+      });
+      expect(appended).toEqual([]);
+      for (const permission of ['write', 'read', 'events'] as const) {
+        const { key } = await service.createKey('clinic', [permission]);
+        expect((await service.as(key).get('/openapi/json')).status).toBe(200);
+      }
+    });
+
+    test('everyone with OPENAPI_PUBLIC, and it says so', async () => {
+      let shown: OpenApi | undefined;
+      const appended = await appendedBy(open, async () => {
+        shown = await fetchDocument(open.as(undefined));
+      });
+      expect(appended).toEqual([]);
+      expect(operationOf(shown as OpenApi, 'getOpenApi')).toMatchObject({
+        security: [],
+        'x-permission': 'public',
+        description: expect.stringContaining('to everyone'),
+      });
+      expect(operationOf(document, 'getOpenApi').security).toBeUndefined();
+    });
+
+    test('each operation needs the permission that the document names', async () => {
+      const keys = new Map<Permission, string>();
+      for (const permission of ['write', 'read', 'events'] as const) {
+        keys.set(permission, (await service.createKey('clinic', [permission])).key);
+      }
+      const appended = await appendedBy(service, async () => {
+        for (const { method, path, operation } of operationsOf(document)) {
+          const send = async (key: string | undefined) => {
+            const options = { method: method.toUpperCase() };
+            return (await service.as(key).send(path.replace(/\{\w+\}/g, 'nobody'), options)).status;
+          };
+          const needed = operation['x-permission'];
+          const isPublic = needed === 'public';
+          expect([operation.operationId, operation.security]).toEqual([
+            operation.operationId,
+            isPublic ? [] : undefined,
+          ]);
+          expect([path, (await send(undefined)) === 401]).toEqual([path, !isPublic]);
+          for (const [permission, key] of keys) {
+            const refused = !isPublic && needed !== 'key' && needed !== permission;
+            expect([path, permission, (await send(key)) === 403]).toEqual([path, permission, refused]);
+          }
+        }
+      });
+      expect(appended).toEqual([]);
+    });
+  });
+});

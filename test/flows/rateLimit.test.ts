@@ -1,0 +1,111 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { generateApiKey } from '../../src/keys/apiKey.ts';
+import type { Client } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  afterEach(() => service.stop());
+
+  /** The statuses of so many reads, one after another. */
+  async function statuses(count: number, client: Client = service, headers: Record<string, string> = {}) {
+    const seen: number[] = [];
+    for (let n = 0; n < count; n++) seen.push((await client.get('/integration/payers/none', headers)).status);
+    return seen;
+  }
+  const times = (count: number, status: number) => Array.from({ length: count }, () => status);
+  const from = (forwarded: string) => ({ 'x-forwarded-for': forwarded });
+
+  test.each([
+    ['by default', ''],
+    ['as set', '100'],
+  ])('100 requests a minute are let in, the 101st is 429: %s', async (_label, setting) => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: setting });
+    const first = await service.get('/integration/payers/none');
+    expect(first.status).toBe(404);
+    expect(first.headers['ratelimit-policy']).toBe('"default";q=100;w=60');
+    expect(first.headers.ratelimit).toMatch(/^"default";r=99;t=([1-9]|[1-5]\d|60)$/);
+    expect(await statuses(99)).toEqual(times(99, 404));
+    const appended = await appendedBy(service, async () => {
+      const refused = await service.post('/integration/payers', samples.payer());
+      const { retryAfter } = refused.body;
+      expect(refused).toMatchObject({
+        status: 429,
+        body: { error: expect.any(String), code: 'rate_limited', requestId: expect.any(String) },
+      });
+      expect(Number.isInteger(retryAfter) && retryAfter >= 1 && retryAfter <= 60).toBe(true);
+      expect(refused.headers['retry-after']).toBe(String(retryAfter));
+      expect(refused.headers.ratelimit).toBe(`"default";r=0;t=${retryAfter}`);
+      expect(refused.headers['ratelimit-policy']).toBe('"default";q=100;w=60');
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('all keys of one address are counted together, and so are wrong keys', async () => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: '6' });
+    const second = service.as((await service.createKey('other')).key);
+    expect(await statuses(2)).toEqual(times(2, 404));
+    expect(await statuses(2, second)).toEqual(times(2, 404));
+    expect(await statuses(2, service.as(generateApiKey()))).toEqual(times(2, 401));
+    for (const client of [service, second, service.as('no-key-at-all')]) {
+      expect(await statuses(1, client)).toEqual([429]);
+    }
+  });
+
+  test('requests without a key are 401 and do not count, nor do health checks and unknown paths', async () => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: '3' });
+    expect(await statuses(5, service.as(undefined))).toEqual(times(5, 401));
+    for (let n = 0; n < 5; n++) {
+      expect((await service.get('/healthz')).status).toBe(200);
+      expect((await service.get('/readyz')).status).toBe(200);
+      expect((await service.get('/nowhere')).status).toBe(404);
+    }
+    expect(await statuses(4)).toEqual([404, 404, 404, 429]);
+    expect(await statuses(1, service.as(undefined))).toEqual([401]);
+  });
+
+  test('RATE_LIMIT_PER_MINUTE=0 turns the limit off', async () => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: '0' });
+    const answers = await Promise.all(Array.from({ length: 150 }, () => service.get('/integration/payers')));
+    expect(answers.map(({ status }) => status)).toEqual(times(150, 200));
+    expect(answers[0]?.headers.ratelimit).toBeUndefined();
+  });
+
+  describe('behind a proxy', () => {
+    const limit = (trustProxy: string) => start({ RATE_LIMIT_PER_MINUTE: '2', TRUST_PROXY: trustProxy });
+
+    test('X-Forwarded-For is not believed unless TRUST_PROXY says so', async () => {
+      service = await limit('');
+      expect(await statuses(2, service, from('203.0.113.1'))).toEqual([404, 404]);
+      expect(await statuses(1, service, from('203.0.113.2'))).toEqual([429]);
+    });
+
+    test.each(['1', 'loopback', '127.0.0.0/8'])(
+      'with TRUST_PROXY=%s clients are counted apart, by what the proxy says',
+      async (trusted) => {
+        service = await limit(trusted);
+        expect(await statuses(3, service, from('203.0.113.1'))).toEqual([404, 404, 429]);
+        expect(await statuses(3, service, from('203.0.113.2'))).toEqual([404, 404, 429]);
+        expect(await statuses(3, service, from('2001:db8::1'))).toEqual([404, 404, 429]);
+        expect(await statuses(3)).toEqual([404, 404, 429]);
+      },
+    );
+
+    test('what a client itself wrote on the left is not believed', async () => {
+      service = await limit('1');
+      expect(await statuses(2, service, from('198.51.100.1, 203.0.113.1'))).toEqual([404, 404]);
+      expect(await statuses(1, service, from('198.51.100.2, 203.0.113.1'))).toEqual([429]);
+    });
+
+    test('the address is what the event tells', async () => {
+      service = await limit('1');
+      const payer = samples.payer();
+      await service.post('/integration/payers', payer, from('198.51.100.1, 203.0.113.1'));
+      const stream = `${service.workspaceId('clinic')}.payer-${payer.id}`;
+      const [event] = await service.eventLog.readStream(stream, { limit: 1 });
+      expect(event?.metadata.clientIp).toBe('203.0.113.1');
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import { rmSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import type { EventMetadata } from '../../src/records/eventMetadata.ts';
+import { documentStream, recordStream } from '../../src/records/streamNames.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+const payers = '/integration/payers?limit=1000';
+
+describe('read models', () => {
+  let service: TestService;
+  beforeEach(async () => {
+    service = await startTestService();
+  });
+  afterEach(() => service.stop());
+
+  const listedIds = async (path = payers) =>
+    (await service.get(path)).body.items.map((item: { id: string }) => item.id);
+
+  async function createPayers(count: number): Promise<string[]> {
+    const records = Array.from({ length: count }, () => samples.payer());
+    for (const record of records) await service.post('/integration/payers', record);
+    return records.map(({ id }) => id);
+  }
+
+  function deleteReadModels() {
+    const path = service.config.readModelUrl.slice('sqlite:'.length);
+    for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true });
+  }
+
+  const workspace = () => service.workspaceId('clinic');
+
+  /** Appends past HTTP, as another process or a later version might. */
+  function append(stream: string, type: string, data: unknown) {
+    const requestId = uuidv7();
+    const metadata: EventMetadata = {
+      workspace: workspace(),
+      principal: { type: 'operator', id: 'test' },
+      requestId,
+      $correlationId: requestId,
+      schemaVersion: 1,
+    };
+    const event = { id: uuidv7(), type, data: data as Record<string, unknown>, metadata };
+    return service.eventLog.append(stream, event, 'any');
+  }
+
+  const appendPayer = (payer = samples.payer()) =>
+    append(recordStream(workspace(), 'payer', payer.id), 'PayerUpserted', payer);
+
+  test('deleted while the service is down, they are rebuilt', async () => {
+    const ids = await createPayers(20);
+    const encounter = await createEncounter(service);
+    const document_id = phi('document');
+    await service.upload(documentsPath(encounter), documentForm({ document_id }));
+    const appended = await appendedBy(service, async () => {
+      await service.restart(deleteReadModels);
+      await eventually(async () => expect(await listedIds()).toEqual(ids));
+    });
+    expect(appended).toEqual([]);
+    const { items } = (await service.get(documentsPath(encounter))).body;
+    expect(items).toEqual([expect.objectContaining({ document_id })]);
+  });
+
+  test('deleted while the service runs, they are rebuilt, and writes go on meanwhile', async () => {
+    const before = await createPayers(20);
+    expect(await listedIds()).toEqual(before);
+    deleteReadModels();
+    const after = await createPayers(5);
+    await eventually(async () => expect(await listedIds()).toEqual([...before, ...after]));
+    deleteReadModels();
+    await eventually(async () => expect(await listedIds()).toEqual([...before, ...after]));
+    const { body } = await service.get('/readyz');
+    expect(body).toMatchObject({ status: 'ready', read_models: 'ok' });
+  });
+
+  test('what was appended while the service was down is there after a start', async () => {
+    const ids = await createPayers(2);
+    const late = samples.payer();
+    await service.restart(() => appendPayer(late));
+    await eventually(async () => expect(await listedIds()).toEqual([...ids, late.id]));
+  });
+
+  test('an event that cannot be folded is parked and told of, and all others are folded', async () => {
+    const [first] = await createPayers(1);
+    const appended = await appendedBy(service, async () => {
+      await append(recordStream(workspace(), 'patient', 'poisoned'), 'PatientUpserted', null);
+      await append(documentStream(workspace(), 'poisoned', 'poisoned'), 'DocumentUploaded', null);
+    });
+    expect(appended).toHaveLength(2);
+    const [last] = await createPayers(1);
+    await eventually(async () => {
+      const { status, body } = await service.get('/readyz');
+      expect(status).toBe(200);
+      expect(body.projections.records_v1).toMatchObject({ behind: 0, parked: 1 });
+      expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 1 });
+    });
+    expect(await listedIds()).toEqual([first, last]);
+    expect(await listedIds('/integration/patients')).toEqual([]);
+    await service.restart();
+    const { body } = await service.get('/readyz');
+    expect(body.projections.records_v1.parked).toBe(1);
+  });
+});

@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { destination } from 'pino';
+import { openDocumentStore, openReadModels } from '../../src/backends/openBackend.ts';
+import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import { createApp } from '../../src/http/createApp.ts';
+import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
+import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
+import { createLogger } from '../../src/logger.ts';
+import type { DocumentStore } from '../../src/ports/documentStore.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { Client } from './client.ts';
+import { outputFolder } from './output.ts';
+import type { TestService } from './service.ts';
+
+export interface Faults {
+  eventLog?: Partial<EventLog>;
+  readModels?: Partial<ReadModels>;
+  documentStore?: Partial<DocumentStore>;
+}
+
+/** A port whose methods in `faults` stand in for its own. */
+function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {}): Port {
+  return new Proxy(port, {
+    get(target, name) {
+      const own = Reflect.get(target, name);
+      return Reflect.get(faults, name) ?? (typeof own === 'function' ? own.bind(target) : own);
+    },
+  });
+}
+
+/** A second HTTP interface over a service's stores, whose ports have faults. Keys are looked up without faults. */
+export async function startFaultyApp(
+  service: TestService,
+  faults: Faults,
+): Promise<Client & { stop(): Promise<void> }> {
+  const realReadModels = await openReadModels(service.config.readModelUrl);
+  const realDocumentStore = await openDocumentStore(service.config.documentsUrl);
+  const directory = await AccessDirectory.open(service.eventLog);
+  const eventLog = withFaults(service.eventLog, faults.eventLog);
+  const readModels = withFaults(realReadModels, faults.readModels);
+  const documentStore = withFaults(realDocumentStore, faults.documentStore);
+  const existence = new RecordExistence(eventLog, readModels);
+  const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
+  const ports = { eventLog, readModels, documentStore, existence };
+  const app = createApp([...apiRoutes(ports, false), ...healthRoutes(ports)], {
+    gate: { directory, limit: async () => undefined },
+    logger: createLogger('trace', log),
+    clientIp: () => '127.0.0.1',
+  });
+  const server = createServer(app);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, service.key);
+  return Object.assign(client, {
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+      directory.close();
+      await Promise.all([realReadModels.close(), realDocumentStore.close()]);
+    },
+  });
+}

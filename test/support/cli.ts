@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from '@jest/globals';
+import type { Config } from '../../src/config.ts';
+
+export interface CliResult {
+  /** Exit code; null when a signal ended the process. */
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+interface CliOptions {
+  env?: Record<string, string>;
+  /** Where it runs; default: the working directory. */
+  cwd?: string;
+  /** The Node that the command is started with; default: the one that runs the tests. */
+  node?: string;
+  /** Called with standard error as it comes. */
+  onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
+}
+
+const bin = join(process.cwd(), 'bin/chartledger.mjs');
+
+/** Runs `chartledger` with nothing of the surrounding environment but the path, and waits for its end. */
+export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(options.node ?? process.execPath, [bin, ...args], {
+    env: { PATH, HOME, ...options.env },
+    cwd: options.cwd ?? process.cwd(),
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk;
+  });
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk;
+    options.onStderr?.(stderr, (signal) => child.kill(signal));
+  });
+  return new Promise((resolve, reject) => {
+    child.on('error', reject);
+    child.on('close', (code) => resolve({ code, stdout, stderr }));
+  });
+}
+
+/** The settings with which a command works on the stores of a service. */
+export function storesOf({ eventLogUrl, readModelUrl, documentsUrl }: Config): Record<string, string> {
+  return { EVENT_LOG_URL: eventLogUrl, READ_MODEL_URL: readModelUrl, DOCUMENTS_URL: documentsUrl };
+}
+
+const folders: string[] = [];
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** An empty folder that is removed after the file's tests. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'chartledger-cli-'));
+  folders.push(folder);
+  return folder;
+}

@@ -1,0 +1,79 @@
+import { existsSync } from 'node:fs';
+import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
+
+/** Where a server for tests is, or why there is none. */
+export type ServerAtHand = { url: string; missing?: undefined } | { url?: undefined; missing: string };
+
+/**
+ * The server that an environment variable names; else one out of `start`, where Docker answers. A server that is
+ * named is taken at its word: when it does not answer, tests fail.
+ */
+export async function serverAtHand(variable: string, start: () => Promise<string>): Promise<ServerAtHand> {
+  const url = process.env[variable];
+  if (url) return { url };
+  try {
+    await getContainerRuntimeClient();
+  } catch {
+    const missing = `${variable} is not set and Docker does not answer`;
+    process.stderr.write(`Skipped: ${missing}.\n`);
+    return { missing };
+  }
+  return { url: await start() };
+}
+
+/** An EventStoreDB server. */
+export function eventStoreDb(): Promise<ServerAtHand> {
+  return serverAtHand('TEST_ESDB_URL', async () => {
+    const container = await new GenericContainer('eventstore/eventstore:23.10.7-jammy')
+      .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_MEM_DB: 'true' })
+      .withExposedPorts(2113)
+      .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))
+      .start();
+    return `esdb://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`;
+  });
+}
+
+/**
+ * The command of the stand-in server that `TEST_ESDB_RESTART` starts (`node server.mjs HOST PORT FILE`), for tests
+ * that kill and freeze a server of their own; undefined where there is none.
+ */
+export function standInCommand(): string[] | undefined {
+  const [node, script] = (process.env.TEST_ESDB_RESTART ?? '').split(' ');
+  return node && script && existsSync(script) ? [node, script] : undefined;
+}
+
+/** A MongoDB server. */
+export function mongoDb(): Promise<ServerAtHand> {
+  return serverAtHand('TEST_MONGODB_URL', async () => {
+    const container = await new GenericContainer('mongo:7')
+      .withExposedPorts(27017)
+      .withWaitStrategy(Wait.forLogMessage(/Waiting for connections/))
+      .start();
+    return `mongodb://${container.getHost()}:${container.getMappedPort(27017)}/`;
+  });
+}
+
+/** A Google Cloud Storage server; its bucket is `gcsBucket`. */
+export function googleCloudStorage(): Promise<ServerAtHand> {
+  return serverAtHand('TEST_GCS_URL', async () => {
+    const container = await new GenericContainer('fsouza/fake-gcs-server:1.52')
+      .withCommand(['-scheme', 'http', '-backend', 'memory'])
+      .withExposedPorts(4443)
+      .withWaitStrategy(Wait.forHttp('/_internal/healthcheck', 4443))
+      .start();
+    const url = `http://${container.getHost()}:${container.getMappedPort(4443)}`;
+    const send = (method: string, path: string, body: unknown) =>
+      fetch(url + path, {
+        method,
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+    // It tells uploaders where to send their bytes, and cannot know where its port is seen from outside.
+    await send('PUT', '/_internal/config', { externalUrl: url });
+    await send('POST', '/storage/v1/b?project=test', { name: gcsBucket });
+    return url;
+  });
+}
+
+/** The bucket of the Google Cloud Storage server. */
+export const gcsBucket = process.env.TEST_GCS_BUCKET ?? 'test';

@@ -1,0 +1,56 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { eventually } from './eventually.ts';
+
+const node = resolve('node_modules/.bin/node');
+
+export interface Exit {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** The service as a process of its own, as `npm start` runs it. */
+export class ServiceProcess {
+  readonly child: ChildProcess;
+  stdout = '';
+  stderr = '';
+  readonly #exit: Promise<unknown>;
+
+  /** Starts it with these settings and no others. */
+  constructor(env: Record<string, string>) {
+    this.child = spawn(node, [resolve('src/main.ts')], {
+      env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent', ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout?.on('data', (chunk) => {
+      this.stdout += chunk;
+    });
+    this.child.stderr?.on('data', (chunk) => {
+      this.stderr += chunk;
+    });
+    this.#exit = once(this.child, 'close');
+  }
+
+  /** Resolves with its address, once it said that it listens. */
+  async url(): Promise<string> {
+    return eventually(() => {
+      const url = /listens on (\S+)\n\n/.exec(this.stdout)?.[1];
+      if (url === undefined) throw new Error(`it does not listen yet: ${this.stderr}`);
+      return url;
+    });
+  }
+
+  /** Resolves when it has ended by itself, or by a signal sent before. */
+  async exit(): Promise<Exit> {
+    await this.#exit;
+    return { code: this.child.exitCode, stdout: this.stdout, stderr: this.stderr };
+  }
+
+  /** Sends a signal and waits for the end. */
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
+    this.child.kill(signal);
+    return this.exit();
+  }
+}

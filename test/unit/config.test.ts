@@ -1,0 +1,78 @@
+import { describe, expect, test } from '@jest/globals';
+import { ConfigError, loadConfig } from '../../src/config.ts';
+
+describe('settings', () => {
+  test('all have defaults, and an empty variable is an unset one', () => {
+    const defaults = loadConfig({});
+    expect(defaults).toMatchObject({
+      port: 3000,
+      host: '127.0.0.1',
+      rateLimitPerMinute: 100,
+      trustProxy: '0',
+      documentRetentionDays: 30,
+      openapiPublic: false,
+      logLevel: 'info',
+      production: false,
+    });
+    expect(defaults.eventLogUrl).toMatch(/^sqlite:.*\/data\/events\.db$/);
+    expect(defaults.readModelUrl).toMatch(/^sqlite:.*\/data\/read-models\.db$/);
+    expect(defaults.documentsUrl).toMatch(/^file:.*\/data\/documents$/);
+    const names = ['DATA_DIR', 'EVENT_LOG_URL', 'PORT', 'HOST', 'RATE_LIMIT_PER_MINUTE', 'TRUST_PROXY'];
+    for (const empty of ['', ' ', '\n']) {
+      expect(loadConfig(Object.fromEntries(names.map((name) => [name, empty])))).toEqual(defaults);
+    }
+  });
+
+  test('the stores are in DATA_DIR unless they are given', () => {
+    expect(loadConfig({ DATA_DIR: '/var/lib/x', DOCUMENTS_URL: 'file:/scans' })).toMatchObject({
+      eventLogUrl: 'sqlite:/var/lib/x/events.db',
+      readModelUrl: 'sqlite:/var/lib/x/read-models.db',
+      documentsUrl: 'file:/scans',
+    });
+  });
+
+  test.each(['0', '2', 'loopback', '10.0.0.0/8, 192.168.1.7', '::1', 'fc00::/7'])(
+    'TRUST_PROXY takes %s',
+    (value) => {
+      expect(loadConfig({ TRUST_PROXY: value }).trustProxy).toBe(value);
+    },
+  );
+
+  test.each([
+    ['PORT', 'abc', 'must be a number'],
+    ['PORT', '65536', 'must be at most 65535'],
+    ['PORT', '-1', 'must be at least 0'],
+    ['PORT', '1.5', 'must be a whole number'],
+    ['RATE_LIMIT_PER_MINUTE', '-1', 'must be at least 0'],
+    ['RATE_LIMIT_PER_MINUTE', 'many', 'must be a number'],
+    ['DOCUMENT_RETENTION_DAYS', '-1', 'must be at least 0'],
+    ['LOG_LEVEL', 'loud', ''],
+    ['OPENAPI_PUBLIC', 'yes', 'must be true or false'],
+    ['TRUST_PROXY', 'nonsense', 'must be a number of hops, or IP addresses and networks'],
+    ['TRUST_PROXY', '10.0.0.1,', 'must be a number of hops, or IP addresses and networks'],
+    ['TRUST_PROXY', '-1', 'must be a number of hops, or IP addresses and networks'],
+    ['EVENT_LOG_URL', 'foo:', 'must begin with'],
+    ['EVENT_LOG_URL', 'sqlite:', 'must begin with'],
+    ['EVENT_LOG_URL', '/var/lib/events.db', 'must begin with'],
+    ['READ_MODEL_URL', 'redis://localhost', 'must begin with'],
+    ['DOCUMENTS_URL', 's3://bucket', 'must begin with'],
+  ])('%s=%s is refused in one line that names it', (name, value, reason) => {
+    const message = messageOf(() => loadConfig({ [name]: value }));
+    expect(message).toContain(`Bad settings: ${name} ${reason}`);
+    expect(message).not.toContain('\n');
+  });
+
+  test('every bad setting is named at once', () => {
+    const message = messageOf(() => loadConfig({ PORT: 'abc', LOG_LEVEL: 'loud' }));
+    expect(message).toMatch(/PORT .*; LOG_LEVEL /);
+  });
+});
+
+function messageOf(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof ConfigError) return error.message;
+  }
+  throw new Error('it was not refused as a bad setting');
+}

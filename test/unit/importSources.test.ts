@@ -1,0 +1,157 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { SyntheaSource } from '../../src/cli/import/SyntheaSource.ts';
+import { mapEncounter, mapPatient, mapPayer, mapProvider } from '../../src/cli/import/syntheaMapping.ts';
+import { stateCode } from '../../src/cli/import/usStates.ts';
+import type { RecordKind } from '../../src/records/catalog.ts';
+import { encounterSchema } from '../../src/records/encounter.ts';
+import { isUspsState } from '../../src/records/uspsStates.ts';
+import { temporaryFolder } from '../support/cli.ts';
+
+test('of a social security number only the last four digits leave the mapping', () => {
+  for (const ssn of ['999-49-3983', '999493983', ' 999 49 3983 ']) {
+    const mapped = mapPatient({ Id: '1', SSN: ssn }, undefined);
+    expect(mapped).toEqual({ id: '1', ssn_last4: '3983' });
+  }
+  expect(mapPatient({ Id: '1', SSN: '39' }, undefined)).toEqual({ id: '1' });
+});
+
+test('insurances come from the payer transition', () => {
+  const patient = { Id: '1', FIRST: 'Ann', LAST: 'Lee', BIRTHDATE: '2017-11-15', GENDER: 'F' };
+  const transition = {
+    PATIENT: '1',
+    MEMBERID: 'm-1',
+    START_DATE: '2020-01-01T00:00:00Z',
+    END_DATE: '',
+    PAYER: 'p-1',
+    SECONDARY_PAYER: 'p-2',
+    PLAN_OWNERSHIP: 'Guardian',
+    OWNER_NAME: 'Mary Jo Lee',
+  };
+  const primary = { payer_id: 'p-1', policy_number: 'm-1', effective_date: '2020-01-01T00:00:00Z' };
+  expect(mapPatient(patient, transition)).toEqual({
+    id: '1',
+    first_name: 'Ann',
+    last_name: 'Lee',
+    date_of_birth: '2017-11-15',
+    gender: 'female',
+    primary_insurance: {
+      ...primary,
+      subscriber_relationship: 'child',
+      subscriber_first_name: 'Mary Jo',
+      subscriber_last_name: 'Lee',
+    },
+    secondary_insurance: { payer_id: 'p-2', effective_date: '2020-01-01T00:00:00Z' },
+  });
+  const relations = { Self: 'self', Spouse: 'spouse', Guardian: 'child', Employer: 'other' };
+  for (const [PLAN_OWNERSHIP, relation] of Object.entries(relations)) {
+    const { primary_insurance } = mapPatient(patient, { ...transition, PLAN_OWNERSHIP });
+    expect(primary_insurance).toMatchObject({ subscriber_relationship: relation });
+  }
+  const own = mapPatient(patient, { ...transition, PLAN_OWNERSHIP: 'Self' });
+  expect(own.primary_insurance).toEqual({ ...primary, subscriber_relationship: 'self' });
+  expect(mapPatient(patient, { ...transition, PLAN_OWNERSHIP: '' }).primary_insurance).toEqual(primary);
+});
+
+test('every encounter class has a visit type of the interface; an unknown one has none', () => {
+  const classes = {
+    wellness: 'office_visit',
+    ambulatory: 'outpatient',
+    outpatient: 'outpatient',
+    urgentcare: 'outpatient',
+    home: 'outpatient',
+    virtual: 'telehealth',
+    emergency: 'emergency',
+    inpatient: 'inpatient',
+    hospice: 'inpatient',
+    snf: 'inpatient',
+  };
+  for (const [ENCOUNTERCLASS, visit_type] of Object.entries(classes)) {
+    const mapped = mapEncounter({ Id: 'e', PATIENT: 'p', STOP: '2020-01-01T00:00:00Z', ENCOUNTERCLASS });
+    const expected = { id: 'e', patient_id: 'p', visit_type, status: 'finished', is_completed: true };
+    expect(mapped).toEqual(expected);
+    expect(encounterSchema.parse(mapped)).toEqual(expected);
+  }
+  expect(mapEncounter({ Id: 'e', PATIENT: 'p', STOP: '', ENCOUNTERCLASS: 'lunar' })).toEqual({
+    id: 'e',
+    patient_id: 'p',
+    status: 'in-progress',
+    is_completed: false,
+  });
+});
+
+test('payers and providers', () => {
+  const types = [
+    ['Medicare', 'GOVERNMENT', 'Medicare'],
+    ['Medicaid', 'GOVERNMENT', 'Medicaid'],
+    ['Dual Eligible', 'GOVERNMENT', 'Government'],
+    ['Humana', 'PRIVATE', 'Private'],
+    ['NO_INSURANCE', 'NO_INSURANCE', 'Self-Pay'],
+  ] as const;
+  for (const [NAME, OWNERSHIP, payer_type] of types) {
+    expect(mapPayer({ Id: '1', NAME, OWNERSHIP, PHONE: '' })).toEqual({ id: '1', name: NAME, payer_type });
+  }
+  expect(mapProvider({ Id: '1', NAME: 'Mary Jo  Lee', ZIP: '693391143', STATE: 'NE' })).toEqual({
+    id: '1',
+    first_name: 'Mary Jo',
+    last_name: 'Lee',
+    state: 'NE',
+    zip_code: '69339-1143',
+  });
+});
+
+test('states by name become codes; what is not known stays for the service to judge', () => {
+  for (const name of ['Nebraska', 'new york', ' Puerto Rico ', 'District of Columbia']) {
+    expect(isUspsState(stateCode(name) as string)).toBe(true);
+  }
+  expect([stateCode('NE'), stateCode('Ontario'), stateCode(''), stateCode(undefined)]).toEqual([
+    'NE',
+    'Ontario',
+    '',
+    undefined,
+  ]);
+});
+
+async function recordsOf(source: SyntheaSource, kind: RecordKind) {
+  const found = [];
+  for await (const { source: place, record } of source.records(kind)) found.push({ place, record });
+  return found;
+}
+
+test('CSV with a byte order mark, CRLF and quoted line ends is read; the latest transition counts', async () => {
+  const folder = temporaryFolder();
+  const bom = '\uFEFF';
+  writeFileSync(
+    join(folder, 'patients.csv'),
+    `${bom}Id,FIRST,LAST,BIRTHDATE\r\n1,"An,n",Lee,2001-02-03\r\n\r\n2,Bo,"L\nee",2001-02-04\r\n`,
+  );
+  const transitions = [
+    'PATIENT,START_DATE,PAYER',
+    '1,2020-01-01T00:00:00Z,p-2020',
+    '1,2021-01-01T00:00:00Z,p-2021',
+    '1,2019-01-01T00:00:00Z,p-2019',
+  ];
+  writeFileSync(join(folder, 'payer_transitions.csv'), transitions.join('\r\n'));
+  const source = await SyntheaSource.open(folder);
+  expect(source.missingFiles).toEqual(['payers.csv', 'providers.csv', 'organizations.csv', 'encounters.csv']);
+  const counted = await source.survey(() => undefined, new AbortController().signal);
+  expect(counted).toEqual(new Map([['patient', 2]]));
+  expect(await recordsOf(source, 'patient')).toEqual([
+    {
+      place: 'patients.csv:2',
+      record: {
+        id: '1',
+        first_name: 'An,n',
+        last_name: 'Lee',
+        date_of_birth: '2001-02-03',
+        primary_insurance: { payer_id: 'p-2021', effective_date: '2021-01-01T00:00:00Z' },
+      },
+    },
+    {
+      place: 'patients.csv:5',
+      record: { id: '2', first_name: 'Bo', last_name: 'L\nee', date_of_birth: '2001-02-04' },
+    },
+  ]);
+  expect(await recordsOf(source, 'encounter')).toEqual([]);
+});

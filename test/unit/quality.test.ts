@@ -1,0 +1,68 @@
+import { describe, expect, test } from '@jest/globals';
+import { catalog, catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
+import { qualityWarnings } from '../../src/records/quality.ts';
+
+function warned(kind: RecordKind, fields: Record<string, unknown>): string[] {
+  const sent = { id: 'record-1', ...fields } as RecordFields;
+  return qualityWarnings(catalogEntry(kind), sent, sent).map(({ field }) => field);
+}
+
+/** Kind, field, values without and values with a warning. */
+const table: [RecordKind, string, string[], string[]][] = [
+  ['provider', 'npi', ['1234567893', '1245319599'], ['1234567890', '0000000000']],
+  ['facility', 'npi', ['1093817462'], ['1093817464']],
+  ['provider', 'taxonomy_code', ['207Q00000X', '1223G0001X'], ['207Q00000', '207q00000x', 'family']],
+  ['facility', 'tax_id', ['12-3456789', '123456789'], ['12345678', '1-23456789', 'EIN']],
+  ['facility', 'clia_number', ['28D1234567'], ['28X1234567', '28D123456', '']],
+  [
+    'patient',
+    'email',
+    ['a@b.example', 'a+b@c.d.example'],
+    ['a@b', 'a b@c.example', '@c.example', 'a@.example'],
+  ],
+  ['payer', 'contact_email', ['claims@payer.example'], ['claims']],
+  ['patient', 'phone', ['+1 402 555 0100', '(402) 555-0100', '5550100'], ['555', 'call me', '1'.repeat(16)]],
+  ['payer', 'contact_phone', ['1-800-555-0199'], ['1-800']],
+  ['payer', 'fax', ['1-800-555-0198'], ['none']],
+  ['payer', 'website', ['https://payer.example', 'payer.example/claims'], ['not a web address', 'http://']],
+  ['patient', 'state', ['NE', 'PR', 'DC', 'AE'], ['ZZ', 'ne']],
+  ['facility', 'zip_code', ['68102', '68102-1234', '681021234'], ['6810', '68102-', 'ABCDE']],
+  ['payer', 'country', ['US', 'DE'], ['USA', 'us', 'United States']],
+];
+
+describe.each(table)('%s.%s', (kind, field, without, withWarning) => {
+  test.each(without)('%j has no warning', (value) => {
+    expect(warned(kind, { [field]: value })).toEqual([]);
+  });
+  test.each(withWarning)('%j has a warning', (value) => {
+    expect(warned(kind, { [field]: value })).toEqual([field]);
+  });
+});
+
+test('states and ZIP codes of other countries have no warning', () => {
+  expect(warned('patient', { country: 'CA', state: 'ON', zip_code: 'K1A 0B1' })).toEqual([]);
+  const insurance = { payer_id: 'payer-1', subscriber_state: 'ON', subscriber_zip_code: 'K1A 0B1' };
+  expect(warned('patient', { primary_insurance: { ...insurance, subscriber_country: 'CA' } })).toEqual([]);
+  expect(warned('patient', { primary_insurance: insurance })).toEqual([
+    'primary_insurance.subscriber_state',
+    'primary_insurance.subscriber_zip_code',
+  ]);
+});
+
+test('a cleared field has no warning', () => {
+  expect(warned('patient', { email: null, state: null, zip_code: null, primary_insurance: null })).toEqual(
+    [],
+  );
+});
+
+test('no example in the interface description has a warning', () => {
+  const examples = catalog.flatMap(({ kind, schema }) =>
+    Object.entries(schema.shape).flatMap(([field, type]) => {
+      const given = (type.meta()?.examples ?? []) as unknown[];
+      return given.map((example) => ({ kind, field, example }));
+    }),
+  );
+  expect(examples.length).toBeGreaterThan(50);
+  const bad = examples.filter(({ kind, field, example }) => warned(kind, { [field]: example }).length > 0);
+  expect(bad).toEqual([]);
+});
