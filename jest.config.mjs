@@ -10,18 +10,21 @@ const common = {
   testTimeout: 30_000,
 };
 
-/** The suite; `test/afterwards` then looks at what the whole of it wrote to the service's log. */
-export default process.env.TEST_PHASE === 'afterwards'
-  ? {
-      ...common,
-      testMatch: ['<rootDir>/test/afterwards/*.test.ts'],
-      reporters: ['default', './test/support/closingLine.mjs'],
-    }
-  : {
-      ...common,
-      testMatch: ['<rootDir>/test/**/*.test.ts'],
-      testPathIgnorePatterns: ['/node_modules/', '/test/afterwards/'],
-      globalSetup: './test/support/globalSetup.mjs',
-      reporters: ['default', './test/support/closingLine.mjs'],
-      maxWorkers: 2,
-    };
+const reporters = ['default', './test/support/closingLine.mjs'];
+
+/**
+ * The suite's phases: all on the embedded engines, and each backend; the flows on the production engines, one file at a
+ * time; and a look at what the whole of it wrote to the services' logs.
+ */
+const phases = {
+  suite: {
+    testMatch: ['<rootDir>/test/**/*.test.ts'],
+    testPathIgnorePatterns: ['/node_modules/', '/test/afterwards/'],
+    globalSetup: './test/support/globalSetup.mjs',
+    maxWorkers: 2,
+  },
+  production: { testMatch: ['<rootDir>/test/flows/*.test.ts'], maxWorkers: 1 },
+  afterwards: { testMatch: ['<rootDir>/test/afterwards/*.test.ts'], maxWorkers: 1 },
+};
+
+export default { ...common, ...phases[process.env.TEST_PHASE ?? 'suite'], reporters };

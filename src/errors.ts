@@ -51,7 +51,7 @@ export class ServiceError extends Error {
 export function unavailable(what: string, cause?: unknown): ServiceError {
   return new ServiceError(
     'unavailable',
-    `The ${what} is not available right now; nothing was changed by this request. Try again.`,
+    `The ${what} is not available right now. Try again; sending a request again is safe.`,
     {
       retryAfterSeconds: 2,
       cause,

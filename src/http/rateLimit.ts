@@ -6,7 +6,7 @@ import type { Exchange } from './exchange.ts';
 export type RateLimit = (exchange: Exchange) => Promise<void>;
 
 /** Length of the window over which requests are counted. */
-export const RATE_WINDOW_SECONDS = 60;
+const RATE_WINDOW_SECONDS = 60;
 
 /**
  * The limit on requests from one client IP address (spec section 8); `undefined` limits nothing. Beyond it rejects

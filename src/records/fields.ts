@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** Spec section 2 leaves lengths open; this bounds every string (UTF-16 code units). */
+/** Spec section 2 leaves lengths open; this bounds every string, in characters. */
 export const MAX_STRING_LENGTH = 1000;
 
 const MAX_ID_LENGTH = 255;
@@ -15,30 +15,34 @@ function meta(description: string | undefined, example: unknown): Record<string,
   return { ...(description && { description }), ...(example !== undefined && { examples: [example] }) };
 }
 
-function isIdLength(value: string): boolean {
-  return (
-    value.length <= MAX_ID_LENGTH || (value.length <= 2 * MAX_ID_LENGTH && [...value].length <= MAX_ID_LENGTH)
-  );
+/** A string of at most so many characters, counted as JSON Schema's `maxLength` counts them: in code points. */
+function bounded(most: number) {
+  const fits = (value: string) =>
+    value.length <= most || (value.length <= 2 * most && [...value].length <= most);
+  return z.string().refine(fits, { error: `must be at most ${most} characters`, abort: true });
 }
 
 /** A caller's identifier: 1 to 255 characters, any Unicode except control characters. */
 export function identifier(description: string, example: string) {
-  return z
-    .string()
+  return bounded(MAX_ID_LENGTH)
     .min(1)
-    .refine(isIdLength, { error: `must be at most ${MAX_ID_LENGTH} characters`, abort: true })
     .regex(noControlCharacters, { error: 'must not contain control characters' })
     .meta({ ...meta(description, example), maxLength: MAX_ID_LENGTH });
 }
 
 /** A required, non-empty string. */
 export function requiredText(example: string, description?: string) {
-  return z.string().min(1).max(MAX_STRING_LENGTH).meta(meta(description, example));
+  return bounded(MAX_STRING_LENGTH)
+    .min(1)
+    .meta({ ...meta(description, example), maxLength: MAX_STRING_LENGTH });
 }
 
 /** An optional string; `null` clears it. */
 export function text(example: string, description?: string) {
-  return z.string().max(MAX_STRING_LENGTH).nullable().optional().meta(meta(description, example));
+  return bounded(MAX_STRING_LENGTH)
+    .nullable()
+    .optional()
+    .meta({ ...meta(description, example), maxLength: MAX_STRING_LENGTH });
 }
 
 /** An optional reference to another record by its caller's identifier. */
@@ -73,7 +77,6 @@ export function oneOf<const Values extends readonly [string, ...string[]]>(
 export function requiredDate(example: string, description?: string) {
   return z
     .string()
-    .max(MAX_STRING_LENGTH)
     .regex(iso8601, {
       error: 'must be an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z',
     })

@@ -91,7 +91,7 @@ function urlOf(prefix: string, endpoint = server.url ?? '', bucket = gcsBucket):
       const { hostname, port } = new URL(server.url ?? '');
       proxy = await tcpProxy({ host: hostname, port: Number(port) });
       const endpoint = `http://${proxy.host}:${proxy.port}`;
-      store = new GcsDocumentStore(urlOf(`${root}/away`, endpoint), { callMs: 1_000, stallMs: 2_000 });
+      store = new GcsDocumentStore(urlOf(`${root}/away`, endpoint), { callMs: 2_000, stallMs: 3_000 });
       await store.put(objectId, Readable.from([stored]));
       await store.confirm(objectId);
     });

@@ -195,8 +195,10 @@ const child = `
   const { openDocumentStore } = await import(openBackend);
   const { Readable } = await import('node:stream');
   const store = await openDocumentStore(url);
+  const sources = [];
   for (const objectId of objectIds) {
     const source = new Readable({ read() {} });
+    sources.push(source);
     source.push(Buffer.alloc(200_000));
     const upload = store.put(objectId, source);
     if (stage === 'uploading') {
@@ -208,7 +210,7 @@ const child = `
     if (stage === 'claimed') await store.claim(objectId, stream);
   }
   process.stdout.write('ready');
-  setInterval(() => undefined, 1_000);
+  setInterval(() => sources, 1_000);
 `;
 
 async function killDuring(work: {

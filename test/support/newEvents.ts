@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Appended, EventLog, ExpectedRevision, JsonObject, NewEvent } from '../../src/ports/eventLog.ts';
 
-const WAVE = 500;
+const WAVE = 200;
 
 /** Events of a fresh workspace, for tests that talk to an event log itself. */
 export class TestWorkspace {

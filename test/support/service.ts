@@ -33,6 +33,8 @@ export interface TestService extends Client {
   access: AccessManager;
   /** The same service with another key. */
   as(key: string | undefined): Client;
+  /** Starts one more process's worth of service on the same stores; `env` overrides settings. */
+  another(env: Record<string, string>): Promise<Client & { stop(): Promise<void> }>;
   /** Stops the service and starts it again on the same stores, at another address; `meanwhile` runs between. */
   restart(meanwhile?: () => unknown): Promise<void>;
   stop(): Promise<void>;
@@ -44,14 +46,15 @@ export interface TestService extends Client {
  */
 export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), 'chartledger-test-'));
-  const config = loadConfig({
+  const settings = {
     DATA_DIR: folder,
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
     NODE_ENV: 'production',
     LOG_LEVEL: 'trace',
     ...env,
-  });
+  };
+  const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
   const access = new AccessManager(eventLog, directory, { type: 'operator', id: 'test' });
@@ -68,6 +71,10 @@ export async function startTestService(env: Record<string, string> = {}): Promis
     createKey,
     access,
     as: (other: string | undefined) => new Client(service.url, other),
+    async another(more: Record<string, string>) {
+      const other = await startService(loadConfig({ ...settings, ...more }), logger);
+      return Object.assign(new Client(other.url, key), { stop: () => other.stop() });
+    },
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
       await service.stop();
       await meanwhile();

@@ -7,9 +7,9 @@ export interface TcpProxy {
   port: number;
   /** Connections are taken, and nothing comes through. */
   freeze(): void;
-  /** Connections are broken off, and new ones refused at once. */
+  /** Connections are broken off, and new ones are broken off at once. */
   cut(): void;
-  /** All is well again; what was sent meanwhile comes through. */
+  /** All is well again; what was sent to a frozen one comes through. */
   restore(): void;
   close(): Promise<void>;
 }
@@ -17,19 +17,22 @@ export interface TcpProxy {
 /** Starts a proxy on a port of its own. */
 export async function tcpProxy(to: { host: string; port: number }): Promise<TcpProxy> {
   let state: 'well' | 'frozen' | 'cut' = 'well';
-  const sockets = new Set<Socket>();
-  const track = (socket: Socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
-    if (state === 'frozen') socket.pause();
+  const links = new Map<Socket, Socket>();
+  const link = (from: Socket, into: Socket) => {
+    links.set(from, into);
+    from
+      .on('error', () => undefined)
+      .on('close', () => {
+        links.delete(from);
+        into.destroy();
+      });
+    if (state === 'well') from.pipe(into);
   };
   const server = createServer((client) => {
     if (state === 'cut') return client.destroy();
     const upstream = connect(to.port, to.host);
-    client.pipe(upstream).on('close', () => client.destroy());
-    upstream.pipe(client).on('close', () => upstream.destroy());
-    track(client);
-    track(upstream);
+    link(client, upstream);
+    link(upstream, client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -38,18 +41,18 @@ export async function tcpProxy(to: { host: string; port: number }): Promise<TcpP
     port: (server.address() as AddressInfo).port,
     freeze() {
       state = 'frozen';
-      for (const socket of sockets) socket.pause();
+      for (const from of links.keys()) from.unpipe();
     },
     cut() {
       state = 'cut';
-      for (const socket of sockets) socket.destroy();
+      for (const from of links.keys()) from.destroy();
     },
     restore() {
+      if (state === 'frozen') for (const [from, into] of links) from.pipe(into);
       state = 'well';
-      for (const socket of sockets) socket.resume();
     },
     async close() {
-      for (const socket of sockets) socket.destroy();
+      for (const from of links.keys()) from.destroy();
       server.close();
       await once(server, 'close');
     },

@@ -45,7 +45,7 @@ export class GcsDocumentStore implements DocumentStore {
     EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS_OF_A_DOWNLOAD);
     const { hostname, pathname, searchParams } = new URL(url);
     this.#abandonedAfterMs = options.abandonedAfterMs ?? DAY_MS;
-    this.#callMs = options.callMs ?? 3_000;
+    this.#callMs = options.callMs ?? 2_500;
     this.#stallMs = options.stallMs ?? 15_000;
     const endpoint = searchParams.get('endpoint');
     const storage = new Storage({

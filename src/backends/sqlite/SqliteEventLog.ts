@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { stringify as formatUuid, validate as isUuid } from 'uuid';
 import { ServiceError, unavailable } from '../../errors.ts';
 import {
@@ -98,7 +98,10 @@ export class SqliteEventLog implements EventLog {
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
-    while (!signal.aborted) {
+    for (;;) {
+      // Reads are synchronous: without a pause, whoever catches up would hold the thread from batch to batch.
+      await nextTurn();
+      if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch };
       try {
         read = { seen: this.#dataVersion(), batch: this.#readBatch(position, filter) };

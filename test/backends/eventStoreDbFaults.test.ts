@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openEventLog } from '../../src/backends/openBackend.ts';
+import { ServiceError } from '../../src/errors.ts';
+import type { Appended, EventLog, NewEvent } from '../../src/ports/eventLog.ts';
+import { eventually } from '../support/eventually.ts';
+import { Follower, followToEnd } from '../support/follower.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { standInCommand } from '../support/servers.ts';
+import { StandIn } from '../support/standIn.ts';
+
+const command = standInCommand();
+if (command === undefined) {
+  process.stderr.write('Skipped: faults of EventStoreDB need the stand-in that TEST_ESDB_RESTART starts.\n');
+}
+const suite = command ? describe : describe.skip;
+
+suite('an EventStoreDB server that fails', () => {
+  const server = new StandIn(command ?? []);
+  let log: EventLog;
+  let workspace: TestWorkspace;
+  beforeAll(async () => {
+    await server.start();
+    log = await openEventLog(server.url);
+  });
+  afterAll(async () => {
+    server.thaw();
+    await log.close();
+    await server.remove();
+  });
+  beforeEach(() => {
+    workspace = new TestWorkspace();
+  });
+
+  const own = () => ({ streamPrefixes: [workspace.prefix] });
+
+  /** Sends an event until it is acknowledged, as a caller does who is told to come back. */
+  const insist = async (stream: string, event: NewEvent): Promise<Appended> => {
+    for (;;) {
+      try {
+        return await log.append(stream, event, 'any');
+      } catch (error) {
+        if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
+      }
+    }
+  };
+
+  /** Callers that append one event after the other, each to a stream of its own, until told to stop. */
+  const startCallers = (count: number) => {
+    const acknowledged: { stream: string; event: NewEvent; place: Appended }[] = [];
+    let stopping = false;
+    const callers = Array.from({ length: count }, async () => {
+      const stream = workspace.stream();
+      for (let n = 0; !stopping; n += 1) {
+        const event = workspace.event({ n });
+        acknowledged.push({ stream, event, place: await insist(stream, event) });
+      }
+    });
+    const stop = () => {
+      stopping = true;
+      return Promise.all(callers);
+    };
+    return { acknowledged, stop };
+  };
+
+  test('killed under load, it loses and doubles nothing, and followers go on without a gap', async () => {
+    const after = await log.head();
+    const followers = [
+      new Follower(log, { after, filter: own() }),
+      new Follower(log, { after }),
+      new Follower(log, { after, filter: { eventTypes: [workspace.event().type] } }),
+    ];
+    const { acknowledged, stop } = startCallers(16);
+    for (let kills = 0; kills < 3; kills += 1) {
+      const enough = acknowledged.length + 200;
+      await eventually(() => expect(acknowledged.length).toBeGreaterThan(enough));
+      await server.kill();
+      await server.start();
+    }
+    const enough = acknowledged.length + 200;
+    await eventually(() => expect(acknowledged.length).toBeGreaterThan(enough));
+    await stop();
+
+    const stored = (await followToEnd(log, { after, filter: own() })).flatMap(({ events }) => events);
+    const expected = acknowledged
+      .map(({ stream, event, place }) => ({ ...event, ...place, stream, recordedAt: expect.any(String) }))
+      .sort((a, b) => a.position - b.position);
+    expect(stored).toEqual(expected);
+    for (const follower of followers) {
+      await eventually(() => expect(follower.events.length).toBeGreaterThanOrEqual(stored.length));
+      await follower.stop();
+      expect(follower.events).toEqual(stored);
+    }
+  }, 60_000);
+
+  test('while it is down all calls are refused as unavailable, and afterwards they work', async () => {
+    const stream = workspace.stream();
+    await workspace.append(log, stream, { n: 0 });
+    await server.kill();
+    const calls = [
+      workspace.append(log, stream, { n: 'lost' }),
+      log.readStream(stream, { limit: 10 }),
+      log.head(),
+      openEventLog(server.url),
+    ];
+    for (const outcome of await Promise.allSettled(calls)) {
+      expect(outcome).toMatchObject({
+        status: 'rejected',
+        reason: { code: 'unavailable', retryAfterSeconds: 2 },
+      });
+    }
+    await server.start();
+    await insist(stream, workspace.event({ n: 1 }));
+    expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
+      { n: 0 },
+      { n: 1 },
+    ]);
+    expect(await log.head()).toBeGreaterThan(0);
+  }, 60_000);
+
+  test('frozen, it makes all calls unavailable; it works again by itself when it goes on', async () => {
+    const stream = workspace.stream();
+    const event = workspace.event({ n: 0 });
+    const follower = new Follower(log, { after: await log.head(), filter: own() });
+    await eventually(() => expect(follower.caughtUp).toBe(true));
+    server.freeze();
+    const late = new Follower(log, { after: 0, filter: own() });
+    const calls = [log.append(stream, event, 'none'), log.readStream(stream, { limit: 10 }), log.head()];
+    for (const outcome of await Promise.allSettled(calls)) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
+    }
+    server.thaw();
+    // Whether the refused append was written is open; the repeat of its event settles it.
+    await insist(stream, event);
+    await insist(stream, workspace.event({ n: 1 }));
+    expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
+      { n: 0 },
+      { n: 1 },
+    ]);
+    for (const one of [follower, late]) {
+      await eventually(() => expect(one.events.map(({ data }) => data)).toEqual([{ n: 0 }, { n: 1 }]));
+      await one.stop();
+    }
+  }, 60_000);
+
+  test('a follower that is stopped while the server is away ends', async () => {
+    const waiting = new Follower(log, { after: 0, filter: own() });
+    await eventually(() => expect(waiting.caughtUp).toBe(true));
+    await server.kill();
+    const starting = new Follower(log, { after: 0, filter: own() });
+    await Promise.all([waiting.stop(), starting.stop()]);
+    await server.start();
+    expect(starting.events).toEqual([]);
+  }, 60_000);
+});

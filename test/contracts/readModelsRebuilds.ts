@@ -1,0 +1,69 @@
+import { expect, test } from '@jest/globals';
+import { row } from './readModelsRows.ts';
+import type { Two } from './readModelsWrites.ts';
+
+export function rebuildsContract(at: () => Two): void {
+  const parked = (reason: string) => ({ position: 2, eventId: 'event', reason });
+
+  test('replace puts rows, checkpoint and parked events in the place of the earlier ones', async () => {
+    const { store, other, model } = at();
+    const beside = `${model}_beside`;
+    await store.write(model, [row('old', 1), row('both', 3)], 9);
+    await store.park(model, parked('old'));
+    await other.write(beside, [row('both', 2), row('new', 4, { order: 2 })], 4);
+    await other.park(beside, parked('new'));
+    expect(await other.count(beside)).toBe(2);
+
+    await other.replace(model, beside);
+    expect(await store.page(model, { partition: 'p', limit: 10 })).toEqual([
+      row('both', 2),
+      row('new', 4, { order: 2 }),
+    ]);
+    expect(await store.existing(model, ['old', 'both', 'new'])).toEqual(new Set(['both', 'new']));
+    expect(await store.parked(model)).toEqual([parked('new')]);
+    expect(await other.count(beside)).toBe(0);
+    expect(await other.checkpoint(beside)).toBe(0);
+    expect(await other.parked(beside)).toEqual([]);
+
+    await expect(store.write(model, [], 10)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await store.checkpoint(model)).toBe(4);
+    await store.write(model, [row('next', 10)], 10);
+    expect(await other.checkpoint(model)).toBe(10);
+  });
+
+  test('replace can be repeated, and does nothing when there is nothing to put there', async () => {
+    const { store, model } = at();
+    const beside = `${model}_beside`;
+    await store.write(beside, [], 3);
+    await store.write(model, [row('old', 1)], 1);
+    await store.replace(model, beside);
+    expect(await store.count(model)).toBe(0);
+    await store.write(model, [row('a', 4)], 4);
+    await store.replace(model, beside);
+    expect(await store.existing(model, ['a'])).toEqual(new Set(['a']));
+    expect(await store.checkpoint(model)).toBe(4);
+  });
+
+  test('one rebuild after the other works, with pages in order', async () => {
+    const { store, model } = at();
+    const beside = `${model}_beside`;
+    for (const position of [5, 6, 7]) {
+      await store.drop(beside);
+      await store.write(beside, [row('b', position, { order: 2 }), row('a', position)], position);
+      await store.replace(model, beside);
+      const rows = await store.page(model, { partition: 'p', limit: 10 });
+      expect(rows).toEqual([row('a', position), row('b', position, { order: 2 })]);
+    }
+  });
+
+  test('drop removes all of a read model, and can be repeated', async () => {
+    const { store, other, model } = at();
+    await store.write(model, [row('a', 1)], 1);
+    await store.park(model, parked('x'));
+    await store.drop(model);
+    await other.drop(model);
+    expect(await store.existing(model, ['a'])).toEqual(new Set());
+    expect(await other.checkpoint(model)).toBe(0);
+    expect(await store.parked(model)).toEqual([]);
+  });
+}

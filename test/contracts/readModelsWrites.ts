@@ -1,0 +1,96 @@
+import { expect, test } from '@jest/globals';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { row } from './readModelsRows.ts';
+
+/** Two instances over one store, and a read model that is the test's own. */
+export interface Two {
+  store: ReadModels;
+  other: ReadModels;
+  model: string;
+}
+
+export function guardedWritesContract(at: () => Two): void {
+  test('an older or equal position changes nothing', async () => {
+    const { store, model } = at();
+    await store.write(model, [row('a', 5)], 5);
+    await store.write(model, [row('a', 5, { body: { at: 'again' } })], 5);
+    await store.write(model, [row('a', 4, { body: { at: 'older' } })], 5);
+    expect(await store.load(model, ['a'])).toEqual([row('a', 5)]);
+    await store.write(model, [row('a', 6)], 6);
+    expect(await store.load(model, ['a'])).toEqual([row('a', 6)]);
+  });
+
+  test('a batch may be repeated, wholly or in part, among new rows', async () => {
+    const { store, model } = at();
+    const batch = Array.from({ length: 450 }, (_, index) => row(`r${index}`, index + 1, { order: index }));
+    await store.write(model, batch.slice(0, 300), 300);
+    await store.write(model, batch, 450);
+    await store.write(model, batch, 450);
+    expect(await store.count(model)).toBe(450);
+    expect(await store.page(model, { partition: 'p', limit: 1_000 })).toEqual(batch);
+  });
+
+  test('writers of the same rows, in any order and at once, end at the highest position', async () => {
+    const { store, other, model } = at();
+    await store.write(model, [], 0);
+    await other.checkpoint(model);
+    const ids = Array.from({ length: 25 }, (_, index) => `r${index}`);
+    const positions = Array.from({ length: 12 }, (_, index) => ((index * 7) % 12) + 1);
+    await Promise.all(
+      positions.map((position, index) =>
+        (index % 2 ? store : other).write(
+          model,
+          ids.map((id, order) => row(id, position, { order })),
+          position,
+        ),
+      ),
+    );
+    const rows = await store.page(model, { partition: 'p', limit: 100 });
+    expect(rows).toEqual(ids.map((id, order) => row(id, 12, { order })));
+    expect(await store.checkpoint(model)).toBe(12);
+  });
+}
+
+export function checkpointsContract(at: () => Two): void {
+  test('a checkpoint is kept, also by a batch without rows, and only rises', async () => {
+    const { store, other, model } = at();
+    await store.write(model, [], 7);
+    expect(await other.checkpoint(model)).toBe(7);
+    await store.write(model, [row('a', 3)], 3);
+    expect(await store.checkpoint(model)).toBe(7);
+    await store.write(model, [], Number.MAX_SAFE_INTEGER);
+    expect(await other.checkpoint(model)).toBe(Number.MAX_SAFE_INTEGER);
+  });
+
+  test('a writer whose read model was dropped is refused until it has read the checkpoint again', async () => {
+    const { store, other, model } = at();
+    await store.write(model, [row('a', 5)], 5);
+    await other.drop(model);
+    await expect(store.write(model, [row('b', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await store.checkpoint(model)).toBe(0);
+    await store.write(model, [row('a', 5), row('b', 6)], 6);
+    expect(await other.existing(model, ['a', 'b'])).toEqual(new Set(['a', 'b']));
+    expect(await other.checkpoint(model)).toBe(6);
+  });
+}
+
+export function parkedContract(at: () => Two): void {
+  test('parked events are listed by position, each once', async () => {
+    const { store, other, model } = at();
+    const event = (position: number) => ({ position, eventId: `event-${position}`, reason: 'TypeError' });
+    await store.park(model, event(9));
+    await store.park(model, event(4));
+    await other.park(model, { ...event(9), reason: 'parked again' });
+    expect(await other.parked(model)).toEqual([event(4), event(9)]);
+    expect(await store.parked(`${model}2`)).toEqual([]);
+  });
+
+  test('at most 1,000 are listed', async () => {
+    const { store, model } = at();
+    for (let position = 1_010; position > 0; position--) {
+      await store.park(model, { position, eventId: `event-${position}`, reason: 'Error' });
+    }
+    const positions = (await store.parked(model)).map(({ position }) => position);
+    expect(positions).toEqual(Array.from({ length: 1_000 }, (_, index) => index + 1));
+  });
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { eventually } from './eventually.ts';
+
+/** An EventStoreDB stand-in of the test's own, to be killed and frozen; its data outlive it. */
+export class StandIn {
+  readonly #command: string[];
+  readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-stand-in-'));
+  #port = 0;
+  #process: ChildProcess | undefined;
+
+  /** `command` is the beginning of a command line that goes on with HOST PORT FILE. */
+  constructor(command: string[]) {
+    this.#command = command;
+  }
+
+  get url(): string {
+    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+  }
+
+  /** Starts it, again on the same port and data; resolves when it listens. */
+  async start(): Promise<void> {
+    this.#port ||= await freePort();
+    const [program = '', ...rest] = this.#command;
+    const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log')];
+    this.#process = spawn(program, [...rest, ...place], { stdio: 'ignore' });
+    await eventually(() => listening(this.#port));
+  }
+
+  async kill(): Promise<void> {
+    if (this.#process === undefined) return;
+    const exited = once(this.#process, 'exit');
+    this.#process.kill('SIGKILL');
+    await exited;
+    this.#process = undefined;
+  }
+
+  freeze(): void {
+    this.#process?.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#process?.kill('SIGCONT');
+  }
+
+  /** Kills it and deletes its data. */
+  async remove(): Promise<void> {
+    await this.kill();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+async function listening(port: number): Promise<void> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+  } finally {
+    socket.destroy();
+  }
+}
