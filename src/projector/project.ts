@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { modelName, type Projection } from '../../projections/projection.ts';
 import type { EventBatch, EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
+
+/** How often a quiet projection looks whether its read model was set back. */
+const PAUSE_MS = 1_000;
 
 export interface ProjectorPorts {
   eventLog: EventLog;
@@ -12,7 +16,8 @@ export interface ProjectorPorts {
 /**
  * Folds the log into one read model, from its checkpoint on: until the signal, or until `isDone` says so of a batch
  * that was written. Rejects when a store is away; calling it again goes on from the checkpoint, which is read anew
- * because a store that failed over may have lost it. `model` is the projection's own one, or one built beside it.
+ * because a store that failed over may have lost it, and so may one that was rebuilt: that is looked for, too, while
+ * nothing is appended. `model` is the projection's own one, or one built beside it.
  */
 export async function project(
   projection: Projection,
@@ -21,11 +26,41 @@ export async function project(
   model = modelName(projection),
   isDone: (batch: EventBatch) => boolean = () => false,
 ): Promise<void> {
-  const after = await ports.readModels.checkpoint(model);
+  const { eventLog, readModels } = ports;
+  let position = await readModels.checkpoint(model);
   const filter = { eventTypes: projection.eventTypes };
-  for await (const batch of ports.eventLog.follow({ after, filter, signal })) {
+  const follow = (until: AbortSignal) => eventLog.follow({ after: position, filter, signal: until });
+  for await (const batch of withPauses(follow, signal)) {
+    if (batch === undefined) {
+      await readModels.write(model, [], position);
+      continue;
+    }
     await applyBatch(projection, ports, model, batch);
+    position = batch.position;
     if (isDone(batch)) return;
+  }
+}
+
+/** What the iteration gives, and `undefined` whenever nothing came for `PAUSE_MS`. */
+async function* withPauses<Item>(
+  follow: (signal: AbortSignal) => AsyncIterable<Item>,
+  signal: AbortSignal,
+): AsyncGenerator<Item | undefined> {
+  const stop = new AbortController();
+  const iterator = follow(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
+  try {
+    for (let next = iterator.next(); ; ) {
+      const waiting = new AbortController();
+      const pause = sleep(PAUSE_MS, undefined, { signal: waiting.signal }).catch(() => undefined);
+      const result = await Promise.race([next, pause]).finally(() => waiting.abort());
+      if (result?.done) return;
+      yield result?.value;
+      if (result) next = iterator.next();
+    }
+  } finally {
+    // An iteration that waits for its next item would only then hear that it is to end.
+    stop.abort();
+    await iterator.return?.();
   }
 }
 

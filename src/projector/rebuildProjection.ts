@@ -26,9 +26,10 @@ export async function rebuildProjection(
   const model = modelName(projection);
   const beside = `${model}_rebuild`;
   await readModels.drop(beside);
+  // Counted first: the present read model goes on growing, and what it has by now the new one will have too.
+  const rowsBefore = await readModels.count(model);
   await project(projection, ports, signal, beside, ({ caughtUp }) => caughtUp);
   signal.throwIfAborted();
-  const rowsBefore = await readModels.count(model);
   const rows = await readModels.count(beside);
   if (rows < rowsBefore && !acceptFewer) {
     await readModels.drop(beside);

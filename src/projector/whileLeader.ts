@@ -5,11 +5,13 @@ import type { ReadModels } from '../ports/readModels.ts';
 const LEASE_MS = 4_000;
 const RENEW_MS = 1_000;
 const ASK_MS = 500;
+/** How long before the end of its lease a leader stops that could not renew it. */
+const MARGIN_MS = 1_000;
 
 /**
  * Runs `work` while this process holds the lease `name`, which one of all instances does at a time; again whenever it
- * gets it back, until the signal. The signal given to `work` ends it when the lease is lost, or cannot be renewed in
- * time because the store is away. Never rejects.
+ * gets it back, until the signal. The signal given to `work`, which never rejects, ends it when the lease is lost, or
+ * cannot be renewed in time because the store is away.
  */
 export async function whileLeader(
   readModels: ReadModels,
@@ -18,32 +20,65 @@ export async function whileLeader(
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const acquire = () => readModels.acquireLease(name, owner, LEASE_MS).catch(() => undefined);
   while (!signal.aborted) {
-    if (await acquire()) {
-      await lead(acquire, signal, work);
+    const lease = new Lease(readModels, name, owner);
+    if (await lease.ask()) {
+      await lead(lease, signal, work);
       await readModels.releaseLease(name, owner).catch(() => undefined);
     }
-    await sleep(ASK_MS, undefined, { signal }).catch(() => undefined);
+    await pause(ASK_MS, signal);
+  }
+}
+
+/** One term of leadership. */
+class Lease {
+  readonly #ask: () => Promise<boolean>;
+  readonly #over = new AbortController();
+  #expiry: NodeJS.Timeout | undefined;
+
+  constructor(readModels: ReadModels, name: string, owner: string) {
+    this.#ask = () => readModels.acquireLease(name, owner, LEASE_MS);
+  }
+
+  /** Aborts when the lease is lost, or `MARGIN_MS` before it would run out. */
+  get over(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Takes or renews it. The lease may run out while the store is asked. */
+  async ask(): Promise<boolean> {
+    // The term begins at the latest when it is asked for: the answer may come long after.
+    const end = performance.now() + LEASE_MS - MARGIN_MS;
+    const held = await this.#ask().catch(() => undefined);
+    if (held === false) this.end();
+    if (!held || this.#over.signal.aborted) return false;
+    clearTimeout(this.#expiry);
+    this.#expiry = setTimeout(() => this.end(), end - performance.now());
+    return true;
+  }
+
+  end(): void {
+    clearTimeout(this.#expiry);
+    this.#over.abort();
   }
 }
 
 async function lead(
-  acquire: () => Promise<boolean | undefined>,
+  lease: Lease,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const lost = new AbortController();
-  const working = work(AbortSignal.any([signal, lost.signal])).finally(() => lost.abort());
-  let heldUntil = Date.now() + LEASE_MS;
-  while (!signal.aborted && !lost.signal.aborted) {
-    await sleep(RENEW_MS, undefined, { signal: AbortSignal.any([signal, lost.signal]) }).catch(
-      () => undefined,
-    );
-    const askedAt = Date.now();
-    const held = await acquire();
-    if (held) heldUntil = askedAt + LEASE_MS;
-    else if (held === false || Date.now() > heldUntil - RENEW_MS) lost.abort();
+  const leading = AbortSignal.any([signal, lease.over]);
+  const working = work(leading).finally(() => lease.end());
+  for (;;) {
+    await pause(RENEW_MS, leading);
+    if (leading.aborted) break;
+    await lease.ask();
   }
   await working;
+  lease.end();
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

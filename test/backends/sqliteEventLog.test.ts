@@ -1,12 +1,133 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterAll, describe } from '@jest/globals';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openEventLog } from '../../src/backends/openBackend.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogContract } from '../contracts/eventLog.ts';
+import { eventually } from '../support/eventually.ts';
+import { Follower, followToEnd } from '../support/follower.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-log-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('SQLite event log', () =>
-  eventLogContract(() => openEventLog(`sqlite:${join(folder, 'events.db')}`)));
+describe('SQLite event log', () => {
+  eventLogContract(() => openEventLog(`sqlite:${join(folder, 'contract.db')}`));
+
+  describe('on a file of its own', () => {
+    let workspace: TestWorkspace;
+    let path: string;
+    let log: EventLog;
+    beforeEach(async () => {
+      workspace = new TestWorkspace();
+      path = join(folder, workspace.id, 'events.db');
+      log = await openEventLog(`sqlite:${path}`);
+    });
+    afterEach(() => log.close());
+
+    test('an empty log has its head at 0 and a follower has caught up there', async () => {
+      expect(await log.head()).toBe(0);
+      expect(await followToEnd(log, { after: 0 })).toEqual([{ events: [], position: 0, caughtUp: true }]);
+    });
+
+    test('the head is the position of the last event', async () => {
+      const { position } = await workspace.append(log, workspace.stream());
+      expect(await log.head()).toBe(position);
+    });
+
+    /** A process that appends, what it printed as acknowledged, and its end by SIGKILL. */
+    const startAppending = (stream: string) => {
+      const script = join(import.meta.dirname, '../support/appendingProcess.ts');
+      const child: ChildProcess = spawn(process.execPath, [script, `sqlite:${path}`, stream]);
+      let output = '';
+      child.stdout?.on('data', (chunk) => {
+        output += chunk;
+      });
+      const acknowledged = () =>
+        output
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => line.split(' '))
+          .map(([revision, id]) => ({ revision: Number(revision), id }));
+      const kill = async () => {
+        child.kill('SIGKILL');
+        await once(child, 'close');
+      };
+      return { acknowledged, kill };
+    };
+
+    test('a process that is killed while it appends loses nothing that it acknowledged', async () => {
+      const stream = workspace.stream();
+      const acknowledged: { revision: number; id: string | undefined }[] = [];
+      for (let kills = 0; kills < 3; kills += 1) {
+        const child = startAppending(stream);
+        await eventually(() => expect(child.acknowledged().length).toBeGreaterThan(100));
+        await child.kill();
+        acknowledged.push(...child.acknowledged());
+      }
+      const stored = await log.readStream(stream, { limit: 1_000_000 });
+      expect(stored.map(({ revision }) => revision)).toEqual(stored.map((_, n) => n));
+      for (const { revision, id } of acknowledged) expect(stored[revision]?.id).toBe(id);
+      expect(new Set(acknowledged.map(({ revision }) => revision)).size).toBe(acknowledged.length);
+      expect((await workspace.append(log, stream)).revision).toBe(stored.length);
+    });
+
+    test('what another process appends is followed, and counts for expectations', async () => {
+      const stream = workspace.stream();
+      const follower = new Follower(log, { after: 0 });
+      await workspace.append(log, stream, {}, 'none');
+      const child = startAppending(stream);
+      await eventually(() => expect(follower.events.length).toBeGreaterThan(100));
+      await expect(workspace.append(log, stream, {}, 0)).rejects.toMatchObject({ code: 'version_conflict' });
+      await child.kill();
+      const [last] = await log.readStream(stream, { direction: 'backwards', limit: 1 });
+      const { revision } = await workspace.append(log, stream, {}, last?.revision ?? -1);
+      await eventually(() => expect(follower.events.at(-1)?.revision).toBe(revision));
+      expect(follower.events.map((event) => event.revision)).toEqual(follower.events.map((_, n) => n));
+      const times = follower.events.map(({ recordedAt }) => recordedAt);
+      expect(times).toEqual([...times].sort());
+      await follower.stop();
+    });
+
+    test('a time that another process wrote ahead is not fallen behind', async () => {
+      const stream = workspace.stream();
+      await workspace.append(log, stream);
+      const other = new DatabaseSync(path);
+      other.exec('UPDATE events SET recorded_at = recorded_at + 3600000');
+      other.close();
+      await workspace.append(log, stream);
+      const [first, second] = await log.readStream(stream, { limit: 2 });
+      expect(second?.recordedAt).toBe(first?.recordedAt);
+    });
+
+    test('a file that cannot be read is unavailable, and followers wait for it', async () => {
+      const stream = workspace.stream();
+      await workspace.append(log, stream, { n: 0 });
+      const follower = new Follower(log, { after: 0 });
+      await eventually(() => expect(follower.caughtUp).toBe(true));
+      const other = new DatabaseSync(path);
+      other.exec('ALTER TABLE events RENAME TO hidden');
+      const unavailable = { code: 'unavailable', retryAfterSeconds: 2 };
+      await expect(log.readStream(stream, { limit: 1 })).rejects.toMatchObject(unavailable);
+      await expect(log.head()).rejects.toMatchObject(unavailable);
+      await expect(workspace.append(log, stream)).rejects.toMatchObject(unavailable);
+      other.exec('ALTER TABLE hidden RENAME TO events');
+      other.close();
+      await workspace.append(log, stream, { n: 1 });
+      await eventually(() => expect(follower.events.map(({ data }) => data)).toEqual([{ n: 0 }, { n: 1 }]));
+      await follower.stop();
+    });
+
+    test('a file that cannot be opened for appending is unavailable until it can', async () => {
+      const [here, away] = [dirname(path), `${dirname(path)}-away`];
+      renameSync(here, away);
+      await expect(workspace.append(log, workspace.stream())).rejects.toMatchObject({ code: 'unavailable' });
+      renameSync(away, here);
+      expect((await workspace.append(log, workspace.stream())).revision).toBe(0);
+    });
+  });
+});

@@ -25,7 +25,9 @@ export function rebuildsContract(at: () => Two): void {
     expect(await other.checkpoint(beside)).toBe(0);
     expect(await other.parked(beside)).toEqual([]);
 
-    await expect(store.write(model, [], 10)).rejects.toMatchObject({ code: 'unavailable' });
+    const stale = [row('both', 10, { body: { lacks: 'what the new one has' } })];
+    await expect(store.write(model, stale, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await store.load(model, ['both'])).toEqual([row('both', 2)]);
     expect(await store.checkpoint(model)).toBe(4);
     await store.write(model, [row('next', 10)], 10);
     expect(await other.checkpoint(model)).toBe(10);

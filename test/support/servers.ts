@@ -24,7 +24,7 @@ export async function serverAtHand(variable: string, start: () => Promise<string
 /** An EventStoreDB server. */
 export function eventStoreDb(): Promise<ServerAtHand> {
   return serverAtHand('TEST_ESDB_URL', async () => {
-    const container = await new GenericContainer('eventstore/eventstore:23.10.7-jammy')
+    const container = await new GenericContainer('eventstore/eventstore:23.10.8-bookworm-slim')
       .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_MEM_DB: 'true' })
       .withExposedPorts(2113)
       .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))

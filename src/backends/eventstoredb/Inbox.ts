@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventBatch, Position, RecordedEvent } from '../../ports/eventLog.ts';
 import type { LogEntry } from './recordedEvent.ts';
 
@@ -73,6 +74,8 @@ export class Inbox implements AsyncIterable<EventBatch> {
         await new Promise<void>((resolve) => {
           this.#wake = resolve;
         });
+        // What arrived together is handed out together.
+        await nextTurn();
       }
       if (!this.#changed) return;
       const events = this.#events.splice(0, BATCH_EVENTS);

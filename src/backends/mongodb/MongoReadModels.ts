@@ -88,7 +88,7 @@ export class MongoReadModels implements ReadModels {
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
     await this.#prepare(model);
-    const seen = this.#seen.get(model) ?? (await this.#readCheckpoint(model));
+    const seen = await this.#unreplaced(model);
     for (let start = 0; start < rows.length; start += BATCH_ROWS) {
       await this.#writeRows(model, rows.slice(start, start + BATCH_ROWS));
     }
@@ -185,6 +185,20 @@ export class MongoReadModels implements ReadModels {
     if (found === null) this.#seen.delete(model);
     else this.#seen.set(model, found);
     return found ?? undefined;
+  }
+
+  /**
+   * The checkpoint to go on from; rejects when the read model was set back. Rows that were folded on top of one that was
+   * put in the place of another must not be written: they may lack events that it does not hold yet.
+   */
+  async #unreplaced(model: string): Promise<Checkpoint | undefined> {
+    const seen = this.#seen.get(model);
+    const stored = await this.#readCheckpoint(model);
+    if (seen && (stored?.build !== seen.build || stored.position < seen.position)) {
+      this.#forget(model);
+      throw unavailable(STORE);
+    }
+    return stored;
   }
 
   async #advance(model: string, seen: Checkpoint | undefined, position: Position): Promise<void> {
