@@ -6,6 +6,7 @@ import { openDocumentStore, openEventLog, openRateLimiter, openReadModels } from
 import { RecordExistence } from './commands/RecordExistence.ts';
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
+import { describeError } from './errors.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
 import { rateLimit } from './http/rateLimit.ts';
@@ -28,6 +29,7 @@ export interface Service {
 /** Slow links may need long for 250 MB. */
 const REQUEST_TIMEOUT_MS = 3_600_000;
 const DRAIN_MS = 10_000;
+const SETTLE_EVERY_MS = 3_600_000;
 
 /** Starts everything the configuration asks for; rejects, with nothing left running, when that fails. */
 export async function startService(config: Config, logger: Logger): Promise<Service> {
@@ -45,7 +47,7 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     const directory = await AccessDirectory.open(eventLog);
     stops.push(() => directory.close());
     const isApi = config.roles.includes('api');
-    if (isApi) await settleAbandonedUploads(eventLog, documentStore);
+    if (isApi) stops.push(await keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger));
     if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
 
     const existence = new RecordExistence(eventLog, readModels);
@@ -69,6 +71,15 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     await stop();
     throw error;
   }
+}
+
+/** Settles abandoned uploads now and every hour; a store that is away is asked again. The result ends it. */
+async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
+  const attempt = () =>
+    settle().catch((error) => logger.warn({ error: describeError(error) }, 'abandoned uploads wait'));
+  await attempt();
+  const timer = setInterval(attempt, SETTLE_EVERY_MS);
+  return () => clearInterval(timer);
 }
 
 function urlOf(server: Server, host: string): string {

@@ -81,8 +81,9 @@ describe('ops/Dockerfile', () => {
       /CMD (\[.*)$/.exec(given('HEALTHCHECK')[0] as string)?.[1] as string,
     );
     const check = spawn(process.execPath, parameters, { env: { PORT: String(port) } });
-    expect(await once(check, 'exit')).toEqual([expected, null]);
-    expect(asked).toEqual(status === undefined ? [] : ['/healthz']);
+    const ended = await once(check, 'exit');
     server.close();
+    expect(ended).toEqual([expected, null]);
+    expect(asked).toEqual(status === undefined ? [] : ['/healthz']);
   });
 });
