@@ -13,17 +13,17 @@ const common = {
 const reporters = ['default', './test/support/closingLine.mjs'];
 
 /**
- * The suite's phases: all on the embedded engines, and each backend; the flows on the production engines, one file at a
- * time; and a look at what the whole of it wrote to the services' logs.
+ * The suite's phases: all on the embedded engines, and each backend; the flows on the production engines, and faults
+ * of their servers, one file at a time; and a look at what the whole of it wrote to the services' logs.
  */
 const phases = {
   suite: {
     testMatch: ['<rootDir>/test/**/*.test.ts'],
-    testPathIgnorePatterns: ['/node_modules/', '/test/afterwards/'],
+    testPathIgnorePatterns: ['/node_modules/', '/test/afterwards/', '/test/faults/'],
     globalSetup: './test/support/globalSetup.mjs',
     maxWorkers: 2,
   },
-  production: { testMatch: ['<rootDir>/test/flows/*.test.ts'], maxWorkers: 1 },
+  production: { testMatch: ['<rootDir>/test/{flows,faults}/*.test.ts'], maxWorkers: 1 },
   afterwards: { testMatch: ['<rootDir>/test/afterwards/*.test.ts'], maxWorkers: 1 },
 };
 

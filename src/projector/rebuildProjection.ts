@@ -1,6 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { modelName, type Projection } from '../../projections/projection.ts';
 import { ServiceError } from '../errors.ts';
 import { type ProjectorPorts, project } from './project.ts';
+
+const TRIES = 10;
+const RETRY_MS = 1_000;
 
 /** What a rebuild found. */
 export interface Rebuilt {
@@ -28,7 +32,7 @@ export async function rebuildProjection(
   await readModels.drop(beside);
   // Counted first: the present read model goes on growing, and what it has by now the new one will have too.
   const rowsBefore = await readModels.count(model);
-  await project(projection, ports, signal, beside, ({ caughtUp }) => caughtUp);
+  await catchUp(projection, ports, signal, beside);
   signal.throwIfAborted();
   const rows = await readModels.count(beside);
   if (rows < rowsBefore && !acceptFewer) {
@@ -41,4 +45,29 @@ export async function rebuildProjection(
   await readModels.replace(model, beside);
   const parked = await readModels.parked(model);
   return { model, rowsBefore, rows, parked: parked.length };
+}
+
+/**
+ * Folds the whole log into `model`. A log may take hours, so a store that is away for a while in between is waited for;
+ * it rejects only when several tries in a row brought nothing.
+ */
+async function catchUp(
+  projection: Projection,
+  ports: ProjectorPorts,
+  signal: AbortSignal,
+  model: string,
+): Promise<void> {
+  let reached = 0;
+  for (let failures = 0; ; ) {
+    try {
+      return await project(projection, ports, signal, model, ({ caughtUp }) => caughtUp);
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+      const position = await ports.readModels.checkpoint(model).catch(() => reached);
+      failures = position > reached ? 1 : failures + 1;
+      if (failures === TRIES) throw error;
+      reached = position;
+      await sleep(RETRY_MS, undefined, { signal });
+    }
+  }
 }

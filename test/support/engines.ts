@@ -21,12 +21,14 @@ export function onEveryEngine(suite: (start: StartService) => void): void {
     describe('embedded engines', () => suite((env = {}) => startTestService(env)));
     return;
   }
-  const missing = servers.map((server) => server.missing).find((reason) => reason !== undefined);
-  if (missing === undefined) describe('production engines', () => suite(startOnProduction));
-  else describe.skip(`production engines (${missing})`, () => suite(startOnProduction));
+  if (missingServer === undefined) describe('production engines', () => suite(startOnProduction));
+  else describe.skip(`production engines (${missingServer})`, () => suite(startOnProduction));
 }
 
 const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb(), googleCloudStorage()]) : [];
+
+/** Why services cannot be started on the production engines, if so, in the phase that is for them. */
+export const missingServer = servers.find(({ missing }) => missing !== undefined)?.missing;
 
 /** Settings for fresh read models and documents on the production engines; the log is shared. */
 export function productionSettings(): Record<string, string> {
@@ -41,7 +43,8 @@ export function productionSettings(): Record<string, string> {
   };
 }
 
-async function startOnProduction(env: Record<string, string> = {}): Promise<TestService> {
+/** Starts a service on the production engines; `env` overrides settings. */
+export async function startOnProduction(env: Record<string, string> = {}): Promise<TestService> {
   const settings = { ...productionSettings(), ...env };
   await skipHistory(settings);
   return startTestService(settings);

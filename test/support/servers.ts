@@ -42,6 +42,15 @@ export function standInCommand(): string[] | undefined {
   return node && script && existsSync(script) ? [node, script] : undefined;
 }
 
+/**
+ * The command of the MongoDB server that `TEST_MONGODB_RESTART` starts (it ends with HOST PORT FILE); undefined where
+ * there is none.
+ */
+export function mongoDbCommand(): string[] | undefined {
+  const command = (process.env.TEST_MONGODB_RESTART ?? '').split(' ').slice(0, -3);
+  return command.length > 0 ? command : undefined;
+}
+
 /** A MongoDB server. */
 export function mongoDb(): Promise<ServerAtHand> {
   return serverAtHand('TEST_MONGODB_URL', async () => {

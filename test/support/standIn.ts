@@ -6,20 +6,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 
-/** An EventStoreDB stand-in of the test's own, to be killed and frozen; its data outlive it. */
+/** A server of the test's own, EventStoreDB's stand-in unless said otherwise, to be killed and frozen; its data outlive it. */
 export class StandIn {
   readonly #command: string[];
+  readonly #urlOf: (port: number) => string;
   readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-stand-in-'));
   #port = 0;
   #process: ChildProcess | undefined;
 
   /** `command` is the beginning of a command line that goes on with HOST PORT FILE. */
-  constructor(command: string[]) {
+  constructor(command: string[], urlOf = (port: number) => `esdb://127.0.0.1:${port}?tls=false`) {
     this.#command = command;
+    this.#urlOf = urlOf;
   }
 
   get url(): string {
-    return `esdb://127.0.0.1:${this.#port}?tls=false`;
+    return this.#urlOf(this.#port);
   }
 
   /** Starts it, again on the same port and data; resolves when it listens. */

@@ -79,8 +79,12 @@ async function pass(seconds: number): Promise<void> {
 const unreachableFor = (cutOff: string) => async (owner: string) => {
   if (owner === cutOff) throw unavailable('store');
 };
-const noAnswerFor = (cutOff: string) => (owner: string) =>
-  owner === cutOff ? new Promise(() => undefined) : Promise.resolve();
+/** As the port promises, a call is given up within three seconds. */
+const noAnswerFor = (cutOff: string) => async (owner: string) => {
+  if (owner !== cutOff) return;
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  throw unavailable('store');
+};
 
 test('one of two leads, for as long as it renews', async () => {
   start('a');

@@ -1,0 +1,140 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { MongoClient } from 'mongodb';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { catalogEntry, type RecordKind } from '../../src/records/catalog.ts';
+import { recordStream } from '../../src/records/streamNames.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { Follower } from '../support/follower.ts';
+import { answeredWrites, withOwnServers } from '../support/ownServers.ts';
+import { allRows, rebuiltRows } from '../support/rebuilt.ts';
+import { samples } from '../support/samples.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const PATIENTS = 300;
+const PAYERS = 20;
+const ENCOUNTERS = 1_180;
+/** Events after which a server is killed: the event log's twice, and then MongoDB's twice. */
+const KILLS = [200, 500, 800, 1_150];
+const LONG_MS = 120_000;
+
+/** Records of an import, each once, those referred to first. */
+function sampleRecords(): { kind: RecordKind; record: { id: string } }[] {
+  const payers = Array.from({ length: PAYERS }, samples.payer);
+  const patients = Array.from({ length: PATIENTS }, (_, n) => ({
+    ...samples.patient(),
+    primary_insurance: { payer_id: payers[n % PAYERS]?.id },
+  }));
+  const encounters = Array.from({ length: ENCOUNTERS }, (_, n) =>
+    samples.encounter(patients[n % PATIENTS]?.id ?? ''),
+  );
+  return [
+    ...payers.map((record) => ({ kind: 'payer' as const, record })),
+    ...patients.map((record) => ({ kind: 'patient' as const, record })),
+    ...encounters.map((record) => ({ kind: 'encounter' as const, record })),
+  ];
+}
+
+withOwnServers('an import during which servers are killed', (servers) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService(await servers.start());
+  }, LONG_MS);
+  afterAll(async () => {
+    await service.stop();
+    await servers.remove();
+  });
+
+  const records = sampleRecords();
+
+  test(
+    'nothing acknowledged is lost, nothing is doubled, and the read models equal a rebuild',
+    async () => {
+      const folder = temporaryFolder();
+      const path = join(folder, 'records.ndjson');
+      writeFileSync(path, records.map((line) => JSON.stringify(line)).join('\n'));
+      const progress = new Follower(service.eventLog, { after: await service.eventLog.head() });
+      const args = ['import', path, '--format', 'ndjson', '--url', service.url, '--json'];
+      const importing = runCli(args, { cwd: folder, env: { CHARTLEDGER_API_KEY: service.key as string } });
+      for (const [index, count] of KILLS.entries()) {
+        await eventually(() => expect(progress.events.length).toBeGreaterThan(count), LONG_MS);
+        const server = index < KILLS.length / 2 ? servers.eventLog : servers.database;
+        await server.kill();
+        await server.start();
+        if (server === servers.database) await dropTornRows();
+      }
+      const { code, stdout } = await importing;
+      await progress.stop();
+      expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+        code: 0,
+        accepted: records.length,
+        rejected: 0,
+      });
+
+      const events = (await readAll(service.eventLog)).filter(({ type }) => type.endsWith('Upserted'));
+      expectEachWriteOnce(events);
+      await expectRecords(events);
+      await expectRowsOfRebuild();
+    },
+    LONG_MS,
+  );
+
+  /**
+   * The test server keeps documents and the index of their ids apart and, when killed, may save one of them alone; no
+   * such row can be written any more. MongoDB's journal never leaves that behind. An operator would drop what is torn.
+   */
+  async function dropTornRows() {
+    const client = new MongoClient(servers.database.url);
+    const readModels = await openReadModels(servers.database.url);
+    for (const model of projections.map(modelName)) {
+      const rows = client.db().collection<{ _id: string }>(`rows.${model}`);
+      const ids = (await rows.find().toArray()).map(({ _id }) => _id);
+      const found = await readModels.existing(model, ids);
+      if (found.size < ids.length) await readModels.drop(model);
+    }
+    await Promise.all([client.close(), readModels.close()]);
+  }
+
+  /** What was answered with 200 is one event each; others are of writes whose fate was left open (503). */
+  function expectEachWriteOnce(events: RecordedEvent[]) {
+    const answered = answeredWrites(service);
+    const ids = new Set(events.map(({ id }) => id));
+    expect(ids.size).toBe(events.length);
+    const acknowledged = answered.get(200) ?? [];
+    expect(acknowledged).toHaveLength(records.length);
+    expect(acknowledged.filter((id) => !ids.has(id))).toEqual([]);
+    const known = new Set([...acknowledged, ...(answered.get(503) ?? [])]);
+    expect([...ids].filter((id) => !known.has(id))).toEqual([]);
+    expect([...answered.keys()].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  }
+
+  /** Every record is on the log as it was sent, in versions without gaps, and read as such. */
+  async function expectRecords(events: RecordedEvent[]) {
+    const streams = new Map<string, RecordedEvent[]>();
+    for (const event of events) streams.set(event.stream, [...(streams.get(event.stream) ?? []), event]);
+    expect(streams.size).toBe(records.length);
+    for (const { kind, record } of records) {
+      const own = streams.get(recordStream(service.workspaceId('clinic'), kind, record.id)) ?? [];
+      expect(own.map(({ revision }) => revision)).toEqual(own.map((_, index) => index));
+      expect(own.map(({ data }) => data)).toEqual(own.map(() => record));
+      const path = `/integration/${catalogEntry(kind).plural}/${encodeURIComponent(record.id)}`;
+      const { status, body } = await service.get(path);
+      expect({ status, version: body.version }).toEqual({ status: 200, version: own.length });
+    }
+  }
+
+  async function expectRowsOfRebuild() {
+    await eventually(async () => expect((await service.get('/integration/encounters')).status).toBe(200));
+    const readModels = await openReadModels(servers.database.url);
+    const live = await allRows(service.eventLog, readModels);
+    await readModels.close();
+    expect(live.records_v1?.rows.size).toBe(records.length);
+    expect(live).toEqual(await rebuiltRows(service.eventLog));
+  }
+});

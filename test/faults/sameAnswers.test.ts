@@ -1,0 +1,105 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parse } from 'csv-parse/sync';
+import { catalog } from '../../src/records/catalog.ts';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+import type { TestResponse } from '../support/client.ts';
+import { missingServer, startOnProduction } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { notePhi } from '../support/phi.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const synthea = resolve(process.cwd(), '../shared/data/synthea');
+/** Encounters are most of the export; its first ones are enough to tell engines apart. */
+const ENCOUNTERS = 1_000;
+const LONG_MS = 180_000;
+
+const missing = existsSync(synthea) ? missingServer : 'the Synthea export is not beside the repository';
+if (missing) process.stdout.write(`Skipped: the same answers of all engines: ${missing}.\n`);
+
+/** The export, of whose encounters there are only the first; names and ids are noted as PHI. */
+function shortExport(): string {
+  const folder = temporaryFolder();
+  for (const file of [
+    'payers',
+    'patients',
+    'providers',
+    'organizations',
+    'encounters',
+    'payer_transitions',
+  ]) {
+    const rows: string[][] = parse(readFileSync(`${synthea}/${file}.csv`), { bom: true });
+    const kept = file === 'encounters' ? rows.slice(0, ENCOUNTERS + 1) : rows;
+    const lines = kept.map((row) => row.map((value) => `"${value.replaceAll('"', '""')}"`).join());
+    writeFileSync(join(folder, `${file}.csv`), lines.join('\n'));
+    if (file === 'patients') for (const [id = ''] of rows.slice(1)) notePhi(id);
+  }
+  return folder;
+}
+
+/** What an answer says, apart from when. */
+function lasting({ status, headers, body }: TestResponse) {
+  const { created_at, updated_at, ...rest } = body;
+  expect([created_at, updated_at]).toEqual([expect.any(String), expect.any(String)]);
+  return { status, etag: headers.etag, ...rest };
+}
+
+(missing ? describe.skip : describe)(
+  `the same import on all engines${missing ? ` (${missing})` : ''}`,
+  () => {
+    let services: TestService[];
+    beforeAll(async () => {
+      services = await Promise.all([startTestService(), startOnProduction()]);
+    });
+    afterAll(async () => {
+      for (const service of services) await service.stop();
+    });
+
+    /** All items of a list, by id. */
+    async function listed(service: TestService, plural: string): Promise<Map<string, unknown>> {
+      const items = new Map<string, unknown>();
+      for (let token = ''; ; ) {
+        const { body } = await eventually(async () => {
+          const answer = await service.get(
+            `/integration/${plural}?limit=200${token && `&page_token=${token}`}`,
+          );
+          expect(answer.status).toBe(200);
+          return answer;
+        }, LONG_MS);
+        for (const { created_at: _, updated_at: __, ...item } of body.items) items.set(item.id, item);
+        if (body.next_page_token === null) return items;
+        token = body.next_page_token;
+      }
+    }
+
+    test(
+      'every record reads the same, and the lists hold the same',
+      async () => {
+        const folder = shortExport();
+        for (const { url, key = '' } of services) {
+          const args = ['import', folder, '--format', 'synthea', '--url', url];
+          const result = await runCli(args, { cwd: temporaryFolder(), env: { CHARTLEDGER_API_KEY: key } });
+          expect(result).toMatchObject({ code: 0, stderr: '' });
+        }
+        let compared = 0;
+        for (const { plural } of catalog) {
+          const [embedded, production] = await Promise.all(
+            services.map((service) => listed(service, plural)),
+          );
+          expect(embedded?.size).toBeGreaterThan(0);
+          expect(production).toEqual(embedded);
+          for (const id of embedded?.keys() ?? []) {
+            const path = `/integration/${plural}/${id}`;
+            const [one, two] = await Promise.all(services.map((service) => service.get(path)));
+            expect(one?.status).toBe(200);
+            expect(lasting(two as TestResponse)).toEqual(lasting(one as TestResponse));
+            compared += 1;
+          }
+        }
+        expect(compared).toBe(10 + 111 + 215 + 215 + ENCOUNTERS);
+      },
+      LONG_MS,
+    );
+  },
+);

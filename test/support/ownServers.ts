@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { describe } from '@jest/globals';
+import { outputFolder } from './output.ts';
+import { mongoDbCommand, standInCommand } from './servers.ts';
+import type { TestService } from './service.ts';
+import { StandIn } from './standIn.ts';
+
+const eventStoreDb = standInCommand();
+const mongoDb = mongoDbCommand();
+
+/** Runs a suite that kills and freezes servers of its own, where TEST_ESDB_RESTART and TEST_MONGODB_RESTART start them. */
+export function withOwnServers(name: string, suite: (servers: OwnServers) => void): void {
+  if (eventStoreDb && mongoDb) {
+    describe(name, () => suite(new OwnServers(eventStoreDb, mongoDb)));
+    return;
+  }
+  const missing = 'TEST_ESDB_RESTART and TEST_MONGODB_RESTART do not start servers';
+  process.stderr.write(`Skipped: ${name}: ${missing}.\n`);
+  describe.skip(`${name} (${missing})`, () => suite(new OwnServers([], [])));
+}
+
+/** An event log and a MongoDB server that nobody else uses. */
+export class OwnServers {
+  readonly eventLog: StandIn;
+  readonly database: StandIn;
+
+  constructor(eventLog: string[], database: string[]) {
+    this.eventLog = new StandIn(eventLog);
+    this.database = new StandIn(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`);
+  }
+
+  /** Starts both; the settings of a service on them. */
+  async start(): Promise<Record<string, string>> {
+    await Promise.all([this.eventLog.start(), this.database.start()]);
+    return { EVENT_LOG_URL: this.eventLog.url, READ_MODEL_URL: this.database.url };
+  }
+
+  async remove(): Promise<void> {
+    await Promise.all([this.eventLog.remove(), this.database.remove()]);
+  }
+}
+
+/**
+ * The ids of the writes that a service answered, by status, as its log tells. A write's event bears the same id.
+ */
+export function answeredWrites(service: TestService): Map<number, string[]> {
+  const text = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8');
+  const workspace = service.workspaceId('clinic');
+  const answered = new Map<number, string[]>();
+  for (const line of text.split('\n')) {
+    if (!line.includes(workspace)) continue;
+    const { msg, method, status, requestId } = JSON.parse(line);
+    if (msg !== 'request' || method !== 'POST') continue;
+    answered.set(status, [...(answered.get(status) ?? []), requestId]);
+  }
+  return answered;
+}

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { project } from '../../src/projector/project.ts';
+import { readAll } from './events.ts';
+
+const IDS_AT_ONCE = 500;
+
+/** All rows of a read model, by id, and how many it counts. */
+export interface Rows {
+  rows: Map<string, Row>;
+  count: number;
+}
+
+/** All rows of every read model whose ids are streams of the log. */
+export async function allRows(eventLog: EventLog, readModels: ReadModels): Promise<Record<string, Rows>> {
+  const events = await readAll(eventLog);
+  const all: Record<string, Rows> = {};
+  for (const projection of projections) {
+    const model = modelName(projection);
+    const types = new Set(projection.eventTypes);
+    const ids = new Set(events.filter(({ type }) => types.has(type)).map((event) => projection.rowId(event)));
+    all[model] = {
+      rows: await load(readModels, model, [...ids].sort()),
+      count: await readModels.count(model),
+    };
+  }
+  return all;
+}
+
+/** The same of read models that are made anew from the first event on, in another store. */
+export async function rebuiltRows(eventLog: EventLog): Promise<Record<string, Rows>> {
+  const folder = mkdtempSync(join(tmpdir(), 'chartledger-rebuilt-'));
+  const readModels = await openReadModels(`sqlite:${join(folder, 'read-models.db')}`);
+  const onParked = (_model: string, _event: unknown, error: unknown) => {
+    throw error;
+  };
+  const { signal } = new AbortController();
+  try {
+    for (const projection of projections) {
+      const ports = { eventLog, readModels, onParked };
+      await project(projection, ports, signal, modelName(projection), ({ caughtUp }) => caughtUp);
+    }
+    return await allRows(eventLog, readModels);
+  } finally {
+    await readModels.close();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function load(readModels: ReadModels, model: string, ids: string[]): Promise<Map<string, Row>> {
+  const rows = new Map<string, Row>();
+  for (let from = 0; from < ids.length; from += IDS_AT_ONCE) {
+    for (const row of await readModels.load(model, ids.slice(from, from + IDS_AT_ONCE)))
+      rows.set(row.id, row);
+  }
+  return rows;
+}
