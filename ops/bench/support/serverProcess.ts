@@ -22,11 +22,14 @@ export interface ServerOptions {
   env: Record<string, string>;
   /** Folder for what the server prints. */
   folder: string;
-  /** Options of Node; comparisons run with none, as the service does. */
+  /** Options of Node beyond those of `npm start`, with which the comparisons run too. */
   nodeOptions?: string[];
 }
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
+const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
+/** `node OPTION… src/main.ts` */
+const startOptions: string[] = scripts.start.split(' ').slice(1, -1);
 const ASK_EVERY_MS = 5;
 const START_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 60_000;
@@ -40,7 +43,7 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   const outputPath = join(folder, `${port}.out`);
   const output = openSync(outputPath, 'a');
   const startedAt = performance.now();
-  const child = spawn(process.execPath, [...nodeOptions, script], {
+  const child = spawn(process.execPath, [...startOptions, ...nodeOptions, script], {
     cwd: root,
     env: { PATH: process.env.PATH, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), ...env },
     stdio: ['ignore', output, output],
