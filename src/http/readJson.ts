@@ -3,7 +3,7 @@ import { MIMEType } from 'node:util';
 import { ServiceError } from '../errors.ts';
 
 /** 1 MB, as mebibytes. */
-export const MAX_BODY_BYTES = 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;

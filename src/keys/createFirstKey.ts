@@ -4,7 +4,7 @@ import { permissions } from './access.ts';
 import { AccessManager, type CreatedKey } from './manageAccess.ts';
 
 /** The workspace of a first start. */
-export const FIRST_WORKSPACE = 'default';
+const FIRST_WORKSPACE = 'default';
 
 /** On a log that holds no workspace yet: makes one, with one key that may do everything. Else does nothing. */
 export async function createFirstKey(

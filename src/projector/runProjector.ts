@@ -12,7 +12,7 @@ import { project } from './project.ts';
 import { whileLeader } from './whileLeader.ts';
 
 /** The lease of the one instance that projects. */
-export const PROJECTOR_LEASE = 'projector';
+const PROJECTOR_LEASE = 'projector';
 
 const RETRY_MS = 250;
 const PURGE_EVERY_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 
 /** Spec section 2 leaves lengths open; this bounds every string, in characters. */
-export const MAX_STRING_LENGTH = 1000;
+const MAX_STRING_LENGTH = 1000;
 
 const MAX_ID_LENGTH = 255;
 const calendarDate = z.regexes.date.source.slice(1, -1);

@@ -7,7 +7,8 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
 import { validate as isUuid } from 'uuid';
-import { ServiceError, unavailable } from '../../errors.ts';
+import { type ServiceError, unavailable } from '../../errors.ts';
+import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/appendRefusals.ts';
 import {
   type Appended,
   type EventBatch,
@@ -84,9 +85,9 @@ export class EventStoreDbEventLog implements EventLog {
 
 /** What the driver would not survive: an id that is no UUID, data that is no JSON, and too many bytes. */
 function checkEvent({ id, data, metadata }: NewEvent): void {
-  if (!isUuid(id)) throw new ServiceError('validation_failed', 'The id of an event is a UUID.');
+  if (!isUuid(id)) throw idNotUuid();
   const bytes = Buffer.byteLength(JSON.stringify(data)) + Buffer.byteLength(JSON.stringify(metadata));
-  if (bytes > MAX_EVENT_BYTES) throw tooLarge();
+  if (bytes > MAX_EVENT_BYTES) throw eventTooLarge();
 }
 
 async function appendOnce(
@@ -109,13 +110,9 @@ async function appendOnce(
 }
 
 function refusal(error: unknown): ServiceError | undefined {
-  if (error instanceof MaxAppendSizeExceededError) return tooLarge();
+  if (error instanceof MaxAppendSizeExceededError) return eventTooLarge();
   if (!(error instanceof WrongExpectedVersionError)) return undefined;
   const { actualVersion } = error;
   const version = typeof actualVersion === 'bigint' ? actualVersion + 1n : 0n;
-  return new ServiceError('version_conflict', `The record is at version ${version}.`);
-}
-
-function tooLarge(): ServiceError {
-  return new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
+  return versionConflict(version);
 }

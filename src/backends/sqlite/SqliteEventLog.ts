@@ -3,7 +3,8 @@ import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { stringify as formatUuid, validate as isUuid } from 'uuid';
-import { ServiceError, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
+import { eventTooLarge, idNotUuid } from '../../ports/appendRefusals.ts';
 import {
   type Appended,
   type EventBatch,
@@ -61,11 +62,11 @@ export class SqliteEventLog implements EventLog {
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
-    if (!isUuid(event.id)) throw new ServiceError('validation_failed', 'The id of an event is a UUID.');
+    if (!isUuid(event.id)) throw idNotUuid();
     const data = JSON.stringify(event.data);
     const metadata = JSON.stringify(event.metadata);
     if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) {
-      throw new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
+      throw eventTooLarge();
     }
     const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
     return writer.append({

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { ServiceError, unavailable } from '../../errors.ts';
+import { unavailable } from '../../errors.ts';
+import { versionConflict } from '../../ports/appendRefusals.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import { workerUrl } from '../../workerUrl.ts';
 import type { AppendOutcome, AppendRequest, WriterMessage } from './appendProtocol.ts';
@@ -107,5 +108,5 @@ export class GroupCommit {
 
 function settleOne({ resolve, reject }: Waiting, outcome: AppendOutcome): void {
   if (!('conflict' in outcome)) resolve(outcome);
-  else reject(new ServiceError('version_conflict', `The record is at version ${outcome.conflict + 1}.`));
+  else reject(versionConflict(outcome.conflict + 1));
 }

@@ -1,0 +1,16 @@
+import { ServiceError } from '../errors.ts';
+
+/** The refusal of an event whose id is no UUID. */
+export function idNotUuid(): ServiceError {
+  return new ServiceError('validation_failed', 'The id of an event is a UUID.');
+}
+
+/** The refusal of an event that is larger than `MAX_EVENT_BYTES`. */
+export function eventTooLarge(): ServiceError {
+  return new ServiceError('payload_too_large', 'The event is larger than 1 MiB.');
+}
+
+/** The refusal of an append whose expectation does not hold; `version` is the stream's actual one, 0 for none. */
+export function versionConflict(version: number | bigint): ServiceError {
+  return new ServiceError('version_conflict', `The record is at version ${version}.`);
+}
