@@ -8,7 +8,7 @@ export interface Row {
   partition: string;
   /** The row's place in its partition; unique there, and never changing. */
   order: number;
-  /** Position of the last event folded into the row: a write that carries an older or equal one changes nothing. */
+  /** Position of the last event folded into the row; it says all: rows of one id and position are equal. */
   position: Position;
   body: JsonObject;
 }
@@ -44,8 +44,8 @@ export interface ReadModels {
   page(model: string, query: PageQuery): Promise<Row[]>;
 
   /**
-   * Writes a batch, then the checkpoint. A row is written only when its `position` is above the stored one's, and
-   * the checkpoint only when it rises, so repeating a batch, wholly or in part, changes nothing.
+   * Writes a batch, then the checkpoint. A row never takes the place of one with a higher `position`, and the
+   * checkpoint is written only when it rises, so repeating a batch, wholly or in part, changes nothing.
    *
    * Rejects with `unavailable`, and leaves the checkpoint, when the read model was set back behind the checkpoint that
    * this instance last read or wrote: dropped, replaced, or its store lost its last writes. The writer then reads the

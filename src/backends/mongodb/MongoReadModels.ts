@@ -5,7 +5,7 @@ import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { MongoLeases } from './MongoLeases.ts';
-import { insertNew, isNamespaceTaken, writeUnordered } from './mongoErrors.ts';
+import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
 
 const STORE = 'read model store';
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */
@@ -16,11 +16,14 @@ const COUNT_MS = 60_000;
 
 interface StoredRow {
   _id: string;
-  partition: string;
   order: number;
-  position: Position;
-  /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
-  body: string;
+  /** `position` is first: documents are compared field by field, so the newer state is the greater one. */
+  state: {
+    position: Position;
+    partition: string;
+    /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
+    body: string;
+  };
 }
 
 interface StoredParked {
@@ -80,7 +83,10 @@ export class MongoReadModels implements ReadModels {
   async page(model: string, { partition, after = -1, limit }: PageQuery): Promise<Row[]> {
     const found = await this.#connection.call((db) =>
       rowsOf(db, model)
-        .find({ partition, order: { $gt: after } }, { sort: { order: 1 }, limit, batchSize: limit + 1 })
+        .find(
+          { 'state.partition': partition, order: { $gt: after } },
+          { sort: { order: 1 }, limit, batchSize: limit + 1 },
+        )
         .toArray(),
     );
     return found.map(toRow);
@@ -90,7 +96,8 @@ export class MongoReadModels implements ReadModels {
     await this.#prepare(model);
     const seen = await this.#unreplaced(model);
     for (let start = 0; start < rows.length; start += BATCH_ROWS) {
-      await this.#writeRows(model, rows.slice(start, start + BATCH_ROWS));
+      const writes = rows.slice(start, start + BATCH_ROWS).map(keepNewest);
+      await this.#connection.call((db) => rowsOf(db, model).bulkWrite(writes, { ordered: false }));
     }
     await this.#advance(model, seen, checkpoint);
   }
@@ -156,7 +163,7 @@ export class MongoReadModels implements ReadModels {
   async #prepare(model: string): Promise<void> {
     if (this.#prepared.has(model)) return;
     await this.#create(rowsName(model));
-    await this.#connection.call((db) => rowsOf(db, model).createIndex({ partition: 1, order: 1 }));
+    await this.#connection.call((db) => rowsOf(db, model).createIndex({ 'state.partition': 1, order: 1 }));
     await this.#create(parkedName(model));
     this.#prepared.add(model);
   }
@@ -169,15 +176,6 @@ export class MongoReadModels implements ReadModels {
         if (!isNamespaceTaken(error)) throw error;
       }
     });
-  }
-
-  async #writeRows(model: string, rows: Row[]): Promise<void> {
-    const writes = rows.map((row) => guardedWrite(row, true));
-    const there = await this.#connection.call((db) => writeUnordered(rowsOf(db, model), writes));
-    if (there.length === 0) return;
-    // Either as new, or inserted at an older position between the upsert's look and its insert: then it is updated now.
-    const again = there.map((index) => guardedWrite(rows[index] as Row, false));
-    await this.#connection.call((db) => rowsOf(db, model).bulkWrite(again, { ordered: false }));
   }
 
   async #readCheckpoint(model: string): Promise<Checkpoint | undefined> {
@@ -257,19 +255,23 @@ function checkpointsOf(db: Db): Collection<Checkpoint> {
   return db.collection('checkpoints');
 }
 
-function guardedWrite({ id, partition, order, position, body }: Row, upsert: boolean) {
+/**
+ * Writes a row unless a newer state of it is there. Filtered by `_id` alone, so that it is one look into that index, and
+ * so that the server itself repeats one of two upserts that insert the same row at once.
+ */
+function keepNewest({ id, partition, order, position, body }: Row) {
   return {
     updateOne: {
-      filter: { _id: id, position: { $lt: position } },
+      filter: { _id: id },
       update: {
-        $set: { partition, position, body: JSON.stringify(body) },
+        $max: { state: { position, partition, body: JSON.stringify(body) } },
         $setOnInsert: { order },
       },
-      upsert,
+      upsert: true,
     },
   };
 }
 
-function toRow({ _id: id, partition, order, position, body }: StoredRow): Row {
+function toRow({ _id: id, order, state: { position, partition, body } }: StoredRow): Row {
   return { id, partition, order, position, body: JSON.parse(body) };
 }
