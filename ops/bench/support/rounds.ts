@@ -86,7 +86,7 @@ export function rowsOf(connections: number, results: Map<string, Measurement[]>)
 /** Lets every contestant work for a while before the first round, so that none is measured cold. */
 export async function warmUp(bench: Bench, contestants: Contestant[]): Promise<void> {
   for (const { measure } of contestants) {
-    await measure({ connections: 16, warmUpSeconds: 0, seconds: bench.quick ? 1 : 5 });
+    await measure({ connections: 16, warmUpSeconds: 0, seconds: bench.quick ? 1 : 15 });
   }
 }
 

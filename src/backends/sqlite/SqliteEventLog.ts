@@ -17,6 +17,7 @@ import {
   type Position,
   type ReadOptions,
   type RecordedEvent,
+  type UnreadableEvent,
 } from '../../ports/eventLog.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
@@ -26,6 +27,7 @@ const BATCH_EVENTS = 500;
 const SCAN_WINDOW = 5_000;
 const POLL_MS = 20;
 const RETRY_MS = 250;
+const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, s.name AS stream
   FROM events e JOIN streams s ON s.id = e.stream_id`;
@@ -65,18 +67,9 @@ export class SqliteEventLog implements EventLog {
     if (!isUuid(event.id)) throw idNotUuid();
     const data = JSON.stringify(event.data);
     const metadata = JSON.stringify(event.metadata);
-    if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) {
-      throw eventTooLarge();
-    }
+    if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
     const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
-    return writer.append({
-      stream,
-      eventId: event.id,
-      type: event.type,
-      data,
-      metadata,
-      expected,
-    });
+    return writer.append({ stream, eventId: event.id, type: event.type, data, metadata, expected });
   }
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {
@@ -116,7 +109,10 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      while (batch.caughtUp && !signal.aborted && !this.#changedSince(seen)) await pause(POLL_MS);
+      // Always one pause: under load it gathers events, and reading many at once costs little more than reading one.
+      if (!batch.caughtUp) continue;
+      do await pause(POLL_MS);
+      while (!signal.aborted && !this.#changedSince(seen));
     }
   }
 
@@ -171,9 +167,8 @@ export class SqliteEventLog implements EventLog {
         `SELECT ${columns} WHERE e.position > ? AND e.position <= ? ${sql} ORDER BY e.position LIMIT ?`,
       )
       .all(after, end, ...values, BATCH_EVENTS);
-    const events = rows.map(toEvent);
-    const position = events.length === BATCH_EVENTS ? (events.at(-1) as RecordedEvent).position : end;
-    return { events, position, caughtUp: position === head };
+    const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
+    return { ...toEvents(rows), position, caughtUp: position === head };
   }
 }
 
@@ -198,12 +193,31 @@ function condition(filter: EventFilter | undefined): { sql: string; values: SQLI
   };
 }
 
+/** The events of the rows, but for those whose bytes are no longer what was appended. */
+function toEvents(rows: Record<string, unknown>[]): { events: RecordedEvent[]; unreadable?: UnreadableEvent[] } {
+  const events: RecordedEvent[] = [];
+  const unreadable: UnreadableEvent[] = [];
+  for (const row of rows) {
+    try {
+      events.push(toEvent(row));
+    } catch {
+      const { type, stream, revision, position } = row as unknown as UnreadableEvent;
+      const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
+      unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
+    }
+  }
+  return unreadable.length > 0 ? { events, unreadable } : { events };
+}
+
+/** Throws when the row's bytes are not those of an event. */
 function toEvent(row: Record<string, unknown>): RecordedEvent {
+  const metadata = JSON.parse(row.metadata as string);
+  if (typeof metadata?.workspace !== 'string') throw new Error('an event is of a workspace');
   return {
     id: formatUuid(row.event_id as Uint8Array),
     type: row.type as string,
     data: JSON.parse(row.data as string),
-    metadata: JSON.parse(row.metadata as string),
+    metadata,
     stream: row.stream as string,
     revision: row.revision as number,
     position: row.position as number,

@@ -19,7 +19,7 @@ const schema = `
   CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
 `;
 
-/** Pages of write-ahead log before it is copied into the file (64 MB): fewer, larger checkpoints. */
+/** Pages of write-ahead log (64 MB) at which a commit copies it into the file, when the background has not done so. */
 const WAL_PAGES = 16_384;
 
 /**
@@ -31,6 +31,22 @@ export function openForAppending(path: string): DatabaseSync {
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
   db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT;`);
   return db;
+}
+
+/**
+ * Copies what it can of the write-ahead log into the file without holding up anybody; returns how many pages are left.
+ * A failure leaves all in the log, from which it is read as well: the next checkpoint tries again.
+ */
+export function checkpoint(db: DatabaseSync): number {
+  try {
+    const { log, checkpointed } = db.prepare('PRAGMA wal_checkpoint(PASSIVE)').get() as Record<
+      string,
+      number
+    >;
+    return Number(log) - Number(checkpointed);
+  } catch {
+    return 0;
+  }
 }
 
 /** Opens the file for reading; it must exist. Readers never wait for the writer. */

@@ -25,6 +25,8 @@ export class GroupCommit {
   readonly #worker: Worker;
   #waiting: Waiting[] = [];
   #committing: Waiting[] | undefined;
+  #lastBatch = 0;
+  #turnEnd: NodeJS.Immediate | undefined;
   #timeout: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -51,7 +53,7 @@ export class GroupCommit {
     if (this.#closed || this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('event log'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
-      if (this.#committing === undefined) this.#commitNext();
+      if (this.#committing === undefined) this.#commitSoon();
     });
   }
 
@@ -65,9 +67,22 @@ export class GroupCommit {
     await exited;
   }
 
+  /**
+   * Commits what waits when that is half of the last batch, at the latest at the end of this turn of the loop. Requests
+   * come in bursts, as their forerunners were answered: taking the first one alone would leave all others waiting
+   * for it, and the two threads would work in turns instead of side by side.
+   */
+  #commitSoon(): void {
+    if (this.#waiting.length * 2 >= this.#lastBatch) this.#commitNext();
+    else this.#turnEnd ??= setImmediate(() => this.#commitNext());
+  }
+
   #commitNext(): void {
-    if (this.#waiting.length === 0) return;
+    clearImmediate(this.#turnEnd);
+    this.#turnEnd = undefined;
+    if (this.#committing !== undefined || this.#waiting.length === 0) return;
     this.#committing = this.#waiting.splice(0, MAX_BATCH);
+    this.#lastBatch = this.#committing.length;
     this.#worker.postMessage(this.#committing.map(({ request }) => request));
     this.#timeout = setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
