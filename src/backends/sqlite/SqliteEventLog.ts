@@ -194,7 +194,10 @@ function condition(filter: EventFilter | undefined): { sql: string; values: SQLI
 }
 
 /** The events of the rows, but for those whose bytes are no longer what was appended. */
-function toEvents(rows: Record<string, unknown>[]): { events: RecordedEvent[]; unreadable?: UnreadableEvent[] } {
+function toEvents(rows: Record<string, unknown>[]): {
+  events: RecordedEvent[];
+  unreadable?: UnreadableEvent[];
+} {
   const events: RecordedEvent[] = [];
   const unreadable: UnreadableEvent[] = [];
   for (const row of rows) {

@@ -16,17 +16,23 @@ interface Waiting {
 const MAX_WAITING = 20_000;
 const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
+/**
+ * Requests come in bursts, as their forerunners were answered, and while this thread goes through a burst it does not
+ * hear of the end of a commit. So many that wait are handed over before that, and so many batches ahead: else the two
+ * threads would work in turns and not side by side.
+ */
+const EARLY_BATCH = 16;
+const MAX_COMMITTING = 4;
 
 /**
- * Hands appends to the writer thread: those that arrive while one commit runs share the next one. The caller's
- * thread never touches the disk.
+ * Hands appends to the writer thread: those that arrive while commits run share the next one. The caller's thread never
+ * touches the disk.
  */
 export class GroupCommit {
   readonly #worker: Worker;
   #waiting: Waiting[] = [];
-  #committing: Waiting[] | undefined;
-  #lastBatch = 0;
-  #turnEnd: NodeJS.Immediate | undefined;
+  /** Batches that the writer has, in its order. */
+  #committing: Waiting[][] = [];
   #timeout: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -53,7 +59,9 @@ export class GroupCommit {
     if (this.#closed || this.#waiting.length >= MAX_WAITING) return Promise.reject(unavailable('event log'));
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
-      if (this.#committing === undefined) this.#commitSoon();
+      const { length } = this.#committing;
+      if (length === 0 || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
+        this.#commitNext();
     });
   }
 
@@ -61,38 +69,29 @@ export class GroupCommit {
   async close(): Promise<void> {
     const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
     if (this.#worker.threadId === -1) return;
-    while (this.#committing) await Promise.race([once(this.#worker, 'message'), exited]);
+    while (this.#committing.length > 0) await Promise.race([once(this.#worker, 'message'), exited]);
     this.#closed = true;
     this.#worker.postMessage('close');
     await exited;
   }
 
-  /**
-   * Commits what waits when that is half of the last batch, at the latest at the end of this turn of the loop. Requests
-   * come in bursts, as their forerunners were answered: taking the first one alone would leave all others waiting
-   * for it, and the two threads would work in turns instead of side by side.
-   */
-  #commitSoon(): void {
-    if (this.#waiting.length * 2 >= this.#lastBatch) this.#commitNext();
-    else this.#turnEnd ??= setImmediate(() => this.#commitNext());
-  }
-
   #commitNext(): void {
-    clearImmediate(this.#turnEnd);
-    this.#turnEnd = undefined;
-    if (this.#committing !== undefined || this.#waiting.length === 0) return;
-    this.#committing = this.#waiting.splice(0, MAX_BATCH);
-    this.#lastBatch = this.#committing.length;
-    this.#worker.postMessage(this.#committing.map(({ request }) => request));
-    this.#timeout = setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
+    const batch = this.#waiting.splice(0, MAX_BATCH);
+    this.#committing.push(batch);
+    this.#worker.postMessage(batch.map(({ request }) => request));
+    this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
   #settle(message: WriterMessage): void {
     if (message.kind === 'ready') return;
-    clearTimeout(this.#timeout);
-    const batch = this.#committing ?? [];
-    this.#committing = undefined;
-    this.#commitNext();
+    const batch = this.#committing.shift() ?? [];
+    if (this.#committing.length === 0) {
+      clearTimeout(this.#timeout);
+      this.#timeout = undefined;
+      if (this.#waiting.length > 0) this.#commitNext();
+    } else {
+      this.#timeout?.refresh();
+    }
     if (message.kind === 'failed') {
       const error = unavailable(
         'event log',
@@ -107,17 +106,19 @@ export class GroupCommit {
 
   /** The disk is stuck: callers are answered, the order of batches is kept, nothing new is taken until it moves. */
   #giveUp(): void {
-    const error = unavailable('event log');
-    for (const { reject } of [...(this.#committing ?? []), ...this.#waiting.splice(0)]) reject(error);
-    this.#timeout = setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
+    this.#rejectAll(unavailable('event log'));
+    this.#timeout?.refresh();
   }
 
   #fail(error: Error): void {
     this.#closed = true;
     clearTimeout(this.#timeout);
-    const batch = [...(this.#committing ?? []), ...this.#waiting.splice(0)];
-    this.#committing = undefined;
-    for (const { reject } of batch) reject(error);
+    this.#rejectAll(error);
+    this.#committing = [];
+  }
+
+  #rejectAll(error: Error): void {
+    for (const { reject } of [...this.#committing.flat(), ...this.#waiting.splice(0)]) reject(error);
   }
 }
 
