@@ -1,6 +1,8 @@
 import { documents } from './documents.ts';
 import type { Projection } from './projection.ts';
 import { records } from './records.ts';
+import { timeline } from './timeline.ts';
+import { tree } from './tree.ts';
 
 /** Every projection that the projector runs. */
-export const projections: readonly Projection[] = [records, documents];
+export const projections: readonly Projection[] = [records, documents, timeline, tree];

@@ -9,8 +9,11 @@ export interface Projection {
   eventTypes: string[];
   /** Id of the one row that an event changes. */
   rowId(event: RecordedEvent): string;
-  /** The row after the event. Throws when the event cannot be taken; it is then parked. */
-  evolve(row: Row | undefined, event: RecordedEvent): Row;
+  /**
+   * The row after the event; in an array, behind it, further rows that the event completes and that no event changes
+   * again. Throws when the event cannot be taken; it is then parked.
+   */
+  evolve(row: Row | undefined, event: RecordedEvent): Row | [Row, ...Row[]];
 }
 
 /** The read model of a projection, as stores name it. */

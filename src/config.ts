@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
@@ -18,6 +19,11 @@ const onOff = z
   .enum(['true', 'false'], { error: 'must be true or false' })
   .transform((value) => value === 'true');
 
+const base64 = (leastBytes: number) =>
+  z.base64({ error: 'must be base64' }).refine((value) => Buffer.from(value, 'base64').length >= leastBytes, {
+    error: `must be at least ${leastBytes} bytes`,
+  });
+
 const url = (...schemes: string[]) =>
   z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
     error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
@@ -34,8 +40,18 @@ function isTrustProxy(value: string): boolean {
   }
 }
 
+const parts = (list: string) => list.split(',').map((part) => part.trim());
+
+/** `10.0.0.0/8, fd00::/8` */
+const networks = z
+  .string()
+  .refine((list) => parts(list).every((network) => ipaddr.isValidCIDR(network)), {
+    error: 'must be networks, such as 10.0.0.0/8, fd00::/8',
+  })
+  .transform(parts);
+
 /** What a process can do; several share the work by doing less each. */
-const allRoles = ['api', 'projector'] as const;
+const allRoles = ['api', 'projector', 'webhooks'] as const;
 
 export type Role = (typeof allRoles)[number];
 
@@ -68,9 +84,37 @@ const schema = z.object({
   ),
   /** Days for which replaced and deleted documents are kept. */
   DOCUMENT_RETENTION_DAYS: variable(wholeNumber(0, 36_500).default(30)),
+  /**
+   * Ed25519 private key that signs exports and tree heads: PKCS#8, DER, in base64. Default: `signing-key` in DATA_DIR,
+   * made when it is first needed; several instances must share one.
+   */
+  SIGNING_KEY: variable(base64(32).optional()),
+  /**
+   * Key of the hashes that stand for ids in the de-identified stream: 32 bytes or more, in base64. Default:
+   * `deidentification-key` in DATA_DIR, made when it is first needed; several instances must share one.
+   */
+  DEIDENTIFICATION_KEY: variable(base64(32).optional()),
+  /**
+   * Key that seals the secrets of webhooks in the event log: 32 bytes, in base64. Default: `webhook-secrets-key` in
+   * DATA_DIR, made when it is first needed; several instances must share one.
+   */
+  WEBHOOK_SECRETS_KEY: variable(
+    z
+      .base64({ error: 'must be base64' })
+      .refine((value) => Buffer.from(value, 'base64').length === 32, { error: 'must be 32 bytes' })
+      .optional(),
+  ),
+  /**
+   * Networks, as CIDR and comma-separated, to which webhooks are sent although their addresses are not public; `http:`
+   * is allowed there, too. For development, and for receivers beside the service.
+   */
+  WEBHOOK_ALLOW_NETWORKS: variable(networks.optional()),
   /** Whether `GET /openapi/json` answers without a key. */
   OPENAPI_PUBLIC: variable(onOff.default(false)),
-  /** What this process does, comma-separated: `api` answers requests, `projector` keeps the read models up. */
+  /**
+   * What this process does, comma-separated: `api` answers requests, `projector` keeps the read models up, `webhooks`
+   * sends messages.
+   */
   ROLES: variable(
     z
       .string()
@@ -86,6 +130,8 @@ const schema = z.object({
 export const settingNames: readonly string[] = Object.keys(schema.shape);
 
 export interface Config {
+  /** Absolute path. */
+  dataDir: string;
   eventLogUrl: string;
   readModelUrl: string;
   documentsUrl: string;
@@ -94,6 +140,14 @@ export interface Config {
   rateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
+  /** Base64; undefined: kept in `dataDir`. */
+  signingKey: string | undefined;
+  /** Base64; undefined: kept in `dataDir`. */
+  deidentificationKey: string | undefined;
+  /** Base64; undefined: kept in `dataDir`. */
+  webhookSecretsKey: string | undefined;
+  /** CIDR. */
+  webhookAllowNetworks: string[];
   openapiPublic: boolean;
   roles: Role[];
   logLevel: string;
@@ -113,6 +167,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   const settings = result.data;
   const inDataDir = (name: string) => resolve(settings.DATA_DIR, name);
   return {
+    dataDir: resolve(settings.DATA_DIR),
     eventLogUrl: settings.EVENT_LOG_URL ?? `sqlite:${inDataDir('events.db')}`,
     readModelUrl: settings.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`,
     documentsUrl: settings.DOCUMENTS_URL ?? `file:${inDataDir('documents')}`,
@@ -121,6 +176,10 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     rateLimitPerMinute: settings.RATE_LIMIT_PER_MINUTE,
     trustProxy: settings.TRUST_PROXY,
     documentRetentionDays: settings.DOCUMENT_RETENTION_DAYS,
+    signingKey: settings.SIGNING_KEY,
+    deidentificationKey: settings.DEIDENTIFICATION_KEY,
+    webhookSecretsKey: settings.WEBHOOK_SECRETS_KEY,
+    webhookAllowNetworks: settings.WEBHOOK_ALLOW_NETWORKS ?? [],
     openapiPublic: settings.OPENAPI_PUBLIC,
     roles: settings.ROLES,
     logLevel: settings.LOG_LEVEL,

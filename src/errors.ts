@@ -9,6 +9,7 @@ export type ErrorCode =
   | 'permission_denied'
   | 'not_found'
   | 'method_not_allowed'
+  | 'not_acceptable'
   | 'conflict'
   | 'version_conflict'
   | 'payload_too_large'

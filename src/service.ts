@@ -2,11 +2,19 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
-import { openDocumentStore, openEventLog, openRateLimiter, openReadModels } from './backends/openBackend.ts';
+import {
+  loadDeidentificationKey,
+  loadWebhookSecretsKey,
+  openDocumentStore,
+  openEventLog,
+  openRateLimiter,
+  openReadModels,
+} from './backends/openBackend.ts';
 import { RecordExistence } from './commands/RecordExistence.ts';
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
 import { describeError } from './errors.ts';
+import { EventFeed } from './feed/EventFeed.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
 import { rateLimit } from './http/rateLimit.ts';
@@ -15,6 +23,11 @@ import { AccessDirectory } from './keys/AccessDirectory.ts';
 import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
 import { startProjector } from './projector/startProjector.ts';
+import { createAddressRules } from './webhooks/addresses.ts';
+import { WebhookManager } from './webhooks/manageWebhooks.ts';
+import type { RetrySchedule } from './webhooks/schedule.ts';
+import { startWebhooks } from './webhooks/startWebhooks.ts';
+import { WebhookDirectory } from './webhooks/WebhookDirectory.ts';
 
 /** A service that runs. */
 export interface Service {
@@ -31,8 +44,17 @@ const REQUEST_TIMEOUT_MS = 3_600_000;
 const DRAIN_MS = 10_000;
 const SETTLE_EVERY_MS = 3_600_000;
 
+/** What is set by tests alone, so that they need not wait. */
+export interface ServiceTiming {
+  webhookSchedule?: RetrySchedule;
+}
+
 /** Starts everything the configuration asks for; rejects, with nothing left running, when that fails. */
-export async function startService(config: Config, logger: Logger): Promise<Service> {
+export async function startService(
+  config: Config,
+  logger: Logger,
+  { webhookSchedule }: ServiceTiming = {},
+): Promise<Service> {
   const stops: (() => unknown)[] = [];
   const stop = async () => {
     for (const stopOne of stops.splice(0).reverse()) await stopOne();
@@ -46,14 +68,32 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     stops.push(() => documentStore.close());
     const directory = await AccessDirectory.open(eventLog);
     stops.push(() => directory.close());
+    const webhookDirectory = await WebhookDirectory.open(eventLog);
+    stops.push(() => webhookDirectory.close());
     const isApi = config.roles.includes('api');
     if (isApi) stops.push(await keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger));
     if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
+    if (config.roles.includes('webhooks')) stops.push(startWebhooks(config, logger, webhookSchedule));
 
     const existence = new RecordExistence(eventLog, readModels);
     const limits = await openRateLimiter(config.readModelUrl, config.rateLimitPerMinute);
     stops.push(() => limits?.close());
-    const ports = { eventLog, readModels, documentStore, existence };
+    const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
+    const ports = {
+      eventLog,
+      readModels,
+      documentStore,
+      existence,
+      directory,
+      feed,
+      webhooks: new WebhookManager({
+        eventLog,
+        readModels,
+        directory: webhookDirectory,
+        addresses: createAddressRules(config.webhookAllowNetworks),
+        secretsKey: () => loadWebhookSecretsKey(config),
+      }),
+    };
     const routes = [...(isApi ? apiRoutes(ports, config.openapiPublic) : []), ...healthRoutes(ports)];
     const app = createApp(routes, {
       gate: { directory, limit: rateLimit(limits?.limiter) },
@@ -64,8 +104,9 @@ export async function startService(config: Config, logger: Logger): Promise<Serv
     server.listen(config.port, config.host);
     await once(server, 'listening');
     stops.push(() => drain(server));
+    stops.push(() => feed.close());
     // Last, so that a start that fails never makes a key that nobody gets to see.
-    const firstKey = config.production || !isApi ? undefined : await createFirstKey(eventLog, directory);
+    const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     return { url: urlOf(server, config.host), firstKey, stop };
   } catch (error) {
     await stop();

@@ -6,16 +6,29 @@ import type { Bench, Report, Scenario } from './scenario.ts';
 import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
+import { history } from './scenarios/history.ts';
 import { projector } from './scenarios/projector.ts';
 import { rebuild } from './scenarios/rebuild.ts';
 import { startup } from './scenarios/startup.ts';
 import { upload } from './scenarios/upload.ts';
 import { upsert } from './scenarios/upsert.ts';
+import { webhooks } from './scenarios/webhooks.ts';
 import { MeasuringProcess } from './support/measuringProcess.ts';
 import { section } from './support/report.ts';
 import { killServers } from './support/serverProcess.ts';
 
-const scenarios: Scenario[] = [upsert, encounter, upload, startup, rebuild, growth, projector, eventstoredb];
+const scenarios: Scenario[] = [
+  upsert,
+  encounter,
+  upload,
+  startup,
+  rebuild,
+  growth,
+  history,
+  projector,
+  webhooks,
+  eventstoredb,
+];
 const readmePath = new URL('README.md', import.meta.url);
 
 const usage = `npm run bench [-- OPTIONS]

@@ -1,8 +1,29 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible';
+import type { Config } from '../config.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
+import { secretFile } from './localFiles/secretFile.ts';
+
+export { secretFile };
+
+const DEIDENTIFICATION_KEY_BYTES = 32;
+
+/** The key of the hashes in the de-identified view: the one that is set, else the data folder's, made when missing. */
+export async function loadDeidentificationKey({ deidentificationKey, dataDir }: Config): Promise<Buffer> {
+  if (deidentificationKey !== undefined) return Buffer.from(deidentificationKey, 'base64');
+  return secretFile(join(dataDir, 'deidentification-key'), () => randomBytes(DEIDENTIFICATION_KEY_BYTES));
+}
+
+/** The key that seals the secrets of webhooks: the one that is set, else the data folder's, made when missing. */
+export async function loadWebhookSecretsKey({ webhookSecretsKey, dataDir }: Config): Promise<Buffer> {
+  if (webhookSecretsKey !== undefined) return Buffer.from(webhookSecretsKey, 'base64');
+  return secretFile(join(dataDir, 'webhook-secrets-key'), () => randomBytes(SEALING_KEY_BYTES));
+}
 
 /** `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. */
 function pathOf(url: string): string {

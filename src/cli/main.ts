@@ -2,10 +2,14 @@ import { Command, CommanderError } from 'commander';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { version } from '../version.ts';
+import { addExportCommand } from './exportCommand.ts';
+import { addHistoryCommand } from './historyCommand.ts';
 import { ImportError } from './import/importSource.ts';
 import { addImportCommand } from './importCommand.ts';
 import { addKeyCommands } from './keyCommands.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
+import { addVerifyCommand } from './verifyCommand.ts';
+import { addWebhookCommands } from './webhookCommands.ts';
 import { addWorkspaceCommands } from './workspaceCommands.ts';
 
 const FAILED = 1;
@@ -29,6 +33,10 @@ addWorkspaceCommands(program);
 addKeyCommands(program);
 addProjectionCommands(program);
 addImportCommand(program);
+addExportCommand(program);
+addVerifyCommand(program);
+addHistoryCommand(program);
+addWebhookCommands(program);
 
 try {
   await program.parseAsync();

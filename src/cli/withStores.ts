@@ -1,12 +1,28 @@
+import type { KeyObject } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { openEventLog, openReadModels } from '../backends/openBackend.ts';
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import {
+  loadWebhookSecretsKey,
+  openDocumentStore,
+  openEventLog,
+  openReadModels,
+  secretFile,
+} from '../backends/openBackend.ts';
+import type { Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
+import { ServiceError } from '../errors.ts';
+import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import { AccessDirectory } from '../keys/AccessDirectory.ts';
-import type { Access } from '../keys/access.ts';
+import { type Access, permissions } from '../keys/access.ts';
 import { AccessManager } from '../keys/manageAccess.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { createAddressRules } from '../webhooks/addresses.ts';
+import { type WebhookCaller, WebhookManager } from '../webhooks/manageWebhooks.ts';
+import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
 
 export interface AccessTools {
   /** Workspaces and keys as they were when the command began, or after the last change. */
@@ -41,7 +57,7 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
     try {
-      const manager = new AccessManager(eventLog, directory, operator());
+      const manager = new AccessManager(directory, operator());
       return await work({ access: directory.access, manager });
     } finally {
       directory.close();
@@ -49,16 +65,91 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
   });
 }
 
-/** Runs `work` on that event log and the read models that the environment names. */
+/** What a command needs that reads the data of a workspace. */
+export interface WorkspaceTools {
+  eventLog: EventLog;
+  directory: AccessDirectory;
+  /** Whoever runs the command, for the audit trail. */
+  caller: Caller;
+}
+
+/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none of that id. */
+export function withWorkspace<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    const directory = await AccessDirectory.open(eventLog);
+    try {
+      if (!directory.access.workspaces.has(workspace))
+        throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+      const caller = { workspace, principal: operator(), requestId: uuidv7() };
+      return await work({ eventLog, directory, caller });
+    } finally {
+      directory.close();
+    }
+  });
+}
+
+/** Runs `work` on the documents' bytes where the environment says they are. */
+export async function withDocumentStore<Result>(
+  work: (store: DocumentStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openDocumentStore(loadConfig(process.env).documentsUrl);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` on the read models where the environment says they are. */
+export async function withReadModels<Result>(
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const readModels = await openReadModels(loadConfig(process.env).readModelUrl);
+  try {
+    return await work(readModels);
+  } finally {
+    await readModels.close();
+  }
+}
+
+/** Runs `work` on that event log and those read models. */
 export function withStores<Result>(
   work: (eventLog: EventLog, readModels: ReadModels) => Promise<Result>,
 ): Promise<Result> {
-  return withEventLog(async (eventLog) => {
-    const readModels = await openReadModels(loadConfig(process.env).readModelUrl);
-    try {
-      return await work(eventLog, readModels);
-    } finally {
-      await readModels.close();
-    }
-  });
+  return withEventLog((eventLog) => withReadModels((readModels) => work(eventLog, readModels)));
+}
+
+/** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none of that id. */
+export function withWebhooks<Result>(
+  workspace: string,
+  work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
+): Promise<Result> {
+  const config = loadConfig(process.env);
+  return withWorkspace(workspace, ({ eventLog, caller }) =>
+    withReadModels(async (readModels) => {
+      const directory = await WebhookDirectory.open(eventLog);
+      try {
+        const manager = new WebhookManager({
+          eventLog,
+          readModels,
+          directory,
+          addresses: createAddressRules(config.webhookAllowNetworks),
+          secretsKey: () => loadWebhookSecretsKey(config),
+        });
+        return await work(manager, { ...caller, permissions });
+      } finally {
+        directory.close();
+      }
+    }),
+  );
+}
+
+/** The key that signs exports and tree heads: the configured one, or that of `DATA_DIR`, made when it is not there. */
+export async function loadSigningKey(): Promise<KeyObject> {
+  const { signingKey, dataDir } = loadConfig(process.env);
+  if (signingKey !== undefined) return parseSigningKey(Buffer.from(signingKey, 'base64'));
+  return parseSigningKey(await secretFile(join(dataDir, 'signing-key'), generateSigningKey));
 }

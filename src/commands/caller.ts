@@ -1,5 +1,6 @@
 import type { JsonObject, NewEvent } from '../ports/eventLog.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { currentVersion } from '../records/upcast.ts';
 
 /** Who asks, for which workspace, in which request. */
 export interface Caller {
@@ -24,7 +25,7 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
       ...(clientIp !== undefined && { clientIp }),
       ...(userAgent !== undefined && { userAgent }),
       $correlationId: requestId,
-      schemaVersion: 1,
+      schemaVersion: currentVersion(type),
     },
   };
 }

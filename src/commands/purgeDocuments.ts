@@ -2,7 +2,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { type DocumentUploaded, documentEventTypes } from '../records/document.ts';
+import { documentEventTypes, uploadedBy } from '../records/document.ts';
 
 const DAY_MS = 86_400_000;
 /** Where the purge keeps its place: it holds no rows, only a checkpoint. */
@@ -42,5 +42,5 @@ async function purgePrevious({ eventLog, documentStore }: PurgePorts, event: Rec
   if (event.revision === 0) return;
   const [previous] = await eventLog.readStream(event.stream, { from: event.revision - 1, limit: 1 });
   if (previous?.type !== 'DocumentUploaded') return;
-  await documentStore.delete((previous.data as unknown as DocumentUploaded).object_id);
+  await documentStore.delete(uploadedBy(previous).object_id);
 }

@@ -6,6 +6,7 @@ import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type DocumentFormat, type DocumentUploaded, documentFieldsSchema } from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
+import { upcast } from '../records/upcast.ts';
 import { validate } from '../records/validate.ts';
 import { type Caller, newEvent } from './caller.ts';
 import { FileHead } from './documentFile.ts';
@@ -112,7 +113,7 @@ export async function settleAbandonedUploads(eventLog: EventLog, store: Document
   for (const { objectId, stream } of await store.abandoned()) {
     const events =
       stream === undefined ? [] : await eventLog.readStream(stream, { direction: 'backwards', limit: 1000 });
-    const named = events.some(({ data }) => data.object_id === objectId);
+    const named = events.some((event) => upcast(event).data.object_id === objectId);
     await (named ? store.confirm(objectId) : store.discard(objectId));
   }
 }

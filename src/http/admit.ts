@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../errors.ts';
-import type { AccessDirectory } from '../keys/AccessDirectory.ts';
+import type { AccessDirectory, FoundKey } from '../keys/AccessDirectory.ts';
 import type { Permission } from '../keys/access.ts';
 import type { Exchange } from './exchange.ts';
 import type { RateLimit } from './rateLimit.ts';
@@ -19,12 +19,12 @@ export interface Gate {
 
 /**
  * Lets a request in, in this order: it carries a key (else 401), the client's rate (429), the key is known (401) and
- * active (deleted 401, deactivated 403), its workspace is active (403), it has the permission, if one is needed (403).
+ * active (deleted 401, deactivated 403), its workspace is active (403), it has one of the permissions, if any is needed (403).
  */
 export async function admit(
   gate: Gate,
   exchange: Exchange,
-  permission: Permission | undefined,
+  permissions: readonly Permission[],
 ): Promise<void> {
   const credential = credentialOf(exchange.req);
   if (credential === undefined) {
@@ -37,13 +37,18 @@ export async function admit(
   const found = await gate.directory.find(credential);
   if (found === undefined) throw new ServiceError('unauthorized', 'The API key is not valid.');
   exchange.found = found;
-  const { key, workspace } = found;
+  requireUsable(found, permissions);
+}
+
+/** Throws what a key is refused with: it is no longer active, or its workspace, or it has none of the permissions. */
+export function requireUsable({ key, workspace }: FoundKey, permissions: readonly Permission[]): void {
   if (key.state === 'deleted') throw new ServiceError('unauthorized', 'The API key is not valid.');
   if (key.state === 'deactivated') throw new ServiceError('key_deactivated', 'The API key is deactivated.');
   if (workspace.state === 'deactivated') {
     throw new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
   }
-  if (permission !== undefined && !key.permissions.includes(permission)) {
-    throw new ServiceError('permission_denied', `The API key lacks the permission '${permission}'.`);
+  if (permissions.length > 0 && !permissions.some((permission) => key.permissions.includes(permission))) {
+    const named = permissions.map((permission) => `'${permission}'`).join(' or ');
+    throw new ServiceError('permission_denied', `The API key lacks the permission ${named}.`);
   }
 }

@@ -3,12 +3,12 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Exchange } from './exchange.ts';
 
-/** What a handler answers: JSON from an object, or bytes from a stream. */
+/** What a handler answers: JSON from an object, bytes from a stream, or what it sends itself until the client has it. */
 export interface Answer {
   /** Default 200. */
   status?: number;
   headers?: Record<string, string>;
-  body: object | { stream: Readable };
+  body: object | { stream: Readable } | { send(res: ServerResponse): Promise<void> };
 }
 
 /** Bytes of a refused body that are read and thrown away, so that the client gets to read why. */
@@ -30,6 +30,12 @@ export async function sendAnswer({ req, res, headers }: Exchange, answer: Answer
     } else {
       await sendStream(body.stream, res);
     }
+    return;
+  }
+  if ('send' in body) {
+    res.writeHead(status, headers);
+    if (req.method !== 'HEAD') await body.send(res);
+    res.end();
     return;
   }
   const text = JSON.stringify(body);

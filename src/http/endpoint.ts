@@ -19,8 +19,8 @@ export interface EndpointContext {
 export interface Endpoint {
   /** The route's template: the only form of a path that reaches a log. */
   route: string;
-  /** `public`: no key needed; `key`: any key; else the permission that the key must have. */
-  access: 'public' | 'key' | Permission;
+  /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
+  access: 'public' | 'key' | Permission | readonly Permission[];
   handle(exchange: Exchange): Promise<Answer>;
 }
 
@@ -28,7 +28,7 @@ export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
 export function endpoint(context: EndpointContext, { route, access, handle }: Endpoint): EndpointListener {
-  const permission = access === 'public' || access === 'key' ? undefined : access;
+  const permissions = access === 'public' || access === 'key' ? [] : [access].flat();
   return async (req, res) => {
     const startedAt = performance.now();
     const requestId = uuidv7();
@@ -42,7 +42,7 @@ export function endpoint(context: EndpointContext, { route, access, handle }: En
     };
     let code: string | undefined;
     try {
-      if (access !== 'public') await admit(context.gate, exchange, permission);
+      if (access !== 'public') await admit(context.gate, exchange, permissions);
       await sendAnswer(exchange, await handle(exchange));
     } catch (thrown) {
       const error = asServiceError(thrown);

@@ -12,6 +12,7 @@ export const statusOf: Record<ErrorCode, number> = {
   permission_denied: 403,
   not_found: 404,
   method_not_allowed: 405,
+  not_acceptable: 406,
   conflict: 409,
   version_conflict: 412,
   payload_too_large: 413,

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { EventLog, NewEvent } from '../ports/eventLog.ts';
 import { ACCESS_STREAM } from '../records/streamNames.ts';
 import { type Access, type ApiKey, emptyAccess, evolveAccess, type Workspace } from './access.ts';
 import { hashApiKey, looksLikeApiKey } from './apiKey.ts';
+import { FollowedStream } from './FollowedStream.ts';
 
-const PAGE = 500;
-const POLL_MS = 200;
 const REMEMBERED_KEYS = 10_000;
 
 /** A key that was found, with its workspace. */
@@ -19,28 +18,24 @@ export interface FoundKey {
  * quarter of a second. While the event log is away the last known state stands.
  */
 export class AccessDirectory {
-  readonly #eventLog: EventLog;
-  readonly #access: Access = emptyAccess();
+  readonly #stream: FollowedStream<Access>;
   /** Raw key to key id, so that a key is hashed once and not with every request. */
   readonly #keyIds = new LRUCache<string, string>({ max: REMEMBERED_KEYS });
-  #refreshing: Promise<void> | undefined;
-  #timer: NodeJS.Timeout | undefined;
 
-  private constructor(eventLog: EventLog) {
-    this.#eventLog = eventLog;
+  private constructor(stream: FollowedStream<Access>) {
+    this.#stream = stream;
   }
 
   /** Reads the access stream and begins to follow it. Rejects when the event log is away. */
   static async open(eventLog: EventLog): Promise<AccessDirectory> {
-    const directory = new AccessDirectory(eventLog);
-    await directory.refresh();
-    directory.#timer = setInterval(() => directory.refresh().catch(() => undefined), POLL_MS);
-    return directory;
+    return new AccessDirectory(
+      await FollowedStream.open(eventLog, ACCESS_STREAM, emptyAccess(), evolveAccess),
+    );
   }
 
   /** The state as of now, for reading only. */
   get access(): Readonly<Access> {
-    return this.#access;
+    return this.#stream.state;
   }
 
   /** The key of this text and its workspace; undefined when there is none. A key made a moment ago is found. */
@@ -51,39 +46,36 @@ export class AccessDirectory {
     return this.#lookUp(rawKey);
   }
 
+  /** The present state of a key that was found before. */
+  current({ key, workspace }: FoundKey): FoundKey {
+    const { keys, workspaces } = this.access;
+    return { key: keys.get(key.id) ?? key, workspace: workspaces.get(workspace.id) ?? workspace };
+  }
+
   /** Reads what the access stream holds beyond what is known. */
   refresh(): Promise<void> {
-    this.#refreshing ??= this.#readOn().finally(() => {
-      this.#refreshing = undefined;
-    });
-    return this.#refreshing;
+    return this.#stream.refresh();
+  }
+
+  /** Changes workspaces and keys by the event that `decide` makes of them (`FollowedStream`). */
+  change(decide: (access: Readonly<Access>) => NewEvent | undefined): Promise<void> {
+    return this.#stream.change(decide);
   }
 
   close(): void {
-    clearInterval(this.#timer);
-  }
-
-  async #readOn(): Promise<void> {
-    for (;;) {
-      const events = await this.#eventLog.readStream(ACCESS_STREAM, {
-        from: this.#access.revision + 1,
-        limit: PAGE,
-      });
-      for (const event of events) evolveAccess(this.#access, event);
-      if (events.length < PAGE) return;
-    }
+    this.#stream.close();
   }
 
   #lookUp(rawKey: string): FoundKey | undefined {
     let id = this.#keyIds.get(rawKey);
     if (id === undefined) {
       if (!looksLikeApiKey(rawKey)) return undefined;
-      id = this.#access.keyIdByHash.get(hashApiKey(rawKey));
+      id = this.access.keyIdByHash.get(hashApiKey(rawKey));
       if (id === undefined) return undefined;
       this.#keyIds.set(rawKey, id);
     }
-    const key = this.#access.keys.get(id);
-    const workspace = key && this.#access.workspaces.get(key.workspace);
+    const key = this.access.keys.get(id);
+    const workspace = key && this.access.workspaces.get(key.workspace);
     return key && workspace && { key, workspace };
   }
 }

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../ports/eventLog.ts';
+import { upcast } from '../records/upcast.ts';
 
-export const permissions = ['write', 'read', 'events'] as const;
+export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
 export const permissionSchema = z.enum(permissions);
 export type Permission = (typeof permissions)[number];
 
@@ -78,8 +79,12 @@ const folds: Record<string, (access: Access, event: RecordedEvent) => void> = {
   ApiKeyDeleted: (access, event) => setKeyState(access, event, 'deleted'),
 };
 
-/** Folds the next event of the access stream into `access`, in place. */
+/**
+ * Folds the next event of the access stream into `access`, in place. Throws, and changes nothing, when the event is of
+ * a schema version that is not known: who may do what is then not for this process to tell.
+ */
 export function evolveAccess(access: Access, event: RecordedEvent): void {
-  folds[event.type]?.(access, event);
+  const fold = folds[event.type];
+  if (fold) fold(access, upcast(event));
   access.revision = event.revision;
 }

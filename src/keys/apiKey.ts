@@ -27,9 +27,9 @@ export function generateApiKey(): string {
   return body + checksum(body);
 }
 
-/** A new id by which people and logs name a key. */
-export function generateKeyId(): string {
-  return `key_${randomBase62(16)}`;
+/** A new id of something that people and logs name: the prefix, `_`, and 16 random base62 characters. */
+export function generateId(prefix: string): string {
+  return `${prefix}_${randomBase62(16)}`;
 }
 
 /** Whether a text can be an API key at all: tells typos from keys without a look-up. */

@@ -1,4 +1,3 @@
-import type { EventLog } from '../ports/eventLog.ts';
 import type { AccessDirectory } from './AccessDirectory.ts';
 import { permissions } from './access.ts';
 import { AccessManager, type CreatedKey } from './manageAccess.ts';
@@ -7,11 +6,8 @@ import { AccessManager, type CreatedKey } from './manageAccess.ts';
 const FIRST_WORKSPACE = 'default';
 
 /** On a log that holds no workspace yet: makes one, with one key that may do everything. Else does nothing. */
-export async function createFirstKey(
-  eventLog: EventLog,
-  directory: AccessDirectory,
-): Promise<CreatedKey | undefined> {
+export async function createFirstKey(directory: AccessDirectory): Promise<CreatedKey | undefined> {
   if (directory.access.workspaces.size > 0) return undefined;
-  const manager = new AccessManager(eventLog, directory, { type: 'operator', id: 'first-start' });
+  const manager = new AccessManager(directory, { type: 'operator', id: 'first-start' });
   return manager.createKey(FIRST_WORKSPACE, 'First key', [...permissions]);
 }

@@ -1,11 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../errors.ts';
-import type { EventLog } from '../ports/eventLog.ts';
-import type { EventMetadata, Principal } from '../records/eventMetadata.ts';
-import { ACCESS_STREAM, WORKSPACE_ID } from '../records/streamNames.ts';
+import type { NewEvent } from '../ports/eventLog.ts';
+import type { Principal } from '../records/eventMetadata.ts';
+import { WORKSPACE_ID } from '../records/streamNames.ts';
+import { currentVersion } from '../records/upcast.ts';
 import type { AccessDirectory } from './AccessDirectory.ts';
 import { type Access, type ApiKey, type ApiKeyCreated, type Permission, permissions } from './access.ts';
-import { generateApiKey, generateKeyId, hashApiKey } from './apiKey.ts';
+import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
 
 interface Change {
   type: string;
@@ -19,7 +20,6 @@ export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | '
 }
 
 const MAX_NAME_LENGTH = 100;
-const MAX_ATTEMPTS = 20;
 
 /**
  * Changes to workspaces and API keys. Each is decided on the whole access stream and appended only if nobody changed
@@ -27,12 +27,10 @@ const MAX_ATTEMPTS = 20;
  * `validation_failed`.
  */
 export class AccessManager {
-  readonly #eventLog: EventLog;
   readonly #directory: AccessDirectory;
   readonly #principal: Principal;
 
-  constructor(eventLog: EventLog, directory: AccessDirectory, principal: Principal) {
-    this.#eventLog = eventLog;
+  constructor(directory: AccessDirectory, principal: Principal) {
     this.#directory = directory;
     this.#principal = principal;
   }
@@ -72,7 +70,7 @@ export class AccessManager {
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
     const key = generateApiKey();
-    const id = generateKeyId();
+    const id = generateId('key');
     const data: ApiKeyCreated = { key_id: id, name, permissions: chosen, sha256: hashApiKey(key) };
     await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
     return { id, workspace, name, permissions: chosen, key };
@@ -91,33 +89,27 @@ export class AccessManager {
     });
   }
 
-  async #change(decide: (access: Readonly<Access>) => Change | undefined): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
-      await this.#directory.refresh();
-      const { access } = this.#directory;
+  #change(decide: (access: Readonly<Access>) => Change | undefined): Promise<void> {
+    return this.#directory.change((access) => {
       const change = decide(access);
-      if (change === undefined) return;
-      try {
-        const event = {
-          id: uuidv7(),
-          type: change.type,
-          data: change.data,
-          metadata: this.#metadata(change.workspace),
-        };
-        const expected = access.revision === -1 ? 'none' : access.revision;
-        await this.#eventLog.append(ACCESS_STREAM, event, expected);
-        await this.#directory.refresh();
-        return;
-      } catch (error) {
-        const moved = error instanceof ServiceError && error.code === 'version_conflict';
-        if (!moved || attempt === MAX_ATTEMPTS) throw error;
-      }
-    }
+      return change && this.#event(change);
+    });
   }
 
-  #metadata(workspace: string): EventMetadata {
+  #event({ type, workspace, data }: Change): NewEvent {
     const requestId = uuidv7();
-    return { workspace, principal: this.#principal, requestId, $correlationId: requestId, schemaVersion: 1 };
+    return {
+      id: uuidv7(),
+      type,
+      data,
+      metadata: {
+        workspace,
+        principal: this.#principal,
+        requestId,
+        $correlationId: requestId,
+        schemaVersion: currentVersion(type),
+      },
+    };
   }
 }
 

@@ -52,8 +52,13 @@ export interface FollowOptions {
   signal: AbortSignal;
 }
 
+/** An event that the store holds, but cannot read: its bytes are no longer what was appended. */
+export type UnreadableEvent = Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'>;
+
 export interface EventBatch {
   events: RecordedEvent[];
+  /** Wanted events that were passed over because they cannot be read. */
+  unreadable?: UnreadableEvent[];
   /** All wanted events up to and including this position have been delivered: the place to resume after. */
   position: Position;
   /**

@@ -10,7 +10,7 @@ export interface ProjectorPorts {
   eventLog: EventLog;
   readModels: ReadModels;
   /** Told of an event that a projection could not take, with the error. */
-  onParked(model: string, event: RecordedEvent, error: unknown): void;
+  onParked(model: string, event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown): void;
 }
 
 /**
@@ -73,19 +73,27 @@ async function applyBatch(
 ): Promise<void> {
   const rows = await loadRows(projection, ports.readModels, model, batch.events);
   const changed = new Map<string, Row>();
+  const completed: Row[] = [];
+  const park = async (event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown) => {
+    const reason = parkReason(error);
+    await ports.readModels.park(model, { position: event.position, eventId: event.id, reason });
+    ports.onParked(model, event, error);
+  };
+  for (const event of batch.unreadable ?? []) await park(event, new UnreadableEventError());
   for (const event of batch.events) {
     try {
       const row = rows.get(projection.rowId(event));
       if (row && row.position >= event.position) continue;
-      const next = projection.evolve(row, event);
+      const [next, ...more] = [projection.evolve(row, event)].flat() as [Row, ...Row[]];
       rows.set(next.id, next);
       changed.set(next.id, next);
+      completed.push(...more);
     } catch (error) {
-      const reason = parkReason(error);
-      await ports.readModels.park(model, { position: event.position, eventId: event.id, reason });
-      ports.onParked(model, event, error);
+      await park(event, error);
     }
   }
+  // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
+  if (completed.length > 0) await ports.readModels.write(model, completed, 0);
   await ports.readModels.write(model, [...changed.values()], batch.position);
 }
 
@@ -99,6 +107,11 @@ async function loadRows(
   const ids = new Set(events.map((event) => projection.rowId(event)));
   const rows = await readModels.load(model, [...ids]);
   return new Map(rows.map((row) => [row.id, row]));
+}
+
+/** The log holds an event whose bytes it cannot read. */
+class UnreadableEventError extends Error {
+  override name = 'UnreadableEvent';
 }
 
 /** Error messages may hold data, so only the kind of error is kept. */

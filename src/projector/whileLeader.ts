@@ -11,7 +11,7 @@ const MARGIN_MS = 1_000;
 /**
  * Runs `work` while this process holds the lease `name`, which one of all instances does at a time; again whenever it
  * gets it back, until the signal. The signal given to `work`, which never rejects, ends it when the lease is lost, or
- * cannot be renewed in time because the store is away.
+ * cannot be renewed in time because the store is away. `askMs` tells how long to wait before asking for it again.
  */
 export async function whileLeader(
   readModels: ReadModels,
@@ -19,6 +19,7 @@ export async function whileLeader(
   owner: string,
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<void>,
+  askMs: () => number = () => ASK_MS,
 ): Promise<void> {
   while (!signal.aborted) {
     const lease = new Lease(readModels, name, owner);
@@ -26,7 +27,7 @@ export async function whileLeader(
       await lead(lease, signal, work);
       await readModels.releaseLease(name, owner).catch(() => undefined);
     }
-    await pause(ASK_MS, signal);
+    await pause(askMs(), signal);
   }
 }
 

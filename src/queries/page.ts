@@ -54,11 +54,13 @@ async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Pr
   return head;
 }
 
-function encodeToken(order: number): string {
+/** A page token that carries one number. */
+export function encodeToken(order: number): string {
   return Buffer.from(`1.${order}`).toString('base64url');
 }
 
-function decodeToken(token: string): number {
+/** The number of a page token. Throws `validation_failed`. */
+export function decodeToken(token: string): number {
   const [, order] = /^1\.(\d{1,16})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
   if (order === undefined) {
     throw validationError([

@@ -3,7 +3,7 @@ import { documentsModel } from '../../projections/documents.ts';
 import { ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { type DocumentState, type DocumentUploaded, viewDocument } from '../records/document.ts';
+import { type DocumentState, type DocumentUploaded, uploadedBy, viewDocument } from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
@@ -37,6 +37,6 @@ export async function readDocument(
   const stream = documentStream(workspace, encounterId, documentId);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
-  const document = last.data as unknown as DocumentUploaded;
+  const document = uploadedBy(last);
   return { document, version: last.revision + 1, content: await store.get(document.object_id) };
 }

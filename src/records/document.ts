@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { identifier } from './fields.ts';
+import { upcast } from './upcast.ts';
 
 /** 250 MB (spec section 8), taken as mebibytes. */
 export const MAX_DOCUMENT_BYTES = 250 * 1024 * 1024;
@@ -65,10 +66,16 @@ export interface DocumentState {
   removed: boolean;
 }
 
-/** Folds the next event of a document's stream into its state. */
+/** The data of a `DocumentUploaded`, of whatever schema version. */
+export function uploadedBy(event: RecordedEvent): DocumentUploaded {
+  return upcast(event).data as unknown as DocumentUploaded;
+}
+
+/** Folds the next event of a document's stream, of whatever schema version, into its state. */
 export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
   const removed = event.type === 'DocumentRemoved';
-  const document = removed && state ? state.document : (event.data as unknown as DocumentUploaded);
+  const { data } = upcast(event);
+  const document = removed && state ? state.document : (data as unknown as DocumentUploaded);
   return {
     document,
     version: event.revision + 1,

@@ -1,6 +1,6 @@
-/** Who acts: an API key of a workspace, or an operator at the command line. */
+/** Who acts: an API key of a workspace, an operator at the command line, or a part of the service by itself. */
 export interface Principal {
-  type: 'api_key' | 'operator';
+  type: 'api_key' | 'operator' | 'service';
   id: string;
 }
 

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
+import { upcast } from './upcast.ts';
 
 /** A record as of some version: the fold of the first `version` events of its stream. */
 export interface RecordState {
@@ -13,7 +14,18 @@ export interface RecordState {
 }
 
 function withoutNulls(value: object): object {
-  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null));
+  const entries = Object.entries(value);
+  if (!entries.some(([, inner]) => inner === null)) return value;
+  return Object.fromEntries(entries.filter(([, inner]) => inner !== null));
+}
+
+/** Sets a field, whatever its name: assigning to `__proto__` would do something else. */
+function set(fields: RecordFields, field: string, value: unknown): void {
+  if (field === '__proto__') {
+    Object.defineProperty(fields, field, { value, writable: true, enumerable: true, configurable: true });
+  } else {
+    fields[field] = value;
+  }
 }
 
 /**
@@ -21,21 +33,21 @@ function withoutNulls(value: object): object {
  * object (insurance) replaces the earlier one whole. Neither argument is changed.
  */
 export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFields {
-  const merged = new Map(Object.entries(fields));
+  const merged = { ...fields };
   for (const [field, value] of Object.entries(sent)) {
-    if (value === null) merged.delete(field);
-    else merged.set(field, typeof value === 'object' ? withoutNulls(value as object) : value);
+    if (value === null) delete merged[field];
+    else set(merged, field, typeof value === 'object' ? withoutNulls(value) : value);
   }
-  return Object.fromEntries(merged) as RecordFields;
+  return merged;
 }
 
-/** Folds the next event of a record's stream into its state. */
+/** Folds the next event of a record's stream, of whatever schema version, into its state. */
 export function evolveRecord(
   kind: RecordKind,
   state: RecordState | undefined,
   event: RecordedEvent,
 ): RecordState {
-  const sent = event.data as RecordFields;
+  const sent = upcast(event).data as RecordFields;
   return {
     kind,
     fields: mergeFields(state?.fields ?? ({} as RecordFields), sent),

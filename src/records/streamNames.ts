@@ -3,6 +3,12 @@ import type { RecordKind } from './catalog.ts';
 /** Stream of all workspaces and API keys. It has no dot, so no workspace's prefix selects it. */
 export const ACCESS_STREAM = 'access';
 
+/** Stream of the webhooks of all workspaces. It has no dot either. */
+export const WEBHOOKS_STREAM = 'webhooks';
+
+/** Every stream that holds events of several workspaces. All others begin with the workspace and a dot. */
+export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM];
+
 /** Id of a workspace: it is the prefix of its streams, so it has no dot. */
 export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 
@@ -18,6 +24,11 @@ export function recordStream(workspace: string, kind: RecordKind, id: string): s
 export function documentStream(workspace: string, encounterId: string, documentId: string): string {
   const pair = `${encodeURIComponent(encounterId)}/${encodeURIComponent(documentId)}`;
   return `${workspace}.document-${encodeURIComponent(pair)}`;
+}
+
+/** Who read what in a workspace on one day (`2026-11-21`, UTC). A stream a day keeps streams short. */
+export function auditStream(workspace: string, day: string): string {
+  return `${workspace}.audit-${day}`;
 }
 
 /** The partition that lists one workspace's records of one kind. */

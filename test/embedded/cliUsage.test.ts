@@ -15,6 +15,17 @@ const commands = [
   'keys activate',
   'keys delete',
   'import',
+  'export',
+  'verify',
+  'signing-key',
+  'webhooks create',
+  'webhooks list',
+  'webhooks update',
+  'webhooks delete',
+  'webhooks secret',
+  'webhooks ping',
+  'webhooks replay',
+  'webhooks attempts',
 ];
 
 test('every command has help with an example of its own', async () => {

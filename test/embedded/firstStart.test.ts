@@ -66,6 +66,7 @@ describe('npm start', () => {
       'access: WorkspaceCreated',
       'access: ApiKeyCreated',
       'default.payer-payer-1: PayerUpserted',
+      expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
     ]);
   });
 
@@ -80,7 +81,11 @@ describe('npm start', () => {
     expect(second.stdout).not.toContain('workspace');
     expect((await client.get('/integration/payers')).status).toBe(200);
     await second.end();
-    expect(await logged()).toEqual(['access: WorkspaceCreated', 'access: ApiKeyCreated']);
+    expect(await logged()).toEqual([
+      'access: WorkspaceCreated',
+      'access: ApiKeyCreated',
+      expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
+    ]);
   });
 
   test('with NODE_ENV=production no key is made', async () => {
@@ -94,7 +99,7 @@ describe('npm start', () => {
   test('no key is made when the log holds a workspace already', async () => {
     const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
     const directory = await AccessDirectory.open(eventLog);
-    await new AccessManager(eventLog, directory, { type: 'operator', id: 'test' }).createWorkspace('clinic');
+    await new AccessManager(directory, { type: 'operator', id: 'test' }).createWorkspace('clinic');
     directory.close();
     await eventLog.close();
     const service = start();

@@ -35,14 +35,14 @@ describe('read models', () => {
   const workspace = () => service.workspaceId('clinic');
 
   /** Appends past HTTP, as another process or a later version might. */
-  function append(stream: string, type: string, data: unknown) {
+  function append(stream: string, type: string, data: unknown, schemaVersion = 1) {
     const requestId = uuidv7();
     const metadata: EventMetadata = {
       workspace: workspace(),
       principal: { type: 'operator', id: 'test' },
       requestId,
       $correlationId: requestId,
-      schemaVersion: 1,
+      schemaVersion,
     };
     const event = { id: uuidv7(), type, data: data as Record<string, unknown>, metadata };
     return service.eventLog.append(stream, event, 'any');
@@ -103,5 +103,22 @@ describe('read models', () => {
     await service.restart();
     const { body } = await service.get('/readyz');
     expect(body.projections.records_v1.parked).toBe(1);
+  });
+
+  test('an event of a schema version that is still to come is parked, not misread', async () => {
+    const [id] = await createPayers(1);
+    const stream = recordStream(workspace(), 'payer', id as string);
+    const appended = await appendedBy(service, async () => {
+      await append(stream, 'PayerUpserted', { id, name: phi('Renamed'), shape: 'new' }, 2);
+    });
+    expect(appended).toEqual([`clinic.payer-${id}: PayerUpserted`]);
+    await eventually(async () => {
+      const { body } = await service.get('/readyz');
+      expect(body.projections.records_v1).toMatchObject({ behind: 0, parked: 1 });
+    });
+    const { items } = (await service.get('/integration/payers')).body;
+    expect(items).toEqual([expect.objectContaining({ id, version: 1 })]);
+    const read = await service.get(`/integration/payers/${id}`);
+    expect([read.status, read.body.code]).toEqual([500, 'internal']);
   });
 });

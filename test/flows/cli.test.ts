@@ -38,7 +38,12 @@ onEveryEngine((start) => {
       expect((await service.as(made.key).post('/integration/payers', payer)).status).toBe(200);
       expect((await service.as(made.key).get(`/integration/payers/${payer.id}`)).status).toBe(200);
     });
-    expect(events.map(({ type }) => type)).toEqual(['WorkspaceCreated', 'ApiKeyCreated', 'PayerUpserted']);
+    expect(events.map(({ type }) => type)).toEqual([
+      'WorkspaceCreated',
+      'ApiKeyCreated',
+      'PayerUpserted',
+      'AccessRecorded',
+    ]);
     const principal = { type: 'operator', id: expect.stringMatching(/./) };
     expect(events.slice(0, 2).map(({ metadata }) => metadata.principal)).toEqual([principal, principal]);
   });

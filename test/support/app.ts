@@ -1,9 +1,11 @@
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
 import { openDocumentStore, openReadModels } from '../../src/backends/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { createApp } from '../../src/http/createApp.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
@@ -11,6 +13,9 @@ import { createLogger } from '../../src/logger.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { createAddressRules } from '../../src/webhooks/addresses.ts';
+import { WebhookManager } from '../../src/webhooks/manageWebhooks.ts';
+import { WebhookDirectory } from '../../src/webhooks/WebhookDirectory.ts';
 import { Client } from './client.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';
@@ -31,7 +36,7 @@ function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {})
   });
 }
 
-/** A second HTTP interface over a service's stores, whose ports have faults. Keys are looked up without faults. */
+/** A second HTTP interface over a service's stores, whose ports have faults. Keys and webhooks are looked up without faults. */
 export async function startFaultyApp(
   service: TestService,
   faults: Faults,
@@ -44,7 +49,16 @@ export async function startFaultyApp(
   const documentStore = withFaults(realDocumentStore, faults.documentStore);
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
-  const ports = { eventLog, readModels, documentStore, existence };
+  const feed = new EventFeed(service.config.eventLogUrl, async () => randomBytes(32));
+  const webhookDirectory = await WebhookDirectory.open(service.eventLog);
+  const webhooks = new WebhookManager({
+    eventLog,
+    readModels,
+    directory: webhookDirectory,
+    addresses: createAddressRules([]),
+    secretsKey: async () => randomBytes(32),
+  });
+  const ports = { eventLog, readModels, documentStore, existence, directory, feed, webhooks };
   const app = createApp([...apiRoutes(ports, false), ...healthRoutes(ports)], {
     gate: { directory, limit: async () => undefined },
     logger: createLogger('trace', log),
@@ -59,6 +73,8 @@ export async function startFaultyApp(
       server.close();
       server.closeAllConnections();
       directory.close();
+      webhookDirectory.close();
+      await feed.close();
       await Promise.all([realReadModels.close(), realDocumentStore.close()]);
     },
   });

@@ -20,6 +20,8 @@ interface CliOptions {
   node?: string;
   /** Called with standard error as it comes. */
   onStderr?: (text: string, kill: (signal: NodeJS.Signals) => void) => void;
+  /** Kills it (SIGKILL). */
+  kill?: AbortSignal;
 }
 
 const bin = join(process.cwd(), 'bin/chartledger.mjs');
@@ -32,6 +34,7 @@ export function runCli(args: string[], options: CliOptions = {}): Promise<CliRes
     cwd: options.cwd ?? process.cwd(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  options.kill?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {

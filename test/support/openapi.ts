@@ -4,7 +4,7 @@ import type { Client, TestResponse } from './client.ts';
 
 export interface Operation {
   operationId: string;
-  'x-permission': string;
+  'x-permission': string | string[];
   security?: object[];
   // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely
   [key: string]: any;
@@ -44,13 +44,14 @@ function resolveRef(document: OpenApi, value: any): any {
   return path.reduce((inner: OpenApi, key: string) => inner[key], document);
 }
 
-/** The same schemas, but objects have no fields beyond those that are described. */
-function closed(_key: string, value: unknown): unknown {
+/** For `JSON.parse`: the same schemas, but objects have no fields beyond those that are described. */
+export function closed(_key: string, value: unknown): unknown {
   const isObject = typeof value === 'object' && value !== null && 'properties' in value;
   return isObject && !('additionalProperties' in value) ? { ...value, additionalProperties: false } : value;
 }
 
-function bodySchema(document: OpenApi, schema: object): z.ZodType {
+/** What a schema of the document takes. */
+export function bodySchema(document: OpenApi, schema: object): z.ZodType {
   const whole = JSON.stringify({ ...schema, $defs: document.components.schemas });
   return z.fromJSONSchema(JSON.parse(whole.replaceAll('#/components/schemas/', '#/$defs/'), closed));
 }

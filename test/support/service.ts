@@ -10,7 +10,7 @@ import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
 import type { Permission } from '../../src/keys/access.ts';
 import { AccessManager, type CreatedKey } from '../../src/keys/manageAccess.ts';
 import { createLogger } from '../../src/logger.ts';
-import type { EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { EventLog, JsonObject, RecordedEvent } from '../../src/ports/eventLog.ts';
 import { startService } from '../../src/service.ts';
 import { Client } from './client.ts';
 import { readAll } from './events.ts';
@@ -57,7 +57,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
-  const access = new AccessManager(eventLog, directory, { type: 'operator', id: 'test' });
+  const access = new AccessManager(directory, { type: 'operator', id: 'test' });
   const suffix = `_${randomBytes(4).toString('hex')}`;
   const workspaceId = (label: string) => label + suffix;
   const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>
@@ -92,12 +92,18 @@ export async function startTestService(env: Record<string, string> = {}): Promis
 
 /**
  * The events that `work` had appended, as `stream: type` lines in log order, workspaces by their labels. Every API
- * test states them: none, for a request that is refused.
+ * test states them: none, for a request that is refused. What was read is not among them: see `accessesBy`.
  */
 export async function appendedBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
-  const events = await newEvents(service, work);
+  const events = (await newEvents(service, work)).filter(({ type }) => type !== 'AccessRecorded');
   const suffix = service.workspaceId('');
   return events.map(({ stream, type }) => `${stream.replace(`${suffix}.`, '.')}: ${type}`);
+}
+
+/** The data of the `AccessRecorded` events that `work` had appended: what it read, as the audit trail tells. */
+export async function accessesBy(service: TestService, work: () => Promise<unknown>): Promise<JsonObject[]> {
+  const events = await newEvents(service, work);
+  return events.filter(({ type }) => type === 'AccessRecorded').map(({ data }) => data);
 }
 
 /** The events that `work` had appended to this service's workspaces, whole. */

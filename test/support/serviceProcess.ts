@@ -18,9 +18,9 @@ export class ServiceProcess {
   stderr = '';
   readonly #exit: Promise<unknown>;
 
-  /** Starts it with these settings and no others. */
-  constructor(env: Record<string, string>) {
-    this.child = spawn(node, [resolve('src/main.ts')], {
+  /** Starts it with these settings and no others; `script` is what starts it. */
+  constructor(env: Record<string, string>, script = 'src/main.ts') {
+    this.child = spawn(node, [resolve(script)], {
       env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

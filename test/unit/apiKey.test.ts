@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { generateApiKey, generateKeyId, hashApiKey, looksLikeApiKey } from '../../src/keys/apiKey.ts';
+import { generateApiKey, generateId, hashApiKey, looksLikeApiKey } from '../../src/keys/apiKey.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = fc.constantFrom(...BASE62);
@@ -51,7 +51,7 @@ describe('an API key', () => {
   });
 
   test('has an id that says nothing of it', () => {
-    expect(generateKeyId()).toMatch(/^key_[0-9A-Za-z]{16}$/);
-    expect(generateKeyId()).not.toBe(generateKeyId());
+    expect(generateId('key')).toMatch(/^key_[0-9A-Za-z]{16}$/);
+    expect(generateId('key')).not.toBe(generateId('key'));
   });
 });

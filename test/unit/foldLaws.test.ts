@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import type { RecordFields, RecordKind } from '../../src/records/catalog.ts';
+import { catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/records/fold.ts';
 import { insuranceRows, specTables } from '../support/specTables.ts';
 
@@ -32,7 +32,9 @@ function fold(kind: RecordKind, patches: RecordFields[], from?: RecordState): Re
   return patches.reduce<RecordState | undefined>((state, data) => {
     const revision = state?.version ?? 0;
     const recordedAt = new Date(1_700_000_000_000 + revision).toISOString();
-    return evolveRecord(kind, state, { data, revision, recordedAt } as unknown as RecordedEvent);
+    const type = catalogEntry(kind).eventType;
+    const event: unknown = { type, data, metadata: { schemaVersion: 1 }, revision, recordedAt };
+    return evolveRecord(kind, state, event as RecordedEvent);
   }, from);
 }
 

@@ -14,12 +14,43 @@ const allowed: Record<string, string[]> = {
   config: [],
   ports: ['errors', 'records'],
   records: ['errors', 'ports'],
-  projections: ['records', 'ports'],
+  hashing: ['ports'],
+  projections: ['records', 'ports', 'hashing'],
   commands: ['errors', 'ports', 'records', 'projections'],
   queries: ['errors', 'ports', 'records', 'projections'],
+  history: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys'],
+  feed: ['errors', 'ports', 'records', 'projections', 'workerUrl'],
+  evidence: ['errors', 'ports', 'records', 'projections', 'hashing'],
+  export: ['errors', 'ports', 'records', 'hashing', 'evidence'],
   keys: ['errors', 'ports', 'records', 'projections'],
+  webhooks: [
+    'errors',
+    'ports',
+    'records',
+    'projections',
+    'commands',
+    'queries',
+    'keys',
+    'feed',
+    'projector',
+    'config',
+    'workerUrl',
+    'version',
+  ],
   projector: ['errors', 'ports', 'records', 'projections', 'commands', 'config', 'workerUrl'],
-  http: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys', 'version'],
+  http: [
+    'errors',
+    'ports',
+    'records',
+    'projections',
+    'commands',
+    'queries',
+    'keys',
+    'history',
+    'feed',
+    'webhooks',
+    'version',
+  ],
   cli: [
     'errors',
     'ports',
@@ -28,6 +59,12 @@ const allowed: Record<string, string[]> = {
     'commands',
     'queries',
     'keys',
+    'history',
+    'feed',
+    'webhooks',
+    'hashing',
+    'evidence',
+    'export',
     'projector',
     'config',
     'version',
@@ -48,10 +85,21 @@ const composition = new Set([
 ]);
 
 /** The other modules that may open backends; all others get them as ports. */
-const openers = new Set(['src/projector/runProjector.ts', 'src/cli/withStores.ts']);
+const openers = new Set([
+  'src/projector/runProjector.ts',
+  'src/feed/feedWorker.ts',
+  'src/webhooks/openWebhooks.ts',
+  'src/cli/withStores.ts',
+]);
 
-/** Packages of parts that do no input or output; of Node they may import types alone. */
-const pure: Record<string, string[]> = { errors: [], ports: [], records: ['zod'], projections: [] };
+/** Packages of parts that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
+const pure: Record<string, string[]> = {
+  errors: [],
+  ports: [],
+  records: ['zod'],
+  hashing: ['node:crypto'],
+  projections: [],
+};
 
 interface Import {
   from: string;

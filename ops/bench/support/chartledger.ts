@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { openEventLog } from '../../../src/backends/openBackend.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { AccessDirectory } from '../../../src/keys/AccessDirectory.ts';
+import type { Permission } from '../../../src/keys/access.ts';
 import { AccessManager, type CreatedKey } from '../../../src/keys/manageAccess.ts';
 import type { Bench } from '../scenario.ts';
 import type { Kind } from './bodies.ts';
@@ -24,7 +25,11 @@ export interface Chartledger extends ServerProcess {
 }
 
 /** Fresh stores with a workspace and a key; `env` overrides settings. The rate limit is on, but out of reach. */
-export async function makeStores(bench: Bench, env: Record<string, string> = {}): Promise<Stores> {
+export async function makeStores(
+  bench: Bench,
+  env: Record<string, string> = {},
+  permissions: Permission[] = ['write'],
+): Promise<Stores> {
   const folder = mkdtempSync(join(bench.folder, 'chartledger-'));
   const settings = {
     DATA_DIR: folder,
@@ -35,9 +40,9 @@ export async function makeStores(bench: Bench, env: Record<string, string> = {})
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
-  const manager = new AccessManager(eventLog, directory, { type: 'operator', id: 'bench' });
+  const manager = new AccessManager(directory, { type: 'operator', id: 'bench' });
   const workspace = `bench_${randomBytes(4).toString('hex')}`;
-  const key = await manager.createKey(workspace, 'Bench', ['write']);
+  const key = await manager.createKey(workspace, 'Bench', permissions);
   directory.close();
   await eventLog.close();
   return { folder, env: settings, config, key };

@@ -6,25 +6,12 @@ import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readMo
 import { MongoConnection } from './MongoConnection.ts';
 import { MongoLeases } from './MongoLeases.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
+import { pruneRows, removeRows, rowsName, rowsOf, toRow, writeRows } from './storedRows.ts';
 
 const STORE = 'read model store';
-/** Rows of one bulk write: small enough that each is answered well within the time of a call. */
-const BATCH_ROWS = 200;
 const MAX_PARKED = 1_000;
 /** Counting reads the whole index of `_id`. */
 const COUNT_MS = 60_000;
-
-interface StoredRow {
-  _id: string;
-  order: number;
-  /** `position` is first: documents are compared field by field, so the newer state is the greater one. */
-  state: {
-    position: Position;
-    partition: string;
-    /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
-    body: string;
-  };
-}
 
 interface StoredParked {
   _id: Position;
@@ -95,11 +82,37 @@ export class MongoReadModels implements ReadModels {
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
     await this.#prepare(model);
     const seen = await this.#unreplaced(model);
-    for (let start = 0; start < rows.length; start += BATCH_ROWS) {
-      const writes = rows.slice(start, start + BATCH_ROWS).map(keepNewest);
-      await this.#connection.call((db) => rowsOf(db, model).bulkWrite(writes, { ordered: false }));
-    }
+    await writeRows(this.#connection, model, rows);
     await this.#advance(model, seen, checkpoint);
+  }
+
+  async save(model: string, rows: Row[]): Promise<void> {
+    await this.#prepare(model);
+    await writeRows(this.#connection, model, rows);
+  }
+
+  async swap(model: string, row: Row, expected: Position | undefined): Promise<boolean> {
+    await this.#prepare(model);
+    const { id: _id, order, partition, position } = row;
+    const state = { position, partition, body: JSON.stringify(row.body) };
+    const taken = await this.#connection.call(async (db) => {
+      const rows = rowsOf(db, model);
+      if (expected === undefined) return insertNew(rows, { _id, order, state });
+      const { matchedCount } = await rows.updateOne({ _id, 'state.position': expected }, { $set: { state } });
+      return matchedCount === 1;
+    });
+    // It may be that the read model was dropped.
+    if (!taken) this.#prepared.delete(model);
+    return taken;
+  }
+
+  remove(model: string, ids: string[], upTo: Position): Promise<void> {
+    return removeRows(this.#connection, model, ids, upTo);
+  }
+
+  async prune(model: string, before: Position): Promise<void> {
+    await this.#prepare(model);
+    await pruneRows(this.#connection, model, before);
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -235,16 +248,8 @@ export class MongoReadModels implements ReadModels {
   }
 }
 
-function rowsName(model: string): string {
-  return `rows.${model}`;
-}
-
 function parkedName(model: string): string {
   return `parked.${model}`;
-}
-
-function rowsOf(db: Db, model: string): Collection<StoredRow> {
-  return db.collection(rowsName(model));
 }
 
 function parkedOf(db: Db, model: string): Collection<StoredParked> {
@@ -253,25 +258,4 @@ function parkedOf(db: Db, model: string): Collection<StoredParked> {
 
 function checkpointsOf(db: Db): Collection<Checkpoint> {
   return db.collection('checkpoints');
-}
-
-/**
- * Writes a row unless a newer state of it is there. Filtered by `_id` alone, so that it is one look into that index, and
- * so that the server itself repeats one of two upserts that insert the same row at once.
- */
-function keepNewest({ id, partition, order, position, body }: Row) {
-  return {
-    updateOne: {
-      filter: { _id: id },
-      update: {
-        $max: { state: { position, partition, body: JSON.stringify(body) } },
-        $setOnInsert: { order },
-      },
-      upsert: true,
-    },
-  };
-}
-
-function toRow({ _id: id, order, state: { position, partition, body } }: StoredRow): Row {
-  return { id, partition, order, position, body: JSON.parse(body) };
 }

@@ -1,9 +1,16 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { unavailable } from '../../errors.ts';
 import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { fileIdentity, openReadModelFile } from './readModelFile.ts';
-import { prepareModel, type ReadModelStatements, rowsTable } from './readModelTable.ts';
+import {
+  PRUNED_AT_ONCE,
+  prepareModel,
+  preparePrune,
+  type ReadModelStatements,
+  rowsTable,
+} from './readModelTable.ts';
 
 const STORE = 'read model store';
 const FILE_CHECK_MS = 500;
@@ -43,15 +50,12 @@ export class SqliteReadModels implements ReadModels {
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
     const position = this.#transaction(() => {
-      const { upsert } = this.#model(model);
       const before = this.#checkpoint(model);
       if (before < (this.#seen.get(model) ?? 0)) {
         this.#seen.delete(model);
         throw unavailable(STORE);
       }
-      for (const row of rows) {
-        upsert.run(row.id, row.partition, row.order, row.position, JSON.stringify(row.body));
-      }
+      this.#upsert(model, rows);
       const after = Math.max(before, checkpoint);
       this.#db
         .prepare('INSERT OR REPLACE INTO checkpoints (model, position) VALUES (?, ?)')
@@ -59,6 +63,36 @@ export class SqliteReadModels implements ReadModels {
       return after;
     });
     this.#seen.set(model, position);
+  }
+
+  async save(model: string, rows: Row[]): Promise<void> {
+    if (rows.length > 0) this.#transaction(() => this.#upsert(model, rows));
+  }
+
+  async swap(model: string, row: Row, expected: Position | undefined): Promise<boolean> {
+    const { id, partition, order, position } = row;
+    const body = JSON.stringify(row.body);
+    const { changes } = this.#transaction(() => {
+      // Prepared anew: another process may have dropped the table, and that is what this call is to tell.
+      const { insert, swap } = prepareModel(this.#db, model);
+      if (expected === undefined) return insert.run(id, partition, order, position, body);
+      return swap.run(partition, position, body, id, expected);
+    });
+    return Number(changes) === 1;
+  }
+
+  async remove(model: string, ids: string[], upTo: Position): Promise<void> {
+    if (ids.length > 0) this.#run(() => this.#model(model).remove.run(JSON.stringify(ids), upTo));
+  }
+
+  async prune(model: string, before: Position): Promise<void> {
+    for (let removed = PRUNED_AT_ONCE; removed === PRUNED_AT_ONCE; await nextTurn()) {
+      const { changes } = this.#run(() => {
+        this.#model(model);
+        return preparePrune(this.#db, model).run(before);
+      });
+      removed = Number(changes);
+    }
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -140,6 +174,13 @@ export class SqliteReadModels implements ReadModels {
       this.#models.set(model, statements);
     }
     return statements;
+  }
+
+  #upsert(model: string, rows: Row[]): void {
+    const { upsert } = this.#model(model);
+    for (const { id, partition, order, position, body } of rows) {
+      upsert.run(id, partition, order, position, JSON.stringify(body));
+    }
   }
 
   #checkpoint(model: string): Position {

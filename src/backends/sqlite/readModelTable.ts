@@ -1,5 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 
+/** Rows that one statement of `preparePrune` removes. */
+export const PRUNED_AT_ONCE = 1_000;
+
 type Statement = ReturnType<DatabaseSync['prepare']>;
 
 export interface ReadModelStatements {
@@ -8,6 +11,9 @@ export interface ReadModelStatements {
   page: Statement;
   count: Statement;
   upsert: Statement;
+  insert: Statement;
+  swap: Statement;
+  remove: Statement;
 }
 
 /** The table of a read model's rows, quoted. */
@@ -35,5 +41,20 @@ export function prepareModel(db: DatabaseSync, model: string): ReadModelStatemen
          partition = excluded.partition, position = excluded.position, body = excluded.body
        WHERE excluded.position > ${table}.position`,
     ),
+    insert: db.prepare(`INSERT OR IGNORE INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?)`),
+    swap: db.prepare(
+      `UPDATE ${table} SET partition = ?, position = ?, body = ? WHERE id = ? AND position = ?`,
+    ),
+    remove: db.prepare(`DELETE FROM ${table} WHERE id IN (SELECT value FROM json_each(?)) AND position <= ?`),
   };
+}
+
+/** The statement that removes some of the rows below a position; it makes the index that it needs. */
+export function preparePrune(db: DatabaseSync, model: string): Statement {
+  const table = rowsTable(model);
+  const index = rowsTable(`${model}_by_position`);
+  db.exec(`CREATE INDEX IF NOT EXISTS ${index} ON ${table} (position)`);
+  return db.prepare(
+    `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE position < ? LIMIT ${PRUNED_AT_ONCE})`,
+  );
 }

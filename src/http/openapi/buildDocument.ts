@@ -3,11 +3,16 @@ import { catalog } from '../../records/catalog.ts';
 import { version } from '../../version.ts';
 import { documentOperations } from './documentOperations.ts';
 import { errorResponseComponents } from './errorResponses.ts';
+import { eventOperations } from './eventOperations.ts';
 import { headers } from './headers.ts';
+import { documentHistoryOperation, recordHistoryOperation } from './historyOperations.ts';
 import { registerOperation } from './operation.ts';
 import { recordOperations, tagOf } from './recordOperations.ts';
+import { schemaOperations } from './schemaOperations.ts';
 import { errorSchema } from './schemas.ts';
 import { serviceOperations } from './serviceOperations.ts';
+import { webhookMessages } from './webhookMessages.ts';
+import { webhookOperations } from './webhookOperations.ts';
 
 const description = `
 Chartledger takes patients, payers, providers, facilities, encounters and their documents from an electronic medical
@@ -15,7 +20,7 @@ record system (EMR) for billing. Each accepted write is one event in a history t
 
 **Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; when both are there,
 \`x-api-key\` counts. A key belongs to one workspace, reaches the data of that workspace alone, and has some of the
-permissions \`write\`, \`read\` and \`events\`. Keys are for servers only.
+permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`. Keys are for servers only.
 
 **Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the one of that
 \`id\`; sending it again does no harm. A status of 200 means that the write is durable. Send records before those that
@@ -29,6 +34,11 @@ sure that nobody else wrote meanwhile, and \`If-None-Match: *\` to create only.
 
 **Reading.** Answers hold every write that was answered before the request. Lists come in pages: pass \`next_page_token\`
 on as \`page_token\` until it is \`null\`.
+
+**Webhooks.** Events can be sent to a URL of yours, from any point of the history on; the messages are listed under
+\`webhooks\`. They are signed as Standard Webhooks has it, arrive at least once, and in order for each record. Verify the
+signature, refuse old timestamps, answer with a status of 200 to 299 within 15 seconds, and pass over a \`webhook-id\` that
+you have seen.
 
 **Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
@@ -53,6 +63,8 @@ const securitySchemes = {
 const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
+  { name: 'Events', description: 'The stream of all events, and their catalogue.' },
+  { name: 'Webhooks', description: 'Endpoints to which events are sent, signed.' },
   { name: 'Service', description: 'The service itself: its description and its health.' },
 ];
 
@@ -69,11 +81,16 @@ function register(openapiPublic: boolean): OpenAPIRegistry {
     description: 'The headers of the request are larger than 16 KB. The answer has no body.',
   });
   const operations = [
-    ...catalog.flatMap(recordOperations),
+    ...catalog.flatMap((entry) => [...recordOperations(entry), recordHistoryOperation(entry)]),
     ...documentOperations,
+    documentHistoryOperation,
+    ...webhookOperations,
+    ...eventOperations,
+    ...schemaOperations(openapiPublic),
     ...serviceOperations(openapiPublic),
   ];
   for (const operation of operations) registerOperation(registry, operation);
+  for (const message of webhookMessages) registry.registerWebhook(message);
   return registry;
 }
 
@@ -83,7 +100,7 @@ export function buildDocument(openapiPublic: boolean): object {
     { type: 'schema' as const, schema: errorSchema },
     ...register(openapiPublic).definitions,
   ];
-  const { webhooks, ...document } = new OpenApiGeneratorV31(definitions).generateDocument({
+  return new OpenApiGeneratorV31(definitions).generateDocument({
     openapi: '3.1.0',
     info: {
       title: 'Chartledger',
@@ -95,5 +112,4 @@ export function buildDocument(openapiPublic: boolean): object {
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     tags,
   });
-  return document;
 }

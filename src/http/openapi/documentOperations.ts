@@ -1,6 +1,6 @@
 import { catalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
-import { pageQuerySchema } from '../routes/parameters.ts';
+import { momentQuerySchema, pageQuerySchema } from '../routes/parameters.ts';
 import { documentExample, exampleOf } from './examples.ts';
 import type { Operation } from './operation.ts';
 import { documentPath, recordPath } from './parameters.ts';
@@ -75,16 +75,19 @@ const download: Operation = {
   path: member,
   operationId: 'downloadDocument',
   summary: 'Download a document',
-  description: 'The latest file of the document.',
+  description:
+    'The latest file of the document, or an earlier one: that of `version`, or the one that stood at the moment ' +
+    '`as_of`, also of a document that was removed since. Files that were replaced or removed are kept for the time ' +
+    'of retention.',
   tag: 'Documents',
   access: 'read',
-  request: { params: documentPath(encounter) },
+  request: { params: documentPath(encounter), query: momentQuerySchema },
   ok: {
     description: 'The file.',
     headers: ['ETag', 'Content-Disposition', 'Content-Length', 'Repr-Digest'],
     content: Object.fromEntries(Object.values(documentFormats).map((type) => [type, file])),
   },
-  errors: ['InvalidPath', 'DocumentNotFound'],
+  errors: ['InvalidParameter', 'DocumentNotFound'],
 };
 
 const remove: Operation = {

@@ -86,6 +86,36 @@ const errorResponses = {
     description: 'There is no such encounter in the workspace, or it has no such document.',
     errors: { not_found: new ServiceError('not_found', 'Document not found.') },
   },
+  SchemaNotFound: {
+    description: 'There is no event schema of this name.',
+    errors: {
+      not_found: new ServiceError(
+        'not_found',
+        'There is no schema of this name. GET /asyncapi/json names them all.',
+      ),
+    },
+  },
+  InvalidWebhook: {
+    description: 'The body is not valid, or the path is not; nothing was changed.',
+    errors: {
+      validation_failed: invalid('url', 'must begin with https://'),
+      malformed_body: malformed('The body is not valid JSON.'),
+    },
+  },
+  WebhookNotFound: {
+    description: 'There is no webhook of this id in the workspace.',
+    errors: { not_found: new ServiceError('not_found', 'Webhook not found.') },
+  },
+  WebhookDisabled: {
+    description: 'The webhook is disabled.',
+    errors: {
+      conflict: new ServiceError('conflict', 'The webhook is disabled; enable it first.'),
+    },
+  },
+  TooManyWebhooks: {
+    description: 'The workspace has as many webhooks as it can have.',
+    errors: { conflict: new ServiceError('conflict', 'A workspace has at most 100 webhooks.') },
+  },
   VersionConflict: {
     description:
       'The record is at another version than `If-Match` or `If-None-Match` asks for; nothing was stored.',
@@ -115,6 +145,12 @@ const errorResponses = {
         'unsupported_media_type',
         'Send the document as Content-Type: multipart/form-data.',
       ),
+    },
+  },
+  NotAcceptable: {
+    description: 'The service has no form of the answer that `Accept` allows.',
+    errors: {
+      not_acceptable: new ServiceError('not_acceptable', 'Accept application/x-ndjson or text/event-stream.'),
     },
   },
   RateLimited: {

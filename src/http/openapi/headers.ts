@@ -9,9 +9,14 @@ export const headers = {
   },
   ETag: {
     description:
-      'The version, in quotes. Send it as `If-Match` to write only when nobody else did meanwhile.',
+      'The version, in quotes. Send it as `If-Match` to write only when nobody else did meanwhile. Of a schema, a digest: send it as `If-None-Match` to get it only when it changed.',
     schema: { type: 'string' },
     example: '"2"',
+  },
+  'Cache-Control': {
+    description: 'For how many seconds the answer may be used again without asking.',
+    schema: { type: 'string' },
+    example: 'private, max-age=3600',
   },
   'RateLimit-Policy': {
     description:
@@ -43,6 +48,12 @@ export const headers = {
     description: 'Size of the file in bytes.',
     schema: { type: 'integer', minimum: 0 },
     example: documentExample.size,
+  },
+  'Chartledger-Position': {
+    description:
+      'Of a page of events: where to go on. Send it as `after` to read what follows. Not sent with server-sent events, whose `id` says it.',
+    schema: { type: 'string' },
+    example: '0000000000008136',
   },
   'Repr-Digest': {
     description: 'SHA-256 of the file (RFC 9530).',

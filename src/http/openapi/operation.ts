@@ -18,13 +18,12 @@ export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'reques
   responses?: RouteConfig['responses'];
 }
 
-const needs: Record<Endpoint['access'], string> = {
-  public: 'Needs no API key.',
-  key: 'Needs an API key of any permission.',
-  read: 'Needs the permission `read`.',
-  write: 'Needs the permission `write`.',
-  events: 'Needs the permission `events`.',
-};
+function needs(access: Endpoint['access']): string {
+  if (access === 'public') return 'Needs no API key.';
+  if (access === 'key') return 'Needs an API key of any permission.';
+  const named = [access].flat().map((permission) => `\`${permission}\``);
+  return `Needs the permission ${named.join(' or ')}.`;
+}
 
 const keyErrors: ErrorResponseName[] = [
   'Unauthorized',
@@ -46,7 +45,7 @@ export function registerOperation(registry: OpenAPIRegistry, operation: Operatio
   registry.registerPath({
     ...rest,
     tags: [tag],
-    description: `${description}\n\n${needs[access]}`,
+    description: `${description}\n\n${needs(access)}`,
     'x-permission': access,
     ...(isPublic && { security: [] }),
     responses: {

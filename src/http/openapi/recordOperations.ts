@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { type CatalogEntry, catalogEntry } from '../../records/catalog.ts';
-import { pageQuerySchema } from '../routes/parameters.ts';
+import { momentQuerySchema, pageQuerySchema } from '../routes/parameters.ts';
 import { upsertAnswers, upsertRequests, viewExample } from './examples.ts';
 import type { Operation } from './operation.ts';
 import { conditionHeaders, recordPath } from './parameters.ts';
@@ -80,12 +80,14 @@ function getOperation(entry: CatalogEntry): Operation {
     path: `/integration/${plural}/{id}`,
     operationId: `get${title}`,
     summary: `Read ${withArticle(kind)}`,
-    description: `The latest version of the ${kind}, with every write that was answered before the request.`,
+    description:
+      `The latest version of the ${kind}, with every write that was answered before the request, or an earlier one: ` +
+      'that of `version`, or the one that stood at the moment `as_of`.',
     tag: tagOf(entry),
     access: 'read',
-    request: { params: recordPath(entry) },
+    request: { params: recordPath(entry), query: momentQuerySchema },
     ok: { ...json(`The ${kind}.`, recordSchemas(kind).view, viewExample(entry)), headers: ['ETag'] },
-    errors: ['InvalidPath', 'RecordNotFound'],
+    errors: ['InvalidParameter', 'RecordNotFound'],
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Request } from 'express';
+import { recordAccess } from '../../commands/recordAccess.ts';
 import { removeDocument } from '../../commands/removeDocument.ts';
 import {
   type DocumentPorts,
@@ -6,24 +7,25 @@ import {
   requireEncounter,
   uploadDocument,
 } from '../../commands/uploadDocument.ts';
+import { readContentAt } from '../../history/documentHistory.ts';
 import { listDocuments, readDocument } from '../../queries/readDocument.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { documentFormats } from '../../records/document.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { readMultipart } from '../readMultipart.ts';
-import { pageRequest, pathId } from './parameters.ts';
+import { pageRequest, pathId, requestedMoment } from './parameters.ts';
 
-const collection = '/integration/encounters/:id/documents';
-const member = `${collection}/:documentId`;
+export const documentsRoute = '/integration/encounters/:id/documents';
+export const documentRoute = `${documentsRoute}/:documentId`;
 
-const encounterId = (req: Request) => pathId(req, 'id', 'Encounter');
-const documentId = (req: Request) => pathId(req, 'documentId', 'Document');
+export const encounterId = (req: Request) => pathId(req, 'id', 'Encounter');
+export const documentId = (req: Request) => pathId(req, 'documentId', 'Document');
 
 /** `POST /integration/encounters/{id}/documents` (spec 4.6). */
 export function uploadEndpoint(ports: DocumentPorts): Endpoint {
   return {
-    route: collection,
+    route: documentsRoute,
     access: 'write',
     async handle(exchange) {
       const caller = callerOf(exchange);
@@ -44,7 +46,7 @@ export function uploadEndpoint(ports: DocumentPorts): Endpoint {
 /** `DELETE /integration/encounters/{id}/documents/{documentId}` (spec 4.7). */
 export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint {
   return {
-    route: member,
+    route: documentRoute,
     access: 'write',
     async handle(exchange) {
       const caller = callerOf(exchange);
@@ -59,33 +61,51 @@ export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint
 /** `GET /integration/encounters/{id}/documents`. */
 export function listDocumentsEndpoint(ports: DocumentPorts & QueryPorts): Endpoint {
   return {
-    route: collection,
+    route: documentsRoute,
     access: 'read',
     async handle(exchange) {
-      const { workspace } = callerOf(exchange);
+      const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
       const request = pageRequest(exchange.req);
-      await requireEncounter(ports.existence, workspace, encounter);
-      return { body: await listDocuments(ports, workspace, encounter, request) };
+      await requireEncounter(ports.existence, caller.workspace, encounter);
+      const body = await listDocuments(ports, caller.workspace, encounter, request);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'document.list',
+        kind: 'document',
+        record_id: encounter,
+        query: { ...request },
+      });
+      return { body };
     },
   };
 }
 
-/** `GET /integration/encounters/{id}/documents/{documentId}`: the bytes. */
+/** `GET /integration/encounters/{id}/documents/{documentId}`: the bytes, also those of another version or moment. */
 export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): Endpoint {
   return {
-    route: member,
+    route: documentRoute,
     access: 'read',
     async handle(exchange) {
-      const { workspace } = callerOf(exchange);
+      const caller = callerOf(exchange);
       const [encounter, id] = [encounterId(exchange.req), documentId(exchange.req)];
-      const { document, version, content } = await readDocument(
-        eventLog,
-        documentStore,
-        workspace,
-        encounter,
-        id,
-      );
+      const { workspace } = caller;
+      const at = requestedMoment(exchange.req);
+      const name = { workspace, encounterId: encounter, documentId: id };
+      const { document, version, content } = at
+        ? await readContentAt({ eventLog, documentStore }, name, at.moment)
+        : await readDocument(eventLog, documentStore, workspace, encounter, id);
+      const read = {
+        kind: 'document',
+        record_id: encounter,
+        document_id: id,
+        ...(at && { query: { ...at.query } }),
+      } as const;
+      try {
+        await recordAccess(eventLog, caller, { action: 'document.download', ...read });
+      } catch (error) {
+        content.destroy();
+        throw error;
+      }
       return {
         headers: {
           'Content-Type': documentFormats[document.format],

@@ -1,16 +1,21 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
+import type { HistoryPorts } from '../../history/recordHistory.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { downloadEndpoint, listDocumentsEndpoint, removeEndpoint, uploadEndpoint } from './documents.ts';
+import { type EventsPorts, eventsEndpoint } from './events.ts';
 import { healthEndpoint, readyEndpoint } from './health.ts';
+import { documentHistoryEndpoint, recordHistoryEndpoint } from './history.ts';
 import { openapiEndpoint } from './openapi.ts';
 import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
+import { asyncapiEndpoint, eventSchemaEndpoint } from './schemas.ts';
+import { type WebhookRoutePorts, webhookRoutes } from './webhooks.ts';
 
-export type AppPorts = DocumentPorts & QueryPorts;
+export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
 
 export interface Route {
-  method: 'get' | 'post' | 'delete';
+  method: 'get' | 'post' | 'patch' | 'delete';
   endpoint: Endpoint;
 }
 
@@ -24,11 +29,17 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
       post(upsertEndpoint(ports, entry)),
       get(listEndpoint(ports, entry)),
       get(readEndpoint(ports, entry)),
+      get(recordHistoryEndpoint(ports, entry)),
     ]),
     post(uploadEndpoint(ports)),
     get(listDocumentsEndpoint(ports)),
     get(downloadEndpoint(ports)),
+    get(documentHistoryEndpoint(ports)),
     { method: 'delete', endpoint: removeEndpoint(ports) },
+    get(eventsEndpoint(ports)),
+    ...webhookRoutes(ports),
+    get(asyncapiEndpoint(openapiPublic)),
+    get(eventSchemaEndpoint(openapiPublic)),
     get(openapiEndpoint(openapiPublic)),
   ];
 }

@@ -1,10 +1,12 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { ServiceError } from '../../errors.ts';
+import type { Moment } from '../../history/stateAt.ts';
 import type { ExpectedRevision } from '../../ports/eventLog.ts';
 import type { PageRequest } from '../../queries/page.ts';
-import { identifier } from '../../records/fields.ts';
-import { validate } from '../../records/validate.ts';
+import { identifier, requiredDate } from '../../records/fields.ts';
+import { instantOf } from '../../records/instant.ts';
+import { validate, validationError } from '../../records/validate.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -27,6 +29,34 @@ export const pageQuerySchema = z.object({
 export function pageRequest(req: Request): PageRequest {
   const { limit, page_token } = validate(pageQuerySchema, req.query);
   return { limit, pageToken: page_token };
+}
+
+/** Query of a read that may ask for an earlier version. */
+export const momentQuerySchema = z.object({
+  version: z.coerce
+    .number({ error: 'must be a number' })
+    .int({ error: 'must be a whole number' })
+    .min(1)
+    .optional()
+    .meta({ description: 'As it was in this version; not together with `as_of`', examples: [1] }),
+  as_of: requiredDate(
+    '2026-03-14T12:00:00Z',
+    'As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC',
+  ).optional(),
+});
+
+/** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
+export function requestedMoment(req: Request): { moment: Moment; query: object } | undefined {
+  const { as_of: sent } = req.query;
+  // The `+` of an offset that was not percent-encoded arrives as a space, which no moment has.
+  const as_of = typeof sent === 'string' ? sent.replace(' ', '+') : sent;
+  const query = validate(momentQuerySchema, { ...req.query, as_of });
+  if (query.version !== undefined && query.as_of !== undefined) {
+    throw validationError([{ field: 'as_of', message: 'must not be sent together with version' }]);
+  }
+  if (query.version !== undefined) return { moment: { version: query.version }, query };
+  if (query.as_of !== undefined) return { moment: { asOf: instantOf(query.as_of) }, query };
+  return undefined;
 }
 
 /** A caller's identifier out of the path. One that no record can have is `not_found`. */

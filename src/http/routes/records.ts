@@ -1,5 +1,7 @@
 import { recordsModel } from '../../../projections/records.ts';
+import { recordAccess } from '../../commands/recordAccess.ts';
 import { type UpsertPorts, upsertRecord } from '../../commands/upsertRecord.ts';
+import { readRecordAt } from '../../history/recordHistory.ts';
 import { readPage } from '../../queries/page.ts';
 import { type QueryPorts, readRecord, toRecordView } from '../../queries/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
@@ -8,7 +10,7 @@ import { kindPartition } from '../../records/streamNames.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
-import { expectedRevision, pageRequest, pathId } from './parameters.ts';
+import { expectedRevision, pageRequest, pathId, requestedMoment } from './parameters.ts';
 
 /** `POST /integration/{kinds}` (spec 4.1 to 4.5). */
 export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoint {
@@ -33,14 +35,24 @@ export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoin
   };
 }
 
-/** `GET /integration/{kinds}/{id}`. */
+/** `GET /integration/{kinds}/{id}`, also as it was in another version or at a moment. */
 export function readEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id`,
     access: 'read',
     async handle(exchange) {
       const id = pathId(exchange.req, 'id', entry.title);
-      const view = await readRecord(ports, callerOf(exchange).workspace, entry, id);
+      const caller = callerOf(exchange);
+      const at = requestedMoment(exchange.req);
+      const view = at
+        ? await readRecordAt(ports.eventLog, caller.workspace, entry, id, at.moment)
+        : await readRecord(ports, caller.workspace, entry, id);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'record.read',
+        kind: entry.kind,
+        record_id: id,
+        ...(at && { query: { ...at.query } }),
+      });
       return { headers: { ETag: `"${view.version}"` }, body: view };
     },
   };
@@ -53,8 +65,14 @@ export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
     access: 'read',
     async handle(exchange) {
       const request = pageRequest(exchange.req);
-      const partition = kindPartition(callerOf(exchange).workspace, entry.kind);
+      const caller = callerOf(exchange);
+      const partition = kindPartition(caller.workspace, entry.kind);
       const { items, next_page_token } = await readPage(ports, recordsModel, partition, request);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'record.list',
+        kind: entry.kind,
+        query: { ...request },
+      });
       return {
         body: {
           items: items.map(({ body }) => toRecordView(body as unknown as RecordState)),

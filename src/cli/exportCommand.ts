@@ -1,0 +1,169 @@
+import { once } from 'node:events';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { recordAccess } from '../commands/recordAccess.ts';
+import { signObject } from '../evidence/signing.ts';
+import { signTreeHead } from '../evidence/treeHead.ts';
+import { ExportFile, type FileDigest } from '../export/ExportFile.ts';
+import { type SubjectKind, subjectKinds } from '../export/eventSubject.ts';
+import {
+  type ExportJob,
+  type ExportProgress,
+  type ExportSink,
+  exportEvents,
+  startOfExport,
+} from '../export/exportEvents.ts';
+import type { ExportFormat } from '../export/exportLines.ts';
+import { type ExportManifest, manifestPath } from '../export/manifest.ts';
+import { requiredDate } from '../records/fields.ts';
+import { instantOf } from '../records/instant.ts';
+import { createLogProgress } from './logProgress.ts';
+import { ofFile } from './ofFile.ts';
+import { example, writeLine } from './output.ts';
+import { loadSigningKey, type WorkspaceTools, withWorkspace } from './withStores.ts';
+
+interface ExportOptions {
+  workspace: string;
+  /** ISO 8601, UTC, to the millisecond. */
+  from?: string;
+  to?: string;
+  kind?: SubjectKind;
+  format: ExportFormat;
+  out?: string;
+  force?: boolean;
+}
+
+/** An ISO 8601 date or date-time, as the log writes its times. */
+function parseInstant(text: string): string {
+  const result = requiredDate(text).safeParse(text);
+  if (!result.success) throw new InvalidArgumentError(`It ${result.error.issues[0]?.message}.`);
+  return new Date(instantOf(text)).toISOString();
+}
+
+/** Standard output, at the pace of whoever reads it. */
+const standardOutput: ExportSink = {
+  async write(text) {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+  },
+  reached: async () => undefined,
+};
+
+async function exportWorkspace(options: ExportOptions): Promise<void> {
+  const { workspace, from = null, to = null, kind = null, format, out } = options;
+  const job: ExportJob = { workspace, filters: { from, to, kind }, format };
+  // A reader that has had enough, such as `head`, ends the command.
+  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
+  await withWorkspace(workspace, async (tools) => {
+    if (out === undefined) await run(tools, job, undefined);
+    else await ofFile(out, () => exportToFile(tools, job, out, options.force === true));
+  });
+}
+
+async function exportToFile(
+  tools: WorkspaceTools,
+  job: ExportJob,
+  path: string,
+  force: boolean,
+): Promise<void> {
+  const file = await ExportFile.open(path, job, force);
+  try {
+    const progress = await run(tools, job, file);
+    await finish(file, job, progress);
+  } finally {
+    await file.close();
+  }
+}
+
+async function run(
+  { eventLog, directory, caller }: WorkspaceTools,
+  job: ExportJob,
+  file: ExportFile | undefined,
+): Promise<ExportProgress> {
+  const { format, filters } = job;
+  const asked = Object.entries({ ...filters, format }).filter(([, value]) => value !== null);
+  await recordAccess(eventLog, caller, { action: 'export', query: Object.fromEntries(asked) });
+  const progress = file?.resumed ?? (await startOfExport(eventLog));
+  if (file?.resumed) process.stderr.write(`Going on after ${progress.events} events of an earlier run.\n`);
+  const bar = createLogProgress(
+    process.stderr.isTTY === true && (file !== undefined || !process.stdout.isTTY),
+  );
+  const sink = file ?? standardOutput;
+  const keyName = (id: string) => directory.access.keys.get(id)?.name;
+  try {
+    await exportEvents(eventLog, job, keyName, progress, {
+      write: (text) => sink.write(text),
+      async reached(now) {
+        bar.at(now.position, now.until, now.events);
+        await sink.reached(now);
+      },
+    });
+  } finally {
+    bar.stop();
+  }
+  return progress;
+}
+
+async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress): Promise<void> {
+  const signingKey = await loadSigningKey();
+  const { tree, lastEventId, events, first, last } = progress;
+  const manifest = (digest: FileDigest): ExportManifest =>
+    signObject(
+      {
+        type: 'chartledger.export_manifest.v1' as const,
+        ...job,
+        events,
+        first_position: first?.position ?? null,
+        last_position: last?.position ?? null,
+        first_recorded_at: first?.recordedAt ?? null,
+        last_recorded_at: last?.recordedAt ?? null,
+        ...digest,
+        tree_head: signTreeHead(job.workspace, tree, lastEventId, signingKey),
+        created_at: new Date().toISOString(),
+      },
+      signingKey,
+    );
+  await file.finish(manifest);
+  writeLine(
+    `${events.toLocaleString('en')} events in ${file.path}; ${manifestPath(file.path)} tells of them.`,
+  );
+}
+
+/** `chartledger export` */
+export function addExportCommand(program: Command): void {
+  program
+    .command('export')
+    .description(
+      'Write the events of a workspace, in the order of the log: records, documents, keys and who read what. ' +
+        'With --out, a signed manifest beside the file tells what it holds (see `verify`), and an export that was ' +
+        'cut off goes on when the same command is run again.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--from <time>', 'events recorded at or after this ISO 8601 date or date-time', parseInstant)
+    .option('--to <time>', 'events recorded before this ISO 8601 date or date-time', parseInstant)
+    .addOption(
+      new Option('--kind <kind>', 'only changes of records of one kind, or of documents').choices(
+        subjectKinds,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--format <format>',
+        'ndjson: every event whole, a line each; csv: a row each, where a cell that a spreadsheet would take for a ' +
+          'formula begins with an apostrophe',
+      )
+        .choices(['ndjson', 'csv'])
+        .makeOptionMandatory(),
+    )
+    .option('--out <file>', 'the file to write (default: standard output, without a manifest)')
+    .option(
+      '--force',
+      'put the export in the place of a file that is there, or of an unfinished other export',
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger export --workspace clinic --format ndjson --out clinic.ndjson',
+        'chartledger export --workspace clinic --format csv --kind patient --from 2026-01-01 --to 2026-02-01',
+      ),
+    )
+    .action(exportWorkspace);
+}

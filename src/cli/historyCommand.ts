@@ -1,0 +1,207 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { type AccessRecorded, recordAccess } from '../commands/recordAccess.ts';
+import { readDocumentAt, readDocumentHistory } from '../history/documentHistory.ts';
+import { readRecordAt, readRecordHistory } from '../history/recordHistory.ts';
+import type { Moment } from '../history/stateAt.ts';
+import type { Page, PageRequest } from '../queries/page.ts';
+import { catalog, catalogEntry, type RecordKind } from '../records/catalog.ts';
+import { dottedFields } from '../records/diff.ts';
+import { viewDocument } from '../records/document.ts';
+import { requiredDate } from '../records/fields.ts';
+import { instantOf } from '../records/instant.ts';
+import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
+import { example } from './output.ts';
+import { type WorkspaceTools, withDocumentStore, withWorkspace } from './withStores.ts';
+
+/** Versions read at once. */
+const PAGE = 1000;
+
+interface HistoryOptions {
+  workspace: string;
+  encounter?: string;
+  asOf?: string;
+  limit?: number;
+  format: (typeof formatNames)[number];
+}
+
+/** What the history is of. */
+interface Subject {
+  readPage(request: PageRequest): Promise<Page<Version>>;
+  /** Its fields by name at a moment, and the whole of it as the interface shows it. */
+  readAt(moment: Moment): Promise<{ fields: Map<string, unknown>; whole: object }>;
+  /** What the audit trail says of the one and of the other. */
+  history: AccessRecorded;
+  reading: AccessRecorded;
+}
+
+function recordSubject(
+  { eventLog, directory, caller }: WorkspaceTools,
+  kind: RecordKind,
+  id: string,
+): Subject {
+  const { workspace } = caller;
+  const entry = catalogEntry(kind);
+  const record = { kind, record_id: id };
+  return {
+    readPage: (request) => readRecordHistory({ eventLog, directory }, workspace, entry, id, request),
+    async readAt(moment) {
+      const whole = await readRecordAt(eventLog, workspace, entry, id, moment);
+      const { version, created_at, updated_at, record } = whole;
+      const times = Object.entries({ version, created_at, updated_at });
+      return { fields: new Map([...times, ...dottedFields(record)]), whole };
+    },
+    history: { action: 'record.history', ...record },
+    reading: { action: 'record.read', ...record },
+  };
+}
+
+function documentSubject(tools: WorkspaceTools, encounterId: string, documentId: string): Subject {
+  const { eventLog, directory, caller } = tools;
+  const name = { workspace: caller.workspace, encounterId, documentId };
+  // Its bytes are not read here, so neither is a download.
+  const history: AccessRecorded = {
+    action: 'document.history',
+    kind: 'document',
+    record_id: encounterId,
+    document_id: documentId,
+  };
+  return {
+    readPage: (request) =>
+      withDocumentStore((documentStore) =>
+        readDocumentHistory({ eventLog, directory, documentStore }, name, request),
+      ),
+    async readAt(moment) {
+      const whole = viewDocument(await readDocumentAt(eventLog, name, moment));
+      return { fields: new Map(Object.entries(whole)), whole };
+    },
+    history,
+    reading: history,
+  };
+}
+
+/** The versions a page at a time, newest first, at most `limit`. */
+async function* pagesOf({ readPage }: Subject, limit: number): AsyncGenerator<Version[]> {
+  let pageToken: string | undefined;
+  for (let left = limit; left > 0; ) {
+    const { items, next_page_token } = await readPage({ limit: Math.min(left, PAGE), pageToken });
+    yield items;
+    left -= items.length;
+    if (next_page_token === null) return;
+    pageToken = next_page_token;
+  }
+}
+
+/** The text of the history. `onFound` is awaited when it is known that there is one, before anything is given out. */
+async function* historyText(
+  pages: AsyncIterable<Version[]>,
+  format: HistoryFormat,
+  onFound: () => Promise<void>,
+): AsyncGenerator<string> {
+  let isFirst = true;
+  for await (const versions of pages) {
+    if (isFirst) {
+      await onFound();
+      yield format.begin;
+    }
+    for (const version of versions) {
+      yield format.version(version, isFirst);
+      isFirst = false;
+    }
+  }
+  yield format.end;
+}
+
+/** Prints texts at the pace of whoever reads them; who stops reading ends it without an error. */
+async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
+  try {
+    await pipeline(Readable.from(texts), process.stdout, { end: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
+}
+
+async function showHistory(
+  kind: RecordKind | 'document',
+  id: string,
+  options: HistoryOptions,
+  command: Command,
+): Promise<void> {
+  const { workspace, encounter = '', asOf, limit } = options;
+  const isDocument = kind === 'document';
+  if (isDocument && encounter === '')
+    command.error('error: name the encounter of the document with --encounter');
+  if (!isDocument && encounter !== '') command.error('error: --encounter belongs to the kind document');
+  const format = historyFormat(options.format, isDocument);
+  await withWorkspace(workspace, async (tools) => {
+    const subject = isDocument ? documentSubject(tools, encounter, id) : recordSubject(tools, kind, id);
+    const audit = (access: AccessRecorded, query: Record<string, unknown>) =>
+      recordAccess(tools.eventLog, tools.caller, { ...access, query });
+    if (asOf === undefined) {
+      const pages = pagesOf(subject, limit ?? Number.POSITIVE_INFINITY);
+      await print(historyText(pages, format, () => audit(subject.history, { limit })));
+      return;
+    }
+    const { fields, whole } = await subject.readAt({ asOf: instantOf(asOf) });
+    await audit(subject.reading, { as_of: asOf });
+    await print([format.state(fields, whole)]);
+  });
+}
+
+function parseMoment(text: string): string {
+  if (requiredDate('').safeParse(text).success) return text;
+  throw new InvalidArgumentError(
+    'Give an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
+  );
+}
+
+function parseLimit(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new InvalidArgumentError('Give a whole number of 1 or more.');
+}
+
+/** `chartledger history` */
+export function addHistoryCommand(program: Command): void {
+  program
+    .command('history')
+    .description(
+      'Show every version of a record or document, newest first: who sent it, when, from where, and what it changed. ' +
+        'The audit trail tells that it was read, and by whom.',
+    )
+    .addArgument(
+      new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
+    )
+    .argument('<id>', 'id that the record was sent with')
+    .requiredOption('--workspace <id>', 'the workspace of the record')
+    .option('--encounter <id>', 'the encounter of a document')
+    .option(
+      '--as-of <time>',
+      'show the record as it was then: an ISO 8601 date-time, in UTC when it has no offset, or a date, which is its first moment',
+      parseMoment,
+    )
+    .addOption(
+      new Option('--limit <n>', 'only the newest versions, so many (default: all)')
+        .argParser(parseLimit)
+        .conflicts('asOf'),
+    )
+    .addOption(
+      new Option(
+        '--format <format>',
+        'table, cut to the width of the terminal; json, one array; csv, a line a change, where a cell that a ' +
+          'spreadsheet would take for a formula (it begins with =, +, -, @ or a tab) has an apostrophe in front',
+      )
+        .choices(formatNames)
+        .default('table'),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger history patient patient-1001 --workspace clinic',
+        'chartledger history patient patient-1001 --workspace clinic --as-of 2026-03-14T12:00:00Z --format json',
+        'chartledger history document document-5001 --encounter encounter-4001 --workspace clinic --format csv',
+      ),
+    )
+    .action(showHistory);
+}

@@ -1,0 +1,121 @@
+import { csvLine } from '../export/csv.ts';
+import type { DocumentVersion } from '../history/documentHistory.ts';
+import type { RecordVersion } from '../history/recordHistory.ts';
+
+export type Version = RecordVersion | DocumentVersion;
+
+/** How a history is printed: a text for its beginning, for each version, newest first, and for its end. */
+export interface HistoryFormat {
+  begin: string;
+  version(version: Version, isFirst: boolean): string;
+  end: string;
+  /** One state of it, by name of the field. */
+  state(fields: Map<string, unknown>, whole: object): string;
+}
+
+const NAME_WIDTH = 24;
+const INDENT = ' '.repeat(9);
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text without what could steer a terminal, cut to a width. */
+function printable(text: string, width = Number.POSITIVE_INFINITY): string {
+  const clean = text.replace(
+    unprintable,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const characters = [...clean];
+  return characters.length <= width ? clean : `${characters.slice(0, width - 1).join('')}…`;
+}
+
+/** A line that fits the terminal; all of it where the output is none. */
+function line(text: string): string {
+  return `${printable(text, process.stdout.columns).trimEnd()}\n`;
+}
+
+function columns(version: string, at: string, what: string, by: string, from: string): string {
+  const name = printable(by, NAME_WIDTH).padEnd(NAME_WIDTH);
+  return line([version.padEnd(7), at.padEnd(24), what.padEnd(9), name, from].join('  '));
+}
+
+function tableVersion(version: Version): string {
+  const { recorded_at, principal, client_ip } = version;
+  const by = principal.name ?? principal.id;
+  const head = (what: string) =>
+    columns(String(version.version), recorded_at, what, by, client_ip ?? principal.type);
+  if ('changes' in version) {
+    const changes = version.changes.map(({ field, from, to }) =>
+      line(`${INDENT}${field}: ${JSON.stringify(from)} → ${JSON.stringify(to)}`),
+    );
+    return head(version.outcome) + changes.join('');
+  }
+  if (version.sha256 === null) return head('removed');
+  const { category, filename, size, sha256, content_available } = version;
+  const kept = content_available ? 'kept' : 'no longer kept';
+  const file = `${category}, ${JSON.stringify(filename)}, ${size} bytes, ${kept}`;
+  return head('uploaded') + line(INDENT + file) + line(`${INDENT}sha256 ${sha256}`);
+}
+
+const table: HistoryFormat = {
+  begin: columns('VERSION', 'RECORDED AT', 'OUTCOME', 'BY', 'FROM'),
+  version: tableVersion,
+  end: '',
+  state(fields) {
+    const width = Math.max(...[...fields.keys()].map((name) => name.length));
+    const rows = [...fields].map(([name, value]) => line(`${name.padEnd(width)}  ${JSON.stringify(value)}`));
+    return rows.join('');
+  },
+};
+
+const json: HistoryFormat = {
+  begin: '[',
+  version: (version, isFirst) => `${isFirst ? '' : ','}\n  ${JSON.stringify(version)}`,
+  end: '\n]\n',
+  state: (_, whole) => `${JSON.stringify(whole, undefined, 2)}\n`,
+};
+
+/** A line of CSV; what has no value is an empty cell. */
+function row(cells: unknown[]): string {
+  return csvLine(
+    cells.map((value) =>
+      typeof value === 'boolean' ? String(value) : ((value as string | number | null) ?? undefined),
+    ),
+  );
+}
+
+const who = [
+  ...['version', 'event_id', 'type', 'recorded_at', 'principal_type', 'principal_id', 'principal_name'],
+  ...['client_ip', 'user_agent', 'request_id'],
+];
+const change = ['outcome', 'field', 'from', 'to'];
+const file = ['category', 'filename', 'content_type', 'size', 'sha256', 'content_available'] as const;
+
+function csvVersion(version: Version): string {
+  const { type, id, name } = version.principal;
+  const { event_id, recorded_at, client_ip, user_agent, request_id } = version;
+  const own = [version.version, event_id, version.type, recorded_at, type, id, name];
+  const cells = [...own, client_ip, user_agent, request_id];
+  if (!('changes' in version)) return row([...cells, ...file.map((column) => version[column])]);
+  if (version.changes.length === 0) return row([...cells, version.outcome, null, null, null]);
+  const rows = version.changes.map(({ field, from, to }) =>
+    row([...cells, version.outcome, field, from, to]),
+  );
+  return rows.join('');
+}
+
+function csv(isDocument: boolean): HistoryFormat {
+  return {
+    begin: row([...who, ...(isDocument ? file : change)]),
+    version: csvVersion,
+    end: '',
+    state: (fields) => row([...fields.keys()]) + row([...fields.values()]),
+  };
+}
+
+export const formatNames = ['table', 'json', 'csv'] as const;
+
+/** The format of a name, for documents or for records. */
+export function historyFormat(name: (typeof formatNames)[number], isDocument: boolean): HistoryFormat {
+  if (name === 'csv') return csv(isDocument);
+  return name === 'json' ? json : table;
+}

@@ -1,0 +1,153 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { recordAccess } from '../commands/recordAccess.ts';
+import { ServiceError } from '../errors.ts';
+import { parsePublicKey, publicKeyPem, signatureProblem } from '../evidence/signing.ts';
+import { signTreeHead, type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
+import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
+import { writeWhole } from '../export/ExportFile.ts';
+import { manifestSchema } from '../export/manifest.ts';
+import { verifyExport } from '../export/verifyExport.ts';
+import { treeRoot } from '../hashing/hashTree.ts';
+import { createLogProgress } from './logProgress.ts';
+import { ofFile } from './ofFile.ts';
+import { example, writeLine } from './output.ts';
+import { loadSigningKey, withReadModels, withWorkspace } from './withStores.ts';
+
+interface VerifyOptions {
+  workspace?: string;
+  head?: string;
+  saveHead?: string;
+  publicKey?: string;
+}
+
+const count = (events: number) => events.toLocaleString('en');
+
+/** Says what does not hold; the command fails. */
+function fail(problem: string): void {
+  process.stderr.write(`${problem}\n`);
+  process.exitCode = 1;
+}
+
+const readPublicKey = (path: string) =>
+  ofFile(path, async () => parsePublicKey(await readFile(path, 'utf8')));
+
+/** The tree head in a file, which may be the manifest of an export, signed with the key. */
+async function readHead(path: string, workspace: string, publicKey: KeyObject): Promise<TreeHead> {
+  const text = await ofFile(path, () => readFile(path, 'utf8'));
+  const head = parseHead(text);
+  const problem = head
+    ? signatureProblem(head, publicKey)
+    : 'it is no tree head and no manifest of an export';
+  if (head === undefined || problem) {
+    throw new ServiceError('validation_failed', `${path} does not hold: ${problem}.`);
+  }
+  if (head.workspace === workspace) return head;
+  throw new ServiceError('validation_failed', `${path} is of the workspace ${head.workspace}.`);
+}
+
+function parseHead(text: string): TreeHead | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return manifestSchema.safeParse(value).data?.tree_head ?? treeHeadSchema.safeParse(value).data;
+  } catch {
+    return undefined;
+  }
+}
+
+const said: Record<Difference['what'], string> = {
+  changed: 'was changed',
+  unreadable: 'cannot be read: its bytes were changed',
+  missing: 'is missing',
+  added: 'was added later',
+};
+
+function describe({ what, position, stream, version, eventId }: Difference): string {
+  const place = stream === undefined ? '' : `stream ${stream}, version ${version}, `;
+  return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
+}
+
+function summary({ tree, compared }: Verified): string {
+  const { size } = tree;
+  return `${count(size)} events verified, ${count(compared)} of them against the read model; tree head ${treeRoot(tree)}`;
+}
+
+async function verifyLog(workspace: string, { head: headFile, saveHead, publicKey }: VerifyOptions) {
+  const signingKey = await loadSigningKey();
+  const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
+  const head = headFile === undefined ? undefined : await readHead(headFile, workspace, key);
+  await withWorkspace(workspace, async ({ eventLog, caller }) => {
+    await recordAccess(eventLog, caller, { action: 'verify' });
+    const bar = createLogProgress(process.stderr.isTTY === true);
+    const found = await withReadModels((readModels) =>
+      verifyWorkspace({ eventLog, readModels }, workspace, { head, onProgress: bar.at }),
+    ).finally(() => bar.stop());
+    if (found.difference) return fail(describe(found.difference));
+    if (found.headProblem) {
+      return fail(
+        `The log is not the one whose head was signed at ${head?.created_at}: ${found.headProblem}.`,
+      );
+    }
+    writeLine(summary(found));
+    if (saveHead === undefined) return;
+    const signed = signTreeHead(workspace, found.tree, found.lastEventId, signingKey);
+    await ofFile(saveHead, () => writeWhole(saveHead, signed));
+  });
+}
+
+async function verifyFile(path: string, publicKey: string): Promise<void> {
+  const key = await readPublicKey(publicKey);
+  const { manifest, problem } = await ofFile(path, () => verifyExport(path, key));
+  if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
+  const { events, workspace, tree_head } = manifest;
+  writeLine(`${count(events)} events of ${workspace} verified; tree head ${tree_head.root}`);
+}
+
+async function verify(file: string | undefined, options: VerifyOptions, command: Command): Promise<void> {
+  const { workspace, publicKey } = options;
+  if (file !== undefined && workspace === undefined) {
+    if (publicKey === undefined) command.error('error: an export is checked with --public-key');
+    if (options.head ?? options.saveHead) command.error('error: --head and --save-head go with --workspace');
+    return verifyFile(file, publicKey);
+  }
+  if (file !== undefined || workspace === undefined) {
+    command.error('error: give the file of an export, or --workspace');
+  }
+  return verifyLog(workspace, options);
+}
+
+/** `chartledger verify`, `chartledger signing-key` */
+export function addVerifyCommand(program: Command): void {
+  program
+    .command('verify')
+    .description(
+      'Find out whether history was changed. With --workspace: recompute the hash tree from the log, compare it with ' +
+        'the read model and with a signed head, and name the first event that differs. With a file: check an export ' +
+        'and its manifest, offline, with the public key alone.',
+    )
+    .argument('[file]', 'an export, whose manifest is beside it')
+    .option('--workspace <id>', 'the workspace whose log is verified')
+    .option('--head <file>', 'a signed head, or the manifest of an export, that the log must still hold')
+    .option('--save-head <file>', 'where the signed head is written when all holds')
+    .option(
+      '--public-key <file>',
+      'the public key (PEM) that signed; with --workspace, by default the own one',
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger verify --workspace clinic --save-head head.json',
+        'chartledger verify --workspace clinic --head head.json',
+        'chartledger signing-key > chartledger.pem',
+        'chartledger verify clinic.ndjson --public-key chartledger.pem',
+      ),
+    )
+    .action(verify);
+
+  program
+    .command('signing-key')
+    .description('Print the public key (PEM) that checks exports and signed heads.')
+    .addHelpText('after', example('chartledger signing-key > chartledger.pem'))
+    .action(async () => writeLine(publicKeyPem(await loadSigningKey()).trimEnd()));
+}

@@ -1,0 +1,246 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { webhookPayloads } from '../webhooks/webhook.ts';
+import { toWebhookView } from '../webhooks/webhookView.ts';
+import { example, writeJson, writeLine, writeTable } from './output.ts';
+import { withWebhooks } from './withStores.ts';
+
+interface Scope {
+  workspace: string;
+  json?: boolean;
+}
+
+interface Settings {
+  url?: string;
+  description?: string;
+  kinds?: string;
+  types?: string;
+  payload?: string;
+}
+
+const exampleId = 'wh_7bQ2nVx0KfT4sLdR';
+
+/** Settings as the interface takes them: lists, and `null` for what is cleared. */
+function bodyOf<More extends object>({ description, kinds, types, ...more }: Settings & More) {
+  const list = (text: string) => (text.trim() === 'all' ? null : text.split(',').map((part) => part.trim()));
+  return {
+    ...more,
+    ...(description !== undefined && { description: description || null }),
+    ...(kinds !== undefined && { kinds: list(kinds) }),
+    ...(types !== undefined && { types: list(types) }),
+  };
+}
+
+function parseNumber(text: string): number {
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Give a whole number.');
+}
+
+function showSecret(secret: string): void {
+  writeLine('The secret that signs the messages, shown only now:');
+  writeLine();
+  writeLine(`  ${secret}`);
+  writeLine();
+}
+
+async function create({ workspace, json, ...body }: Scope & Settings & { start: string }): Promise<void> {
+  const { webhook, secret } = await withWebhooks(workspace, (manager, caller) =>
+    manager.create(caller, bodyOf(body)),
+  );
+  if (json) {
+    writeJson({ ...toWebhookView(webhook), secret });
+    return;
+  }
+  showSecret(secret);
+  writeLine(`The id of the webhook is ${webhook.id}. Payload: ${webhook.payload}. Start: ${body.start}.`);
+}
+
+async function list({ workspace, json }: Scope): Promise<void> {
+  const found = await withWebhooks(workspace, async (manager) =>
+    manager.views(await manager.list(workspace)),
+  );
+  if (json) writeJson(found);
+  else if (found.length === 0) writeLine('There are no webhooks yet.');
+  else
+    writeTable(
+      ['WEBHOOK', 'STATE', 'PAYLOAD', 'EVENTS', 'BEHIND', 'BLOCKED', 'FAILED', 'LAST SUCCESS', 'URL'],
+      found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery }) => [
+        id,
+        disabled_reason ? `${state} (${disabled_reason})` : state,
+        payload,
+        (types ?? kinds ?? ['all']).join(','),
+        String(delivery.behind),
+        String(delivery.blocked),
+        String(delivery.failed),
+        delivery.last_success_at ?? '-',
+        url,
+      ]),
+    );
+}
+
+async function update(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
+  const webhook = await withWebhooks(workspace, (manager, caller) =>
+    manager.update(caller, id, bodyOf(body)),
+  );
+  if (json) writeJson(toWebhookView(webhook));
+  else writeLine(`Webhook ${id} is ${webhook.state}. Payload: ${webhook.payload}. URL: ${webhook.url}`);
+}
+
+async function rotateSecret(
+  id: string,
+  { workspace, json, overlap }: Scope & { overlap?: number },
+): Promise<void> {
+  const body = overlap === undefined ? {} : { overlap_seconds: overlap };
+  const { webhook, secret } = await withWebhooks(workspace, (manager, caller) =>
+    manager.rotateSecret(caller, id, body),
+  );
+  const view = toWebhookView(webhook);
+  if (json) {
+    writeJson({ ...view, secret });
+    return;
+  }
+  showSecret(secret);
+  const until = view.previous_secret_expires_at;
+  writeLine(until ? `The previous one signs, too, until ${until}.` : 'The previous one signs no longer.');
+}
+
+interface ReplayOptions extends Scope {
+  after?: string;
+  from?: string;
+  message?: string;
+  failed?: true;
+}
+
+async function replay(id: string, { workspace, after, from, message, failed }: ReplayOptions): Promise<void> {
+  const asked = { after, from, message_id: message, failed };
+  const body = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
+  await withWebhooks(workspace, (manager, caller) => manager.replay(caller, id, body));
+  writeLine(`The messages of webhook ${id} will be sent once more.`);
+}
+
+async function attempts(id: string, { workspace, json, limit }: Scope & { limit: number }): Promise<void> {
+  const { items } = await withWebhooks(workspace, (manager) =>
+    manager.attempts(workspace, id, { limit, pageToken: undefined }),
+  );
+  if (json) writeJson(items);
+  else if (items.length === 0) writeLine('Nothing was sent in the last 30 days.');
+  else
+    writeTable(
+      ['TIME', 'MESSAGE', 'TYPE', 'TRY', 'OUTCOME', 'STATUS', 'MS', 'NEXT TRY'],
+      items.map((item) => [
+        item.at,
+        item.message_id,
+        item.type,
+        String(item.attempt),
+        item.outcome,
+        String(item.status ?? item.error ?? '-'),
+        String(item.duration_ms),
+        item.next_attempt_at ?? '-',
+      ]),
+    );
+}
+
+function addSettings(command: Command): Command {
+  return command
+    .option('--description <text>', 'for people; an empty one clears it')
+    .option('--kinds <list>', 'only these kinds, separated by commas, or all')
+    .option('--types <list>', 'only these types of events, separated by commas, or all')
+    .addOption(
+      new Option(
+        '--payload <payload>',
+        'what messages hold: no values, all, or what identifies nobody',
+      ).choices(webhookPayloads),
+    );
+}
+
+/** `chartledger webhooks …` */
+export function addWebhookCommands(program: Command): void {
+  const webhooks = program
+    .command('webhooks')
+    .description('Webhooks: URLs to which the events of a workspace are sent, signed.');
+  const command = (usage: string, description: string, ...examples: string[]) =>
+    webhooks
+      .command(usage)
+      .description(description)
+      .requiredOption('--workspace <id>', 'the workspace of the webhook')
+      .addHelpText('after', example(...examples.map((one) => `chartledger webhooks ${one}`)));
+
+  addSettings(
+    command(
+      'create',
+      'Have the events of a workspace sent to a URL, and get the secret that signs them.',
+      'create --workspace clinic --url https://billing.example.com/hooks --start beginning',
+    ).requiredOption('--url <url>', 'where to send messages: https, with a public address'),
+  )
+    .option('--start <start>', 'now, beginning, a position, or an ISO 8601 time', 'now')
+    .option('--json', 'print the webhook as JSON')
+    .action(create);
+
+  command('list', 'List webhooks, and how their delivery does.', 'list --workspace clinic')
+    .option('--json', 'print a JSON array')
+    .action(list);
+
+  addSettings(
+    command(
+      'update <webhook-id>',
+      'Change, disable or enable a webhook. What is not named stays.',
+      `update ${exampleId} --workspace clinic --kinds patient,encounter`,
+      `update ${exampleId} --workspace clinic --state enabled`,
+    ).option('--url <url>', 'where to send messages: https, with a public address'),
+  )
+    .addOption(
+      new Option('--state <state>', 'an enabled one goes on where it stopped').choices([
+        'enabled',
+        'disabled',
+      ]),
+    )
+    .option('--json', 'print the webhook as JSON')
+    .action(update);
+
+  command(
+    'delete <webhook-id>',
+    'Send nothing more, and forget the webhook. This cannot be undone.',
+    `delete ${exampleId} --workspace clinic`,
+  ).action(async (id: string, { workspace }: Scope) => {
+    await withWebhooks(workspace, (manager, caller) => manager.delete(caller, id));
+    writeLine(`Webhook ${id} is deleted, for ever.`);
+  });
+
+  command(
+    'secret <webhook-id>',
+    'Give a webhook a new secret; the previous one signs beside it for a while.',
+    `secret ${exampleId} --workspace clinic --overlap 3600`,
+  )
+    .option('--overlap <seconds>', 'how long, at most 604800; a day when it is not given', parseNumber)
+    .option('--json', 'print the webhook and its secret as JSON')
+    .action(rotateSecret);
+
+  command(
+    'ping <webhook-id>',
+    'Send a message to see whether messages arrive.',
+    `ping ${exampleId} --workspace clinic`,
+  ).action(async (id: string, { workspace }: Scope) => {
+    const messageId = await withWebhooks(workspace, (manager, caller) => manager.ping(caller, id));
+    writeLine(`The ping will be sent as message ${messageId}.`);
+  });
+
+  command(
+    'replay <webhook-id>',
+    'Send messages once more: give one of the options.',
+    `replay ${exampleId} --workspace clinic --failed`,
+    `replay ${exampleId} --workspace clinic --from 2026-03-14T12:00:00Z`,
+  )
+    .option('--after <position>', 'all events after this position; 0: all')
+    .option('--from <time>', 'all events from this ISO 8601 time on')
+    .option('--message <id>', 'one message, by its webhook-id')
+    .option('--failed', 'all messages that were given up')
+    .action(replay);
+
+  command(
+    'attempts <webhook-id>',
+    'List the tries to deliver messages of the last 30 days, newest first.',
+    `attempts ${exampleId} --workspace clinic --limit 20`,
+  )
+    .option('--limit <number>', 'how many', parseNumber, 100)
+    .option('--json', 'print a JSON array')
+    .action(attempts);
+}

@@ -1,0 +1,47 @@
+import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { type HashTree, treeRoot } from '../hashing/hashTree.ts';
+import { signObject } from './signing.ts';
+
+const hash = z.string().regex(/^[0-9a-f]{64}$/);
+
+/** The fields of what is signed, see `Signature`. */
+export const signatureFields = { key_id: z.string(), signature: z.base64() };
+
+/** A signed statement of what a workspace's log held at some time: `size` events, and their tree and chain. */
+export const treeHeadSchema = z.strictObject({
+  type: z.literal('chartledger.tree_head.v1'),
+  workspace: z.string(),
+  /** Events. */
+  size: z.int().min(1),
+  root: hash,
+  chain: hash,
+  last_event_id: z.string(),
+  /** ISO 8601, UTC. */
+  created_at: z.string(),
+  ...signatureFields,
+});
+
+export type TreeHead = z.infer<typeof treeHeadSchema>;
+
+/** Signs what a workspace's log held up to its event `lastEventId`. */
+export function signTreeHead(
+  workspace: string,
+  tree: HashTree,
+  lastEventId: string,
+  signingKey: KeyObject,
+): TreeHead {
+  const { size, chain } = tree;
+  return signObject(
+    {
+      type: 'chartledger.tree_head.v1' as const,
+      workspace,
+      size,
+      root: treeRoot(tree),
+      chain,
+      last_event_id: lastEventId,
+      created_at: new Date().toISOString(),
+    },
+    signingKey,
+  );
+}

@@ -1,0 +1,39 @@
+import type { RecordedEvent } from '../ports/eventLog.ts';
+import { catalog, type RecordKind } from '../records/catalog.ts';
+import { documentEventTypes } from '../records/document.ts';
+
+/** Kinds that an export can be limited to. */
+export type SubjectKind = RecordKind | 'document';
+
+export const subjectKinds: readonly SubjectKind[] = [...catalog.map(({ kind }) => kind), 'document'];
+
+/** What an event is about; of an `AccessRecorded`, what was read. Empty for events of keys and workspaces. */
+export interface EventSubject {
+  kind?: SubjectKind | undefined;
+  /** Of a document, the id of its encounter. */
+  recordId?: string | undefined;
+  documentId?: string | undefined;
+}
+
+const kindByEventType = new Map<string, SubjectKind>([
+  ...catalog.map(({ eventType, kind }) => [eventType, kind] as const),
+  ...documentEventTypes.map((type) => [type, 'document'] as const),
+]);
+
+/** The kind of record or document that an event changed; undefined when it changed none. */
+export function changedKind({ type }: Pick<RecordedEvent, 'type'>): SubjectKind | undefined {
+  return kindByEventType.get(type);
+}
+
+export function eventSubject({ type, data }: RecordedEvent): EventSubject {
+  const text = (name: string) => data[name] as string | undefined;
+  const kind = changedKind({ type });
+  if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };
+  if (kind) return { kind, recordId: text('id') };
+  if (type !== 'AccessRecorded') return {};
+  return {
+    kind: data.kind as SubjectKind | undefined,
+    recordId: text('record_id'),
+    documentId: text('document_id'),
+  };
+}

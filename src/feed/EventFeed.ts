@@ -1,0 +1,184 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from '../errors.ts';
+import type { Position } from '../ports/eventLog.ts';
+import { FeedThread } from './FeedThread.ts';
+import type { LiveWindow } from './LiveWindow.ts';
+import { type Start, Subscription, type SubscriptionSource } from './Subscription.ts';
+import type { Selection } from './selection.ts';
+
+/** A page ends early when it has so many bytes, so that it fits into memory. */
+const PAGE_BYTES = 16 * 1024 * 1024;
+/** Longest wait for the next events of a log that is there. */
+const READ_TIMEOUT_MS = 3_000;
+
+/** A bounded number of events. */
+export interface FeedPage {
+  chunks: Uint8Array[];
+  count: number;
+  /** Everything up to here is in the page, or is not wanted: the place to go on after. */
+  position: Position;
+}
+
+interface SharedWindow {
+  opened: Promise<{ window: LiveWindow; end(): void }>;
+  users: number;
+}
+
+/**
+ * The event stream of a process. One thread reads and formats for all subscribers, and runs one tail of the log while
+ * there are some; equal selections share their bytes.
+ */
+export class EventFeed {
+  readonly #eventLogUrl: string;
+  readonly #secret: () => Promise<Uint8Array>;
+  readonly #windows = new Map<string, SharedWindow>();
+  readonly #closing = new AbortController();
+  #thread: FeedThread | undefined;
+  #secretTold = false;
+
+  /** `secret`: gives the key of the de-identified view when that is first asked for. */
+  constructor(eventLogUrl: string, secret: () => Promise<Uint8Array>) {
+    this.#eventLogUrl = eventLogUrl;
+    this.#secret = secret;
+  }
+
+  /** Every event of a selection from `start` on, live when it has caught up. */
+  subscribe(selection: Selection, start: Start): Subscription {
+    return new Subscription((signal) => this.#enter(selection, signal), start);
+  }
+
+  /**
+   * The next events, at most `limit`, in the order of the log; none, when nothing is known to lie beyond. The
+   * signal and the end of the feed end it early. Rejects with `unavailable`.
+   */
+  async page(selection: Selection, start: Start, limit: number, signal: AbortSignal): Promise<FeedPage> {
+    const thread = await this.#threadFor(selection);
+    const reader = thread.open(selection, start.after, start.from);
+    const close = () => reader.close();
+    signal.addEventListener('abort', close, { once: true });
+    const page: FeedPage = { chunks: [], count: 0, position: start.after };
+    try {
+      for (let bytes = 0; page.count < limit && bytes < PAGE_BYTES; ) {
+        const part = await withinTime(reader.read(limit - page.count, false));
+        if (part.count > 0) page.chunks.push(part.bytes);
+        page.count += part.count;
+        page.position = part.position;
+        bytes += part.bytes.length;
+        if (part.end) break;
+      }
+      return page;
+    } catch (error) {
+      if (signal.aborted || this.#closing.signal.aborted) return page;
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', close);
+      reader.close();
+    }
+  }
+
+  /**
+   * A page as `page` gives it; one that would be empty is waited for, up to `waitMs`, and is empty then, or when the
+   * signal aborts or the feed is closed meanwhile.
+   */
+  async poll(
+    selection: Selection,
+    start: Start,
+    limit: number,
+    waitMs: number,
+    signal: AbortSignal,
+  ): Promise<FeedPage> {
+    const page = await this.page(selection, start, limit, signal);
+    if (page.count > 0 || waitMs === 0) return page;
+    const subscription = this.subscribe(selection, { after: page.position });
+    for await (const _ of subscription.chunks(AbortSignal.any([signal, AbortSignal.timeout(waitMs)]))) {
+      return this.page(selection, { after: page.position }, limit, signal);
+    }
+    return { ...page, position: subscription.position ?? page.position };
+  }
+
+  /** Ends all subscriptions, then the thread. What is asked for later is refused as `unavailable`. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#thread?.close();
+  }
+
+  async #enter(selection: Selection, asked: AbortSignal): Promise<SubscriptionSource | undefined> {
+    const thread = await this.#threadFor(selection);
+    const shared = this.#share(thread, selection);
+    const leave = () => this.#unshare(selection, shared);
+    try {
+      const { window } = await unlessAborted(shared.opened, asked);
+      const open = ({ after, from }: Start) => thread.open(selection, after, from);
+      return { window, open, ended: thread.failed, leave };
+    } catch (error) {
+      leave();
+      if (asked.aborted || this.#closing.signal.aborted) return undefined;
+      throw error;
+    }
+  }
+
+  async #threadFor({ view }: Selection): Promise<FeedThread> {
+    const secret = view === 'deidentified' ? await this.#secret() : undefined;
+    if (this.#closing.signal.aborted) throw unavailable('event log');
+    if (this.#thread === undefined || this.#thread.failed.aborted) {
+      void this.#thread?.close();
+      this.#thread = new FeedThread(this.#eventLogUrl);
+      this.#windows.clear();
+      this.#secretTold = false;
+    }
+    if (secret && !this.#secretTold) {
+      this.#secretTold = true;
+      this.#thread.deidentifyWith(secret);
+    }
+    return this.#thread;
+  }
+
+  #share(thread: FeedThread, selection: Selection): SharedWindow {
+    const key = JSON.stringify(selection);
+    let shared = this.#windows.get(key);
+    if (shared === undefined) {
+      shared = { opened: thread.tail(selection), users: 0 };
+      shared.opened.catch(() => undefined);
+      this.#windows.set(key, shared);
+    }
+    shared.users += 1;
+    return shared;
+  }
+
+  #unshare(selection: Selection, shared: SharedWindow): void {
+    shared.users -= 1;
+    if (shared.users > 0) return;
+    const key = JSON.stringify(selection);
+    if (this.#windows.get(key) === shared) this.#windows.delete(key);
+    shared.opened.then(({ end }) => end()).catch(() => undefined);
+  }
+}
+
+/** The promise's result; rejects when the signal aborts first. */
+async function unlessAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  const settled = new AbortController();
+  const aborted = once(signal, 'abort', { signal: settled.signal }).then(() => {
+    throw signal.reason;
+  });
+  try {
+    signal.throwIfAborted();
+    return await Promise.race([promise, aborted]);
+  } finally {
+    aborted.catch(() => undefined);
+    settled.abort();
+  }
+}
+
+async function withinTime<Result>(promise: Promise<Result>): Promise<Result> {
+  const settled = new AbortController();
+  const late = sleep(READ_TIMEOUT_MS, undefined, { signal: settled.signal }).then(() => {
+    throw unavailable('event log');
+  });
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    settled.abort();
+  }
+}

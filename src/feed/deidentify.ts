@@ -1,0 +1,97 @@
+import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { type CloudEvent, type FeedEventType, type FeedKind, feedEventTypes } from './cloudEvent.ts';
+import {
+  type DeidentifyContext,
+  deidentifiedFields,
+  showFields,
+  shownFieldNames,
+} from './deidentifiedFields.ts';
+
+/** An event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
+export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
+
+const MIN_SECRET_BYTES = 32;
+/** 132 bits. */
+const PSEUDONYM_LENGTH = 22;
+/** Events name the same few providers, payers and patients again and again. */
+const REMEMBERED_PSEUDONYMS = 20_000;
+
+const byType = new Map<string, FeedEventType>(feedEventTypes.map((one) => [one.type, one]));
+const shownNames = new Map(feedEventTypes.map(({ kind }) => [kind, new Set(shownFieldNames(kind))]));
+
+/** Name of the JSON Schema that describes `data` of a type in the de-identified view. */
+export function deidentifiedSchemaName(type: string): string {
+  return `${type}.deidentified`;
+}
+
+/**
+ * De-identifies by HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data only what `deidentifiedFields` decides to
+ * show, every date and the event's own time to the year, every id as a keyed hash. The hashes of a workspace have a
+ * key of their own, derived from `secret` (32 bytes or more), so they join within a workspace and nowhere else.
+ */
+export function createDeidentifier(secret: Buffer): Deidentifier {
+  if (secret.length < MIN_SECRET_BYTES) {
+    throw new Error(`the key of the de-identified view must have at least ${MIN_SECRET_BYTES} bytes`);
+  }
+  const keys = new Map<string, KeyObject>();
+  const keyOf = (workspace: string): KeyObject => {
+    let key = keys.get(workspace);
+    if (key === undefined) {
+      const bytes = hkdfSync('sha256', secret, '', `chartledger deidentification ${workspace}`, 32);
+      key = createSecretKey(Buffer.from(bytes));
+      keys.set(workspace, key);
+    }
+    return key;
+  };
+  const known = new LRUCache<string, string>({ max: REMEMBERED_PSEUDONYMS });
+  return (workspace, event) =>
+    deidentify(event, workspace, (kind, id) => {
+      const name = `${workspace}\0${kind}\0${id}`;
+      let pseudonym = known.get(name);
+      if (pseudonym === undefined) {
+        pseudonym = pseudonymOf(keyOf(workspace), kind, id);
+        known.set(name, pseudonym);
+      }
+      return pseudonym;
+    });
+}
+
+/** Ids hold no control characters, so the NUL between kind and id keeps all pairs apart. */
+function pseudonymOf(key: KeyObject, kind: string, id: string): string {
+  const digest = createHmac('sha256', key).update(`${kind}\0${id}`).digest('base64url');
+  return digest.slice(0, PSEUDONYM_LENGTH);
+}
+
+type Pseudonym = (kind: FeedKind | 'event' | 'workspace', id: string) => string;
+
+function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym): CloudEvent {
+  const kind = byType.get(event.type)?.kind;
+  if (kind === undefined) throw new Error('not an event of the stream');
+  const year = event.time.slice(0, 4);
+  const context: DeidentifyContext = { year: Number(year), pseudonym };
+  const names = shownNames.get(kind);
+  return {
+    specversion: '1.0',
+    id: pseudonym('event', event.id),
+    source: `/workspaces/${pseudonym('workspace', workspace)}`,
+    type: event.type,
+    subject: subjectOf(kind, event.subject, pseudonym),
+    time: `${year}-01-01T00:00:00.000Z`,
+    datacontenttype: 'application/json',
+    dataschema: `/schemas/${deidentifiedSchemaName(event.type)}`,
+    sequence: event.sequence,
+    data: {
+      version: event.data.version,
+      sent: showFields(deidentifiedFields[kind], event.data.sent, context),
+      changed: event.data.changed.filter((field) => names?.has(field)),
+    },
+  };
+}
+
+function subjectOf(kind: FeedKind, subject: string, pseudonym: Pseudonym): string {
+  const ids = subject.split('/').slice(1).map(decodeURIComponent);
+  const [outer, inner] = ids as [string, string | undefined];
+  if (kind !== 'document' || inner === undefined) return `${kind}/${pseudonym(kind, outer)}`;
+  return `document/${pseudonym('encounter', outer)}/${pseudonym('document', inner)}`;
+}

@@ -1,0 +1,84 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { openEventLog } from '../backends/openBackend.ts';
+import { CatchUp, type MakeText } from './CatchUp.ts';
+import { ChangedFields } from './ChangedFields.ts';
+import { FeedText, lazyDeidentifier } from './FeedText.ts';
+import type { FeedReply, FeedRequest } from './messages.ts';
+import { Tail } from './Tail.ts';
+
+if (parentPort === null) throw new Error('feedWorker runs as a worker thread');
+const port = parentPort;
+const requests: FeedRequest[] = [];
+port.on('message', (request: FeedRequest) => requests.push(request));
+
+const eventLog = await openEventLog(workerData.eventLogUrl);
+const changedFields = new ChangedFields(eventLog);
+let secret = new Uint8Array();
+const deidentifier = lazyDeidentifier(() => secret);
+const makeText: MakeText = (events) => FeedText.of(events, changedFields, deidentifier);
+const readers = new Map<number, CatchUp>();
+let tail: Tail | undefined;
+
+function send(reply: FeedReply): void {
+  const transfer: ArrayBuffer[] = [];
+  if (reply.kind === 'part') transfer.push(reply.part.bytes.buffer);
+  if (reply.kind === 'appended') {
+    for (const chunks of reply.chunks.values()) transfer.push(...chunks.map(({ bytes }) => bytes.buffer));
+  }
+  port.postMessage(reply, transfer);
+}
+
+async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' }): Promise<void> {
+  const catchUp = readers.get(reader);
+  if (catchUp === undefined) return;
+  try {
+    const part = await catchUp.next(limit, upToTail ? () => tail?.position ?? 0 : undefined);
+    send({ kind: 'part', reader, part });
+  } catch {
+    // A store that is away, or an event that only a newer version of the service can read: in order, or not at all.
+    send({ kind: 'failed', reader });
+  }
+}
+
+async function stop(): Promise<void> {
+  tail?.close();
+  await Promise.all([...readers.values()].map((reader) => reader.close()));
+  await eventLog.close();
+  port.close();
+}
+
+function take(request: FeedRequest): void {
+  switch (request.kind) {
+    case 'secret':
+      secret = new Uint8Array(request.secret);
+      break;
+    case 'open':
+      readers.set(request.reader, new CatchUp(eventLog, makeText, request.selection, request));
+      break;
+    case 'read':
+      void read(request);
+      break;
+    case 'close':
+      void readers.get(request.reader)?.close();
+      readers.delete(request.reader);
+      break;
+    case 'tail':
+      tail ??= new Tail(eventLog, makeText, send);
+      tail.add(request.tail, request.selection);
+      break;
+    case 'untail':
+      tail?.delete(request.tail);
+      if (tail?.empty) {
+        tail.close();
+        tail = undefined;
+      }
+      break;
+    case 'stop':
+      void stop();
+      break;
+  }
+}
+
+port.removeAllListeners('message');
+port.on('message', take);
+for (const request of requests) take(request);

@@ -1,0 +1,22 @@
+import type { EventFilter } from '../ports/eventLog.ts';
+import { feedEventType, feedEventTypes } from './cloudEvent.ts';
+
+/** Which events a subscriber gets, and in which form; equal selections share their bytes. */
+export interface Selection {
+  workspace: string;
+  view: 'full' | 'deidentified';
+  /** Types of events as the log has them, in the order of `feedEventTypes`. */
+  eventTypes: string[];
+  /** `sse`: frames of server-sent events; `ndjson`: a line an event. */
+  format: 'sse' | 'ndjson';
+}
+
+/** Narrows the log down to where a selection's events are; some that it does not want are among them. */
+export function logFilter({
+  workspace,
+  eventTypes,
+}: Pick<Selection, 'workspace' | 'eventTypes'>): EventFilter {
+  if (eventTypes.length === feedEventTypes.length) return { streamPrefixes: [`${workspace}.`] };
+  const kinds = new Set(eventTypes.map((type) => feedEventType(type)?.kind));
+  return { streamPrefixes: [...kinds].map((kind) => `${workspace}.${kind}-`) };
+}

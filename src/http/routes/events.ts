@@ -1,0 +1,259 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { recordAccess } from '../../commands/recordAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import { feedEventTypes } from '../../feed/cloudEvent.ts';
+import type { EventFeed } from '../../feed/EventFeed.ts';
+import { formatPosition, parsePosition } from '../../feed/position.ts';
+import type { Start } from '../../feed/Subscription.ts';
+import type { Selection } from '../../feed/selection.ts';
+import { startAt } from '../../feed/startAt.ts';
+import type { AccessDirectory, FoundKey } from '../../keys/AccessDirectory.ts';
+import type { Permission } from '../../keys/access.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { requiredDate } from '../../records/fields.ts';
+import { instantOf } from '../../records/instant.ts';
+import { validate, validationError } from '../../records/validate.ts';
+import { requireUsable } from '../admit.ts';
+import type { Answer } from '../answer.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { type EventStreamOptions, sendEventStream } from '../eventStream.ts';
+import { callerOf, type Exchange } from '../exchange.ts';
+
+export interface EventsPorts {
+  eventLog: EventLog;
+  readModels: ReadModels;
+  directory: AccessDirectory;
+  feed: EventFeed;
+}
+
+const ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
+const LOOK_MS = 500;
+const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
+
+/** Times of live streams, in milliseconds. */
+export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'>;
+
+const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
+
+/** The forms in which events are sent; the first one is for who takes any. */
+export const eventMediaTypes = { ndjson: 'application/x-ndjson', sse: 'text/event-stream' } as const;
+
+function listOf(names: string[]) {
+  return z
+    .string({ error: 'must be sent once' })
+    .refine((list) => list.split(',').every((name) => names.includes(name)), {
+      error: `must be one or more of ${names.join(', ')}, separated by commas`,
+    });
+}
+
+const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number({ error: 'must be a number' })
+    .int({ error: 'must be a whole number' })
+    .min(least, { error: `must be at least ${least}` })
+    .max(most, { error: `must be at most ${most}` });
+
+const position = z
+  .string({ error: 'must be sent once' })
+  .refine((text) => parsePosition(text) !== undefined, { error: 'must be the position of an event' });
+
+/** Query of the event stream. */
+export const eventsQuerySchema = z.object({
+  after: position.optional().meta({
+    description: 'Events after this position, such as the `sequence` of the last event that you took',
+    examples: ['0000000000008135'],
+  }),
+  from: requiredDate(
+    '2026-03-14T09:30:00Z',
+    'Begin with the first event recorded at this moment or later; not together with `after`. A plain date is its ' +
+      'first moment; without an offset it is UTC. In the de-identified view it must be the beginning of a year',
+  ).optional(),
+  kinds: listOf([...new Set(feedEventTypes.map(({ kind }) => kind))])
+    .optional()
+    .meta({
+      description: 'Only events of these kinds, separated by commas',
+      examples: ['patient,encounter'],
+    }),
+  types: listOf(feedEventTypes.map(({ type }) => type))
+    .optional()
+    .meta({
+      description: 'Only events of these types, separated by commas',
+      examples: ['chartledger.patient.upserted.v1'],
+    }),
+  view: z
+    .enum(['full', 'deidentified'])
+    .optional()
+    .meta({
+      description: 'Default `full`, or `deidentified` for a key that may see no other',
+      examples: ['full'],
+    }),
+  limit: wholeNumber(1, 10_000)
+    .default(1_000)
+    .meta({
+      description: 'Events a page, 1 to 10,000; a page of large events may have fewer',
+      examples: [1_000],
+    }),
+  wait: wholeNumber(0, 60)
+    .default(0)
+    .meta({
+      description: 'Seconds, 0 to 60, to wait for an event where a page would be empty',
+      examples: [30],
+    }),
+});
+
+type EventsQuery = z.infer<typeof eventsQuerySchema>;
+
+/** Header of a reconnecting reader of server-sent events. */
+export const lastEventIdSchema = position.meta({
+  description:
+    'The `id` of the last event that you took, as readers of server-sent events send it; counts before `after` and `from`',
+  examples: ['0000000000008135'],
+});
+
+/** `GET /events`: live as server-sent events, or a page of JSON lines. */
+export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTimes): Endpoint {
+  return {
+    route: '/events',
+    access: ACCESS,
+    async handle(exchange) {
+      const type = exchange.req.accepts(Object.values(eventMediaTypes));
+      exchange.headers.push('Vary', 'Accept');
+      if (type === false) {
+        throw new ServiceError('not_acceptable', `Accept ${Object.values(eventMediaTypes).join(' or ')}.`);
+      }
+      const query = validate(eventsQuerySchema, queryOf(exchange));
+      const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
+      const selection = selectionOf(exchange.found as FoundKey, query, format);
+      const start = await startOf(ports, exchange, selection, query);
+      if (exchange.req.method === 'HEAD') {
+        return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
+      }
+      return format === 'sse'
+        ? stream(ports, exchange, selection, start, times)
+        : page(ports, exchange, selection, start, query);
+    },
+  };
+}
+
+/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+function queryOf({ req: { query } }: Exchange): Record<string, unknown> {
+  return typeof query.from === 'string' ? { ...query, from: query.from.replace(' ', '+') } : query;
+}
+
+function selectionOf(
+  { key, workspace }: FoundKey,
+  { kinds, types, view }: EventsQuery,
+  format: Selection['format'],
+): Selection {
+  const full = key.permissions.includes('events');
+  if (view === 'full' && !full) {
+    throw new ServiceError('permission_denied', "The API key lacks the permission 'events'.");
+  }
+  const eventTypes = feedEventTypes
+    .filter(
+      ({ kind, type }) =>
+        (kinds?.split(',').includes(kind) ?? true) && (types?.split(',').includes(type) ?? true),
+    )
+    .map(({ eventType }) => eventType);
+  if (eventTypes.length === 0) {
+    throw validationError([{ field: 'types', message: 'must be of the kinds in kinds' }]);
+  }
+  return { workspace: workspace.id, view: view ?? (full ? 'full' : 'deidentified'), eventTypes, format };
+}
+
+async function startOf(
+  ports: EventsPorts,
+  { req }: Exchange,
+  { view }: Selection,
+  { after, from }: EventsQuery,
+): Promise<Start> {
+  const lastEventId = req.headers['last-event-id'];
+  if (lastEventId) {
+    const known = validate(z.object({ 'Last-Event-ID': lastEventIdSchema }), {
+      'Last-Event-ID': lastEventId,
+    });
+    return { after: parsePosition(known['Last-Event-ID']) as number };
+  }
+  if (after !== undefined && from !== undefined) {
+    throw validationError([{ field: 'from', message: 'must not be sent together with after' }]);
+  }
+  if (from === undefined) return { after: after === undefined ? 0 : (parsePosition(after) as number) };
+  const time = instantOf(from);
+  // By trying, a finer moment would tell when an event was recorded; the view tells the year.
+  if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
+    throw validationError([
+      {
+        field: 'from',
+        message: 'must be the beginning of a year in the de-identified view, such as 2026-01-01',
+      },
+    ]);
+  }
+  return { after: await startAt(ports.readModels, time), from: time };
+}
+
+/** What was asked for, as the audit trail has it. */
+function asked({ req }: Exchange, { view }: Selection): Record<string, unknown> {
+  const lastEventId = req.headers['last-event-id'];
+  return { ...req.query, view, ...(lastEventId && { last_event_id: lastEventId }) };
+}
+
+async function stream(
+  { eventLog, directory, feed }: EventsPorts,
+  exchange: Exchange,
+  selection: Selection,
+  start: Start,
+  times: StreamTimes,
+): Promise<Answer> {
+  const subscription = feed.subscribe(selection, start);
+  const query = asked(exchange, selection);
+  await recordAccess(eventLog, callerOf(exchange), { action: 'events.subscribe', query });
+  const allowed = () => isAllowed(directory, exchange);
+  return {
+    // Buffering proxies are asked to pass every event on at once.
+    headers: { 'Content-Type': eventMediaTypes.sse, 'X-Accel-Buffering': 'no' },
+    body: { send: (res) => sendEventStream(res, subscription, { ...times, allowed }) },
+  };
+}
+
+async function page(
+  { eventLog, directory, feed }: EventsPorts,
+  exchange: Exchange,
+  selection: Selection,
+  start: Start,
+  { limit, wait }: EventsQuery,
+): Promise<Answer> {
+  const end = new AbortController();
+  exchange.res.once('close', () => end.abort());
+  const looking = setInterval(() => {
+    if (!isAllowed(directory, exchange)) end.abort();
+  }, LOOK_MS);
+  const found = await feed
+    .poll(selection, start, limit, wait * 1_000, end.signal)
+    .finally(() => clearInterval(looking));
+  requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
+  if (found.count > 0) {
+    const query = asked(exchange, selection);
+    await recordAccess(eventLog, callerOf(exchange), { action: 'events.read', query });
+  }
+  const length = found.chunks.reduce((sum, { length }) => sum + length, 0);
+  return {
+    headers: {
+      'Content-Type': eventMediaTypes.ndjson,
+      'Content-Length': String(length),
+      'Chartledger-Position': formatPosition(found.position),
+    },
+    body: { stream: Readable.from(found.chunks) },
+  };
+}
+
+/** Whether the key of a request that lasts is still good for it. */
+function isAllowed(directory: AccessDirectory, exchange: Exchange): boolean {
+  try {
+    requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
+    return true;
+  } catch {
+    return false;
+  }
+}

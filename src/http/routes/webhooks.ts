@@ -1,0 +1,86 @@
+import { decodeToken, encodeToken } from '../../queries/page.ts';
+import type { WebhookCaller, WebhookManager } from '../../webhooks/manageWebhooks.ts';
+import { toWebhookView, type WebhookStatusView } from '../../webhooks/webhookView.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { callerOf, type Exchange } from '../exchange.ts';
+import { readJson } from '../readJson.ts';
+import type { Route } from './index.ts';
+import { pageRequest } from './parameters.ts';
+
+export interface WebhookRoutePorts {
+  webhooks: WebhookManager;
+}
+
+const route = '/integration/webhooks';
+
+function webhookCallerOf(exchange: Exchange): WebhookCaller {
+  return { ...callerOf(exchange), permissions: exchange.found?.key.permissions ?? [] };
+}
+
+const idOf = ({ req }: Exchange) => String(req.params.id);
+
+/** The JSON body of a request that may do without one. */
+async function readOptionalJson({ req }: Exchange): Promise<unknown> {
+  const isEmpty = req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length']);
+  return isEmpty ? {} : readJson(req);
+}
+
+/** `/integration/webhooks` and what is below it. */
+export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
+  const endpoint = (
+    method: Route['method'],
+    path: string,
+    handle: (exchange: Exchange, caller: WebhookCaller) => Promise<object>,
+  ): Route => {
+    const one: Endpoint = {
+      route: route + path,
+      access: 'webhooks',
+      handle: async (exchange) => ({ body: await handle(exchange, webhookCallerOf(exchange)) }),
+    };
+    return { method, endpoint: one };
+  };
+  return [
+    endpoint('post', '', async ({ req }, caller) => {
+      const { webhook, secret } = await webhooks.create(caller, await readJson(req));
+      return { ...toWebhookView(webhook), secret };
+    }),
+    endpoint('get', '', async ({ req }, { workspace }) => {
+      const { limit, pageToken } = pageRequest(req);
+      const after = pageToken === undefined ? -1 : decodeToken(pageToken);
+      const left = (await webhooks.list(workspace)).filter(({ order }) => order > after);
+      const page = left.slice(0, limit);
+      const last = page.at(-1);
+      return {
+        items: await webhooks.views(page),
+        next_page_token: last && left.length > page.length ? encodeToken(last.order) : null,
+      };
+    }),
+    endpoint('get', '/:id', async (exchange, { workspace }) => {
+      const [view] = await webhooks.views([await webhooks.find(workspace, idOf(exchange))]);
+      return view as WebhookStatusView;
+    }),
+    endpoint('patch', '/:id', async (exchange, caller) =>
+      toWebhookView(await webhooks.update(caller, idOf(exchange), await readJson(exchange.req))),
+    ),
+    endpoint('delete', '/:id', async (exchange, caller) => {
+      await webhooks.delete(caller, idOf(exchange));
+      return { success: true, message: 'Webhook deleted' };
+    }),
+    endpoint('post', '/:id/secret/rotate', async (exchange, caller) => {
+      const input = await readOptionalJson(exchange);
+      const { webhook, secret } = await webhooks.rotateSecret(caller, idOf(exchange), input);
+      return { ...toWebhookView(webhook), secret };
+    }),
+    endpoint('post', '/:id/ping', async (exchange, caller) => {
+      const messageId = await webhooks.ping(caller, idOf(exchange));
+      return { success: true, message: 'Ping requested', message_id: messageId };
+    }),
+    endpoint('post', '/:id/replay', async (exchange, caller) => {
+      await webhooks.replay(caller, idOf(exchange), await readJson(exchange.req));
+      return { success: true, message: 'Replay requested' };
+    }),
+    endpoint('get', '/:id/attempts', (exchange, { workspace }) =>
+      webhooks.attempts(workspace, idOf(exchange), pageRequest(exchange.req)),
+    ),
+  ];
+}

@@ -1,0 +1,59 @@
+import type { RecordFields } from './catalog.ts';
+
+/** One field's value before and after; `null` stands for none. */
+export interface FieldChange {
+  /** Dotted inside an insurance: `primary_insurance.policy_number`. */
+  field: string;
+  from: unknown;
+  to: unknown;
+}
+
+/** A record's fields by dotted name, insurances field by field. No field of a schema has a dot in its name, so no two names meet. */
+export function dottedFields(fields: Partial<RecordFields>): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const [field, value] of Object.entries(fields)) {
+    if (typeof value !== 'object' || value === null) values.set(field, value);
+    else for (const [inner, one] of Object.entries(value)) values.set(`${field}.${inner}`, one);
+  }
+  return values;
+}
+
+/**
+ * What differs between two folds of a record (`RecordState.fields`), in the order of their fields; `before` is
+ * undefined for the first version. An insurance is compared field by field: one that was replaced names each field
+ * that it no longer has, with `to: null`.
+ */
+export function diffFields(before: RecordFields | undefined, after: RecordFields): FieldChange[] {
+  const [old, now] = [dottedFields(before ?? {}), dottedFields(after)];
+  const changes: FieldChange[] = [];
+  for (const field of new Set([...old.keys(), ...now.keys()])) {
+    const [from = null, to = null] = [old.get(field), now.get(field)];
+    if (from !== to) changes.push({ field, from, to });
+  }
+  return changes;
+}
+
+/** The names that `diffFields` tells, in no order. Without the values it takes a tenth of the time, at every event of the stream. */
+export function changedFields(before: RecordFields | undefined, after: RecordFields): string[] {
+  const names: string[] = [];
+  for (const field of Object.keys(after)) collect(names, field, before?.[field], after[field]);
+  for (const field of Object.keys(before ?? {})) {
+    if (!(field in after)) collect(names, field, before?.[field], undefined);
+  }
+  return names;
+}
+
+/** Adds what differs in one field, which may be nested before, after or both times. */
+function collect(names: string[], field: string, before: unknown, after: unknown): void {
+  const [old, now] = [nested(before), nested(after)];
+  if (old === undefined && now === undefined) {
+    if (before !== after) names.push(field);
+    return;
+  }
+  for (const inner in now) if (now[inner] !== old?.[inner]) names.push(`${field}.${inner}`);
+  for (const inner in old) if (now?.[inner] === undefined) names.push(`${field}.${inner}`);
+}
+
+function nested(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
+}

@@ -1,0 +1,36 @@
+const parts =
+  /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d):(\d\d)(?::(\d\d)(?:[.,](\d+))?)?(?:Z|([+-])(\d\d):?(\d\d)?)?)?$/i;
+
+/**
+ * The moment that an ISO 8601 text names, in milliseconds since 1970 UTC; finer fractions are cut off. A plain date is
+ * its first moment, and what has no offset is UTC. The text has passed the schema of a date (`fields.ts`).
+ */
+export function instantOf(text: string): number {
+  const found = parts.exec(text);
+  if (found === null) throw new Error('not an ISO 8601 date or date-time');
+  const [
+    ,
+    year,
+    month,
+    day,
+    hour = 0,
+    minute = 0,
+    second = 0,
+    fraction = '',
+    sign,
+    offsetHours,
+    offsetMinutes,
+  ] = found;
+  const milliseconds = Number(fraction.slice(0, 3).padEnd(3, '0'));
+  const local = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour),
+    Number(minute),
+    Number(second),
+    milliseconds,
+  );
+  const offset = (Number(offsetHours ?? 0) * 60 + Number(offsetMinutes ?? 0)) * 60_000;
+  return sign === '-' ? local + offset : local - offset;
+}

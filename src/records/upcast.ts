@@ -1,0 +1,87 @@
+import type { JsonObject, RecordedEvent } from '../ports/eventLog.ts';
+
+/** Turns the data of one schema version of an event type into data of the next; pure, and its argument stays as it is. */
+export type UpcastStep = (data: JsonObject) => JsonObject;
+
+/**
+ * The steps of every event type, oldest first: the first one turns version 1 into version 2. The current version of a
+ * type is therefore one more than it has steps.
+ */
+export type UpcastTable = Readonly<Record<string, readonly UpcastStep[]>>;
+
+export interface Upcaster {
+  /**
+   * The event with its data and `schemaVersion` at the current version of its type; the event itself when it is
+   * there already. Throws `UnknownSchemaVersion` when the table knows nothing of its type or version: a newer service
+   * wrote it.
+   */
+  upcast(event: RecordedEvent): RecordedEvent;
+
+  /** The schema version in which new events of a type are written. Throws `UnknownSchemaVersion` for another type. */
+  currentVersion(type: string): number;
+}
+
+/** An event that this version of the service cannot read. */
+export class UnknownSchemaVersion extends Error {
+  constructor(type: string, version?: number) {
+    super(`cannot read ${type}${version === undefined ? '' : ` of schema version ${version}`}`);
+    this.name = 'UnknownSchemaVersion';
+  }
+}
+
+/** What brings events to the versions that a table calls current. */
+export function createUpcaster(table: UpcastTable): Upcaster {
+  const stepsByType = new Map(Object.entries(table));
+  const stepsOf = (type: string): readonly UpcastStep[] => {
+    const steps = stepsByType.get(type);
+    if (steps === undefined) throw new UnknownSchemaVersion(type);
+    return steps;
+  };
+  return {
+    upcast(event) {
+      const steps = stepsOf(event.type);
+      const { schemaVersion: version } = event.metadata;
+      const current = steps.length + 1;
+      if (version === current) return event;
+      if (!Number.isInteger(version) || version < 1 || version > current) {
+        throw new UnknownSchemaVersion(event.type, version);
+      }
+      const data = steps.slice(version - 1).reduce((older, step) => step(older), event.data);
+      return { ...event, data, metadata: { ...event.metadata, schemaVersion: current } };
+    },
+    currentVersion: (type) => stepsOf(type).length + 1,
+  };
+}
+
+/**
+ * Every event type that the service writes. A type that changes its shape gets a step here, and a frozen event of the
+ * new version among the tests' fixtures; projections that fold it get a new version. Processes that read the new
+ * version must be everywhere before one writes it.
+ */
+export const upcastTable = {
+  PayerUpserted: [],
+  PatientUpserted: [],
+  ProviderUpserted: [],
+  FacilityUpserted: [],
+  EncounterUpserted: [],
+  DocumentUploaded: [],
+  DocumentRemoved: [],
+  AccessRecorded: [],
+  WorkspaceCreated: [],
+  WorkspaceDeactivated: [],
+  WorkspaceActivated: [],
+  ApiKeyCreated: [],
+  ApiKeyDeactivated: [],
+  ApiKeyActivated: [],
+  ApiKeyDeleted: [],
+  WebhookCreated: [],
+  WebhookUpdated: [],
+  WebhookDeleted: [],
+  WebhookDisabled: [],
+  WebhookEnabled: [],
+  WebhookSecretRotated: [],
+  WebhookReplayRequested: [],
+  WebhookPinged: [],
+} as const satisfies UpcastTable;
+
+export const { upcast, currentVersion } = createUpcaster(upcastTable);

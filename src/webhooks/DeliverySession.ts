@@ -1,0 +1,267 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
+import type { ChangedFields } from '../feed/ChangedFields.ts';
+import { feedEventType } from '../feed/cloudEvent.ts';
+import { logFilter } from '../feed/selection.ts';
+import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { DeliveryState } from './DeliveryState.ts';
+import { MessageDelivery, type MessagePorts, type Outcome, type Telling } from './MessageDelivery.ts';
+import { type Pending, RecordWindow } from './RecordWindow.ts';
+import { Retries } from './Retries.ts';
+import { wantedEventTypes } from './wantedEventTypes.ts';
+import type { Webhook, WebhookRequest } from './webhook.ts';
+
+/** Messages of one webhook that are in memory at most. */
+export const WINDOW = 500;
+/** Requests to one endpoint at the same time. */
+export const PARALLEL = 32;
+/** Of these, tries after the first, so that what fails never takes all. */
+const PARALLEL_RETRIES = PARALLEL / 2;
+/** Records and messages that may wait for another try, beyond which the webhook waits for them. */
+export const MAX_WAITING = 10_000;
+/** Attempts that may be yet to be saved. */
+const MAX_UNSAVED = 5_000;
+const TICK_MS = 100;
+const SAVE_MS = 1_000;
+const RETRY_MS = 250;
+/** What is under way when the work is to end may take so long. */
+const GRACE_MS = 1_000;
+
+export interface SessionPorts extends MessagePorts {
+  eventLog: EventLog;
+  changedFields: ChangedFields;
+  /** Disables the webhook, by an event. */
+  disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
+  /** Told of an error that delays the delivery to a webhook. */
+  onDelay(webhookId: string, error: unknown): void;
+  /** Told of an event that is never delivered, because the log can no longer read it. */
+  onUnreadable(webhookId: string, event: Pick<RecordedEvent, 'id' | 'position'>): void;
+}
+
+/**
+ * Follows the log from where a webhook's delivery has come to, and delivers what it wants. Messages of one record go one
+ * after the other, in order; records go side by side. A record whose message is not taken waits without being kept in
+ * memory: what it has further is read from the log when it is due.
+ */
+export class DeliverySession {
+  readonly #ports: SessionPorts;
+  readonly #state: DeliveryState;
+  readonly #messages: MessageDelivery;
+  readonly #eventTypes: ReadonlySet<string>;
+  readonly #end = new AbortController();
+  readonly #brokenOff = new AbortController();
+  readonly #window = new RecordWindow();
+  readonly #retries: Retries;
+  readonly #sending = new Set<Promise<void>>();
+  #webhook: Webhook;
+  #followed: Position;
+  #pausedUntil = 0;
+  /** Resolves when something has changed that the follower may wait for. */
+  #progress = Promise.withResolvers<void>();
+  #failure: { error: unknown } | undefined;
+  #lost = false;
+
+  constructor(ports: SessionPorts, state: DeliveryState, webhook: Webhook) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#webhook = webhook;
+    this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
+    this.#eventTypes = wantedEventTypes(webhook);
+    this.#followed = state.at.position;
+    this.#retries = new Retries({
+      ...ports,
+      state,
+      deliver: (telling) => this.#deliver(telling),
+      webhook: () => this.#webhook,
+      wants: ({ type }) => this.#eventTypes.has(type),
+      followed: () => this.#followed,
+    });
+  }
+
+  /** The place in the log up to which messages were read. */
+  get followed(): Position {
+    return this.#followed;
+  }
+
+  /**
+   * Works until the signal or `end`; what is under way then is given a moment, and everything is saved. `onTick` is
+   * called ten times a second. False when the state was lost: it is to be opened anew. Rejects with what else ended it.
+   */
+  async run(signal: AbortSignal, onTick: () => Promise<void>): Promise<boolean> {
+    const end = () => this.end();
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) this.end();
+    const loops = [this.#follow(), this.#keepTicking(onTick), this.#keepSaving()];
+    await Promise.all(loops.map((loop) => loop.catch((error) => this.#fail(error))));
+    signal.removeEventListener('abort', end);
+    const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
+    while (this.#sending.size > 0) await Promise.all(this.#sending);
+    clearTimeout(grace);
+    if (!this.#lost) await this.#save();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return !this.#lost;
+  }
+
+  /** Begins nothing more, and lets `run` come to its end. */
+  end(): void {
+    this.#end.abort();
+    this.#wake();
+  }
+
+  /** Goes on with another version of the webhook, which wants the same events. */
+  update(webhook: Webhook): void {
+    this.#webhook = webhook;
+  }
+
+  /** Sends a ping beside everything else. */
+  ping(request: WebhookRequest): void {
+    this.#start(() => this.#messages.ping(this.#webhook, request));
+  }
+
+  get #ended(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.end();
+  }
+
+  #wake(): void {
+    this.#progress.resolve();
+    this.#progress = Promise.withResolvers();
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#end;
+    const filter = logFilter({ workspace: this.#webhook.workspace, eventTypes: [...this.#eventTypes] });
+    for await (const batch of this.#ports.eventLog.follow({ after: this.#followed, filter, signal })) {
+      for (const event of batch.unreadable ?? []) this.#ports.onUnreadable(this.#webhook.id, event);
+      const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+      const changed = await this.#whenAvailable(() => this.#ports.changedFields.of(events));
+      for (const [index, event] of events.entries()) {
+        if (this.#eventTypes.has(event.type)) await this.#take(event, changed?.[index] ?? []);
+        if (this.#ended) return;
+        this.#followed = event.position;
+      }
+      this.#followed = batch.position;
+    }
+  }
+
+  /** Takes an event into memory as soon as there is room, unless its record waits. */
+  async #take(event: RecordedEvent, changed: string[]): Promise<void> {
+    for (; !this.#ended; await this.#progress.promise) {
+      if (this.#retries.takes(event)) break;
+      if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
+        this.#window.add({ event, changed, before: this.#followed });
+        break;
+      }
+    }
+    if (this.#ended) return;
+    // At once: a record that no longer waits must not be taken for one that the follower is still to come to.
+    this.#followed = event.position;
+    this.#pump();
+  }
+
+  async #keepTicking(onTick: () => Promise<void>): Promise<void> {
+    for (; !this.#ended; await this.#pause(TICK_MS)) {
+      await onTick();
+      this.#retries.look(this.#ports.clock.now());
+      this.#pump();
+    }
+  }
+
+  async #keepSaving(): Promise<void> {
+    for (;;) {
+      await this.#pause(SAVE_MS);
+      if (this.#ended) return;
+      await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+      if (this.#lost) return this.end();
+      this.#pump();
+    }
+  }
+
+  async #save(): Promise<void> {
+    this.#state.at.position = this.#window.floor ?? this.#followed;
+    if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
+  }
+
+  /** Begins as many tries as may be under way. */
+  #pump(): void {
+    if (this.#ports.clock.now() < this.#pausedUntil) return;
+    while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
+      const retry = this.#retries.busy < PARALLEL_RETRIES ? this.#retries.next() : undefined;
+      const pending = retry ? undefined : this.#window.next();
+      if (retry) this.#start(retry);
+      else if (pending) this.#start(() => this.#first(pending));
+      else return;
+    }
+  }
+
+  #start(work: () => Promise<void>): void {
+    const task = work()
+      .catch((error) => {
+        if (!isUnavailable(error)) this.#fail(error);
+      })
+      .finally(() => {
+        this.#sending.delete(task);
+        this.#wake();
+        this.#pump();
+      });
+    this.#sending.add(task);
+  }
+
+  async #first(pending: Pending): Promise<void> {
+    const { stream, revision: next, position } = pending.event;
+    const outcome = await this.#deliver({ ...pending, tries: 0 });
+    if (outcome.kind === 'ended') return;
+    if (outcome.kind === 'delivered' || outcome.dueAt === undefined) return this.#window.finish(pending);
+    const { version: triedVersion } = this.#webhook;
+    const waiting = { stream, next, position, tries: 1, dueAt: outcome.dueAt, triedVersion };
+    this.#retries.wait(waiting, this.#window.block(pending));
+  }
+
+  /** One try; what it tells of the endpoint as a whole is seen to. */
+  async #deliver(telling: Telling): Promise<Outcome> {
+    if (this.#ended) return { kind: 'ended', gone: false };
+    const webhook = this.#webhook;
+    const outcome = await this.#messages.deliver(webhook, telling);
+    if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
+    if (outcome.kind === 'failed') {
+      this.#pausedUntil = Math.max(this.#pausedUntil, this.#ports.clock.now() + outcome.pauseMs);
+      if (outcome.endpointFails) this.#disable(webhook, 'failing');
+    }
+    return outcome;
+  }
+
+  /** Begins no more tries, and ends the session when the webhook is disabled. */
+  #disable(webhook: Webhook, reason: 'gone' | 'failing'): void {
+    if (this.#pausedUntil === Number.POSITIVE_INFINITY) return;
+    this.#pausedUntil = Number.POSITIVE_INFINITY;
+    this.#ports.disable(webhook, reason).then(
+      () => this.end(),
+      (error) => this.#fail(error),
+    );
+  }
+
+  /** A store that is away is asked again; undefined when the session ended meanwhile. */
+  async #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    for (; !this.#ended; await this.#pause(RETRY_MS)) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!isUnavailable(error)) throw error;
+        this.#ports.onDelay(this.#webhook.id, error);
+      }
+    }
+    return undefined;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await sleep(ms, undefined, { signal: this.#end.signal }).catch(() => undefined);
+  }
+}
+
+function isUnavailable(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'unavailable';
+}

@@ -1,0 +1,113 @@
+import type { ReadModels } from '../ports/readModels.ts';
+import { findMessage } from './attempts.ts';
+import { DeliverySession, MAX_WAITING, type SessionPorts } from './DeliverySession.ts';
+import { DeliveryState } from './DeliveryState.ts';
+import { wantedEventTypes } from './wantedEventTypes.ts';
+import type { Webhook, WebhookRequest } from './webhook.ts';
+
+export interface EndpointPorts extends SessionPorts {
+  readModels: ReadModels;
+  /** The webhook as of now. */
+  find(webhookId: string): Webhook | undefined;
+}
+
+/** Failed messages that begin to wait for another try together. */
+const FAILED_PAGE = 200;
+
+/**
+ * Delivers a webhook's messages and sees to its requests, for as long as it is enabled and until the signal. The caller
+ * holds its lease, and calls again when this ends or rejects, as it does when a store is away.
+ */
+export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
+  const found = ports.find(id);
+  if (found?.state !== 'enabled') return;
+  const state = await DeliveryState.open(ports.readModels, found, ports.clock.now());
+  if (state === undefined) return;
+  while (!signal.aborted) {
+    const webhook = ports.find(id);
+    if (webhook?.state !== 'enabled') return;
+    const endpoint = new EndpointDelivery(ports, state, webhook);
+    if (!(await endpoint.run(signal))) return;
+  }
+}
+
+/** A session, and what a webhook's changes and requests make of it. */
+class EndpointDelivery {
+  readonly #ports: EndpointPorts;
+  readonly #state: DeliveryState;
+  readonly #session: DeliverySession;
+  readonly #wanted: string;
+  #webhook: Webhook;
+  #rewind: WebhookRequest | undefined;
+
+  constructor(ports: EndpointPorts, state: DeliveryState, webhook: Webhook) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#webhook = webhook;
+    this.#wanted = [...wantedEventTypes(webhook)].join();
+    this.#session = new DeliverySession(ports, state, webhook);
+  }
+
+  /** False when the state is to be opened anew. */
+  async run(signal: AbortSignal): Promise<boolean> {
+    const isOurs = await this.#session.run(signal, () => this.#tick());
+    if (!isOurs || this.#rewind === undefined) return isOurs;
+    const { after = 0, revision } = this.#rewind;
+    await this.#state.rewind(after);
+    this.#state.at.handled = revision;
+    return this.#state.save();
+  }
+
+  async #tick(): Promise<void> {
+    const webhook = this.#ports.find(this.#webhook.id);
+    if (webhook?.state !== 'enabled' || [...wantedEventTypes(webhook)].join() !== this.#wanted) {
+      return this.#session.end();
+    }
+    this.#webhook = webhook;
+    this.#session.update(webhook);
+    for (const request of webhook.requests) {
+      if (this.#rewind === undefined && request.revision > this.#state.at.handled) {
+        await this.#handle(request);
+      }
+    }
+    await this.#retryFailed();
+  }
+
+  async #handle(request: WebhookRequest): Promise<void> {
+    const { after, messageId, failed, revision } = request;
+    if (after !== undefined && after < this.#session.followed) {
+      this.#rewind = request;
+      return this.#session.end();
+    }
+    if (messageId !== undefined) await this.#repeat(messageId);
+    if (failed) this.#state.at.retryFailedAfter = -1;
+    if (request.kind === 'ping') this.#session.ping(request);
+    this.#state.at.handled = revision;
+  }
+
+  /** Sends one message once more, if it is known. */
+  async #repeat(messageId: string): Promise<void> {
+    const { id, version } = this.#webhook;
+    const event = await findMessage(this.#ports.readModels, id, messageId);
+    if (event === undefined) return;
+    const { stream, revision: next } = event;
+    const [recorded] = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 });
+    if (recorded === undefined) return;
+    const { position } = recorded;
+    this.#state.wait({ stream, next, once: true, position, tries: 0, dueAt: 0, triedVersion: version });
+  }
+
+  /** Lets the next failed messages wait for another try, when that was asked for and there is room. */
+  async #retryFailed(): Promise<void> {
+    const { at, waiting } = this.#state;
+    if (at.retryFailedAfter === undefined || waiting.size + FAILED_PAGE > MAX_WAITING) return;
+    const page = await this.#state.failed(at.retryFailedAfter, FAILED_PAGE);
+    const { version: triedVersion } = this.#webhook;
+    for (const { stream, revision: next, position } of page) {
+      this.#state.wait({ stream, next, once: true, position, tries: 0, dueAt: 0, triedVersion });
+    }
+    const last = page.at(-1);
+    if (last && page.length === FAILED_PAGE) at.retryFailedAfter = last.position;
+    else delete at.retryFailedAfter;
+  }
+}

@@ -1,0 +1,25 @@
+import { v7 as uuidv7 } from 'uuid';
+import { newEvent } from '../commands/caller.ts';
+import type { WebhookDirectory } from './WebhookDirectory.ts';
+import type { DisabledReason, Webhook } from './webhook.ts';
+
+/**
+ * Disables a webhook on the service's own account. Changes nothing when somebody disabled or deleted it, enabled it
+ * again or gave it another URL since `webhook` was looked at: what was found out then no longer holds.
+ */
+export async function disableWebhook(
+  directory: WebhookDirectory,
+  webhook: Webhook,
+  reason: Exclude<DisabledReason, 'caller'>,
+): Promise<void> {
+  const caller = {
+    workspace: webhook.workspace,
+    principal: { type: 'service', id: 'webhooks' },
+    requestId: uuidv7(),
+  } as const;
+  await directory.change(({ webhooks }) => {
+    const { state, url, enabledAt } = webhooks.get(webhook.id) ?? webhook;
+    if (state !== 'enabled' || url !== webhook.url || enabledAt !== webhook.enabledAt) return undefined;
+    return newEvent(caller, 'WebhookDisabled', { webhook_id: webhook.id, reason });
+  });
+}

@@ -1,0 +1,254 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Caller, newEvent } from '../commands/caller.ts';
+import { ServiceError } from '../errors.ts';
+import type { Permission } from '../keys/access.ts';
+import { generateId } from '../keys/apiKey.ts';
+import type { NewEvent } from '../ports/eventLog.ts';
+import type { Page, PageRequest } from '../queries/page.ts';
+import { validate, validationError } from '../records/validate.ts';
+import type { AddressRules } from './addresses.ts';
+import { type DeliveryAttempt, findMessage, listAttempts } from './attempts.ts';
+import { checkUrl } from './checkUrl.ts';
+import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
+import { messageId } from './message.ts';
+import { generateSecret, seal, unseal } from './sealSecret.ts';
+import { type StartPorts, startPosition } from './startPosition.ts';
+import type { WebhookDirectory } from './WebhookDirectory.ts';
+import type {
+  Webhook,
+  WebhookCreated,
+  WebhookPayload,
+  WebhookReplayRequested,
+  WebhookSecretRotated,
+  WebhookSettings,
+} from './webhook.ts';
+import {
+  changedSettings,
+  checkFilters,
+  createWebhookSchema,
+  parseReplay,
+  parseStart,
+  type Replay,
+  rotateSecretSchema,
+  settingsOf,
+  updateWebhookSchema,
+} from './webhookSettings.ts';
+import { toWebhookStatusView, type WebhookStatusView } from './webhookView.ts';
+
+const MAX_WEBHOOKS = 100;
+
+export interface WebhookPorts extends StartPorts {
+  directory: WebhookDirectory;
+  /** Where webhooks may go. */
+  addresses: AddressRules;
+  /** The key that seals secrets. */
+  secretsKey(): Promise<Uint8Array>;
+}
+
+/** Who changes a webhook, with the permissions that decide what it may send. */
+export interface WebhookCaller extends Caller {
+  permissions: readonly Permission[];
+}
+
+/** A secret just made (`whsec_…`); it is shown this once. */
+export interface NewSecret {
+  webhook: Webhook;
+  secret: string;
+}
+
+/** One of them is needed to have events sent in that form: whoever may not read them may not have them sent anywhere. */
+const permissionsFor: Record<WebhookPayload, readonly Permission[]> = {
+  reference: [],
+  full: ['events'],
+  deidentified: ['events', 'events:deidentified'],
+};
+
+/**
+ * The webhooks of workspaces, and changes to them. Each change is decided on the whole stream of webhooks and appended only if
+ * nobody changed it meanwhile; otherwise it is decided again. Inputs are bodies as they were sent. Methods reject with
+ * `not_found` (also for another workspace's webhook), `validation_failed`, `permission_denied`, `conflict`, `unavailable`.
+ */
+export class WebhookManager {
+  readonly #ports: WebhookPorts;
+
+  constructor(ports: WebhookPorts) {
+    this.#ports = ports;
+  }
+
+  /** The webhooks of a workspace, in the order of their creation, as the log has them. */
+  async list(workspace: string): Promise<Webhook[]> {
+    await this.#ports.directory.refresh();
+    return this.#ports.directory.all().filter((webhook) => isOf(webhook, workspace));
+  }
+
+  /** A webhook, as the log has it. */
+  async find(workspace: string, id: string): Promise<Webhook> {
+    await this.#ports.directory.refresh();
+    return this.#find(workspace, id);
+  }
+
+  /** Webhooks as people see them, with how their delivery does. */
+  async views(webhooks: readonly Webhook[]): Promise<WebhookStatusView[]> {
+    const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.readModels, webhooks);
+    return webhooks.map((webhook, index) => toWebhookStatusView(webhook, statuses[index] as DeliveryStatus));
+  }
+
+  /** A page of a webhook's attempts of the last 30 days, newest first. */
+  async attempts(workspace: string, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
+    await this.find(workspace, id);
+    return listAttempts(this.#ports.readModels, id, request);
+  }
+
+  /** Makes a webhook; `conflict` when the workspace has 100 of them. */
+  async create(caller: WebhookCaller, input: unknown): Promise<NewSecret> {
+    const { start, ...sent } = validate(createWebhookSchema, input);
+    const settings = settingsOf(sent);
+    this.#check(caller, settings);
+    const startAfter = await startPosition(this.#ports, caller.workspace, parseStart(start), 'start');
+    const secret = generateSecret();
+    const data: WebhookCreated = {
+      webhook_id: generateId('wh'),
+      ...settings,
+      start_after: startAfter,
+      sealed_secret: await this.#seal(caller.workspace, secret),
+    };
+    await this.#ports.directory.change(({ webhooks }) => {
+      const others = [...webhooks.values()].filter((other) => isOf(other, caller.workspace));
+      if (others.length >= MAX_WEBHOOKS) {
+        throw new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
+      }
+      return newEvent(caller, 'WebhookCreated', { ...data });
+    });
+    return { webhook: this.#find(caller.workspace, data.webhook_id), secret };
+  }
+
+  /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
+  async update(caller: WebhookCaller, id: string, input: unknown): Promise<Webhook> {
+    const { state, ...sent } = validate(updateWebhookSchema, input);
+    const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
+    let settingsChanged = false;
+    const webhook = await this.#change(caller, id, (before) => {
+      const { url = before.url, payload = before.payload } = sent;
+      const settings = settingsOf({ ...before, ...sent, url, payload });
+      if (!onlyDisables) this.#check(caller, settings);
+      const changed = changedSettings(settingsOf(before), settings);
+      settingsChanged = changed !== undefined;
+      return changed && newEvent(caller, 'WebhookUpdated', { webhook_id: id, ...changed });
+    });
+    if (state === undefined) return webhook;
+    return this.#change(caller, id, (before) => {
+      if (before.state === state) return undefined;
+      const reason = state === 'disabled' ? { reason: 'caller' } : {};
+      const type = state === 'disabled' ? 'WebhookDisabled' : 'WebhookEnabled';
+      const event = newEvent(caller, type, { webhook_id: id, ...reason });
+      // The request's id is that of its first event.
+      return settingsChanged ? { ...event, id: uuidv7() } : event;
+    });
+  }
+
+  /** Deletes a webhook, for ever; nothing more is sent. */
+  async delete(caller: Caller, id: string): Promise<void> {
+    await this.#change(caller, id, () => newEvent(caller, 'WebhookDeleted', { webhook_id: id }));
+  }
+
+  /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
+  async rotateSecret(caller: Caller, id: string, input: unknown): Promise<NewSecret> {
+    const { overlap_seconds } = validate(rotateSecretSchema, input);
+    const secret = generateSecret();
+    const sealed = await this.#seal(caller.workspace, secret);
+    const webhook = await this.#change(caller, id, () => {
+      const data: WebhookSecretRotated = {
+        webhook_id: id,
+        sealed_secret: sealed,
+        previous_expires_at: new Date(Date.now() + overlap_seconds * 1000).toISOString(),
+      };
+      return newEvent(caller, 'WebhookSecretRotated', { ...data });
+    });
+    return { webhook, secret };
+  }
+
+  /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when the webhook is disabled. */
+  async ping(caller: Caller, id: string): Promise<string> {
+    await this.#change(caller, id, (webhook) => {
+      requireEnabled(webhook);
+      return newEvent(caller, 'WebhookPinged', { webhook_id: id });
+    });
+    return messageId(id, caller.requestId);
+  }
+
+  /** Asks for messages once more; `conflict` when the webhook is disabled. */
+  async replay(caller: Caller, id: string, input: unknown): Promise<void> {
+    const replay = parseReplay(input);
+    await this.find(caller.workspace, id);
+    const request = await this.#replayRequest(caller.workspace, id, replay);
+    await this.#change(caller, id, (webhook) => {
+      requireEnabled(webhook);
+      return newEvent(caller, 'WebhookReplayRequested', { webhook_id: id, ...request });
+    });
+  }
+
+  async #replayRequest(
+    workspace: string,
+    id: string,
+    replay: Replay,
+  ): Promise<Omit<WebhookReplayRequested, 'webhook_id'>> {
+    if ('failed' in replay) return { failed: true };
+    if ('start' in replay) {
+      return { after: await startPosition(this.#ports, workspace, replay.start, replay.field) };
+    }
+    const { messageId } = replay;
+    if (await findMessage(this.#ports.readModels, id, messageId)) return { message_id: messageId };
+    throw new ServiceError('not_found', 'No such message was sent to the webhook in the last 30 days.');
+  }
+
+  async #change(
+    { workspace }: Caller,
+    id: string,
+    decide: (webhook: Webhook) => NewEvent | undefined,
+  ): Promise<Webhook> {
+    const { directory } = this.#ports;
+    await directory.change(() => decide(this.#find(workspace, id)));
+    return directory.find(id) as Webhook;
+  }
+
+  /** Seals a secret, unless whoever sends the workspace's messages seems to have another key: it could not sign. */
+  async #seal(workspace: string, secret: string): Promise<string> {
+    const key = await this.#ports.secretsKey();
+    const [sealed] = (await this.list(workspace)).flatMap(({ secrets }) => secrets);
+    try {
+      if (sealed) unseal(key, sealed.sealed);
+    } catch (cause) {
+      const message = 'The secrets of webhooks are sealed with another key than this process has.';
+      const advice = 'Its operators have to set WEBHOOK_SECRETS_KEY, or DATA_DIR, as in the other processes.';
+      throw new ServiceError('unavailable', `${message} ${advice}`, { retryAfterSeconds: 60, cause });
+    }
+    return seal(key, secret);
+  }
+
+  #find(workspace: string, id: string): Webhook {
+    const webhook = this.#ports.directory.find(id);
+    if (webhook && isOf(webhook, workspace)) return webhook;
+    throw new ServiceError('not_found', 'Webhook not found.');
+  }
+
+  #check({ permissions }: WebhookCaller, settings: WebhookSettings): void {
+    const complaint = checkUrl(settings.url, this.#ports.addresses);
+    if (complaint !== undefined) throw validationError([{ field: 'url', message: complaint }]);
+    checkFilters(settings);
+    const needed = permissionsFor[settings.payload];
+    if (needed.length === 0 || needed.some((permission) => permissions.includes(permission))) return;
+    const named = needed.map((permission) => `'${permission}'`).join(' or ');
+    throw new ServiceError(
+      'permission_denied',
+      `The API key lacks the permission ${named}, which the payload '${settings.payload}' needs.`,
+    );
+  }
+}
+
+function requireEnabled({ state }: Webhook): void {
+  if (state !== 'enabled') throw new ServiceError('conflict', 'The webhook is disabled; enable it first.');
+}
+
+function isOf({ workspace, state }: Webhook, of: string): boolean {
+  return workspace === of && state !== 'deleted';
+}

@@ -1,0 +1,4 @@
+/** What the thread that delivers webhooks says to the service, for its log. */
+export type WebhooksMessage =
+  | { kind: 'delayed'; webhookId: string; error: Record<string, unknown> }
+  | { kind: 'unreadable'; webhookId: string; eventId: string; position: number };

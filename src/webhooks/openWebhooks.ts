@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import {
+  loadDeidentificationKey,
+  loadWebhookSecretsKey,
+  openEventLog,
+  openReadModels,
+} from '../backends/openBackend.ts';
+import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
+import { ChangedFields } from '../feed/ChangedFields.ts';
+import { createDeidentifier, type Deidentifier } from '../feed/deidentify.ts';
+import { type Clock, systemClock } from '../ports/clock.ts';
+import { createAddressRules } from './addresses.ts';
+import { Dispatcher } from './Dispatcher.ts';
+import { disableWebhook } from './disableWebhook.ts';
+import type { WebhooksMessage } from './messages.ts';
+import { type RetrySchedule, retrySchedule } from './schedule.ts';
+import { WebhookDirectory } from './WebhookDirectory.ts';
+import { WebhookSender } from './WebhookSender.ts';
+
+/** What tests set so that they need not wait. */
+export interface WebhooksTiming {
+  schedule?: RetrySchedule;
+  clock?: Clock;
+}
+
+/**
+ * Opens an instance that delivers webhooks, one of several that share the work. The result does so until its signal, and
+ * waits for stores that are away. Rejects when the event log is.
+ */
+export async function openWebhooks(
+  config: Config,
+  report: (message: WebhooksMessage) => void,
+  { schedule = retrySchedule, clock = systemClock }: WebhooksTiming = {},
+): Promise<(signal: AbortSignal) => Promise<void>> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const directory = await WebhookDirectory.open(eventLog);
+  const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
+  let secretsKey: Promise<Uint8Array> | undefined;
+  let deidentifier: Promise<Deidentifier> | undefined;
+  const dispatcher = new Dispatcher(
+    {
+      eventLog,
+      readModels,
+      directory,
+      sender,
+      clock,
+      schedule,
+      changedFields: new ChangedFields(eventLog),
+      secretsKey: () => {
+        secretsKey ??= loadWebhookSecretsKey(config);
+        return secretsKey;
+      },
+      deidentifier: () => {
+        deidentifier ??= loadDeidentificationKey(config).then(createDeidentifier);
+        return deidentifier;
+      },
+      find: (id) => directory.find(id),
+      disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
+      onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
+      onUnreadable: (webhookId, { id, position }) =>
+        report({ kind: 'unreadable', webhookId, eventId: id, position }),
+    },
+    randomUUID(),
+  );
+  return async (signal) => {
+    await dispatcher.run(signal);
+    directory.close();
+    await Promise.all([sender.close(), eventLog.close(), readModels.close()]);
+  };
+}

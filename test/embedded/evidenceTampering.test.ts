@@ -1,0 +1,192 @@
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { treeModel } from '../../projections/tree.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { type Difference, verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+const PAYERS = 150;
+const FLIPS = 60;
+
+const folder = temporaryFolder();
+let service: TestService;
+let readModels: ReadModels;
+let events: RecordedEvent[];
+let db: DatabaseSync;
+
+beforeAll(async () => {
+  service = await startTestService();
+  const payers = Array.from({ length: PAYERS }, samples.payer);
+  for (const payer of payers) await service.post('/integration/payers', payer);
+  readModels = await openReadModels(service.config.readModelUrl);
+  db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+}, LONG_MS);
+afterAll(async () => {
+  db.close();
+  await readModels.close();
+  await service.stop();
+});
+beforeEach(async () => {
+  await projected();
+  events = await readAll(service.eventLog);
+});
+
+const clinic = () => service.workspaceId('clinic');
+const cli = (...args: string[]): Promise<CliResult> =>
+  runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder } });
+
+async function projected() {
+  const head = await service.eventLog.head();
+  await eventually(
+    async () => expect(await readModels.checkpoint(treeModel)).toBeGreaterThanOrEqual(head),
+    LONG_MS,
+  );
+}
+
+const difference = async () =>
+  (await verifyWorkspace({ eventLog: service.eventLog, readModels }, clinic(), {})).difference;
+
+const at = (index: number) => events.at(index) as RecordedEvent;
+
+/** Runs `work` while the columns of a stored event are others. */
+async function withRow<Result>(
+  { position }: RecordedEvent,
+  columns: Record<string, string | number | Uint8Array>,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const names = Object.keys(columns);
+  const row = db.prepare(`SELECT ${names.join()} FROM events WHERE position = ?`).get(position);
+  const set = db.prepare(`UPDATE events SET ${names.map((name) => `${name} = ?`).join()} WHERE position = ?`);
+  set.run(...Object.values(columns), position);
+  try {
+    return await work();
+  } finally {
+    set.run(...(Object.values(row ?? {}) as (string | number | Uint8Array)[]), position);
+  }
+}
+
+function named(what: Difference['what'], event: RecordedEvent): Difference {
+  const { position, id, stream, revision } = event;
+  return { what, position, eventId: id, stream, version: revision + 1 };
+}
+
+/** The bytes of a column with one bit of one byte turned. */
+function flipped(event: RecordedEvent, column: 'data' | 'metadata', byte?: number): string {
+  const row = db.prepare(`SELECT ${column} AS text FROM events WHERE position = ?`).get(event.position);
+  const bytes = Buffer.from(row?.text as string);
+  const index = byte ?? randomInt(bytes.length);
+  bytes[index] = (bytes[index] as number) ^ (1 << randomInt(5));
+  return bytes.toString('latin1');
+}
+
+test('a changed value of one stored event makes verify name that event, and no other', async () => {
+  const event = at(80);
+  const data = JSON.stringify(event.data).replace(/.("})$/, '~$1');
+  const { code, stdout, stderr } = await withRow(event, { data }, () =>
+    cli('verify', '--workspace', clinic()),
+  );
+  expect({ code, stdout, stderr }).toEqual({
+    code: 1,
+    stdout: '',
+    stderr: `The event at position ${event.position} was changed: stream ${event.stream}, version 1, event ${event.id}.\n`,
+  });
+  expect((await cli('verify', '--workspace', clinic())).code).toBe(0);
+});
+
+test(
+  'whichever byte of its data or metadata is flipped, that event is named, unless its JSON says the same',
+  async () => {
+    for (let n = 0; n < FLIPS; n++) {
+      const event = at(randomInt(events.length));
+      const column = n % 3 === 0 ? 'metadata' : 'data';
+      const text = flipped(event, column);
+      const found = await withRow(event, { [column]: text }, difference);
+      expect([named('changed', event), named('unreadable', event), missing(event)]).toContainEqual(found);
+    }
+  },
+  LONG_MS,
+);
+
+/** What is read as another workspace's is no longer there. */
+function missing({ position, id }: RecordedEvent): Difference {
+  return { what: 'missing', position, eventId: id };
+}
+
+test('an event that is no JSON any more is named too, parked by a rebuild, and stops no projection', async () => {
+  const event = at(40);
+  await withRow(event, { data: '{"id":' }, async () => {
+    expect(await difference()).toEqual(named('unreadable', event));
+    const fresh = await openReadModels(`sqlite:${join(folder, 'fresh.db')}`);
+    const args = ['projections', 'rebuild', '--json', '--accept-fewer'];
+    const env = { ...storesOf(service.config), READ_MODEL_URL: `sqlite:${join(folder, 'fresh.db')}` };
+    const rebuilt = JSON.parse((await runCli(args, { env })).stdout);
+    expect(rebuilt).toContainEqual(expect.objectContaining({ model: treeModel, parked: 1 }));
+    expect(await fresh.parked(treeModel)).toEqual([
+      { position: event.position, eventId: event.id, reason: 'UnreadableEvent' },
+    ]);
+    await fresh.close();
+  });
+});
+
+test('every other part of an event counts as well', async () => {
+  const event = at(70);
+  const stream = db
+    .prepare('SELECT stream_id FROM events WHERE position = ?')
+    .get(at(90).position)?.stream_id;
+  const parts: [Record<string, string | number | Uint8Array>, Partial<Difference>][] = [
+    [{ type: 'PayerUpsertee' }, {}],
+    [{ recorded_at: Date.parse(event.recordedAt) - 1 }, {}],
+    [{ recorded_at: 9e15 }, { what: 'unreadable' }],
+    [{ event_id: Buffer.from(at(71).id.replaceAll('-', ''), 'hex') }, {}],
+    [{ revision: 7 }, { version: 8 }],
+    [
+      { stream_id: stream as number, revision: 1 },
+      { stream: at(90).stream, version: 2 },
+    ],
+  ];
+  for (const [columns, changes] of parts) {
+    const found = await withRow(event, columns, difference);
+    expect(found).toEqual({ ...named('changed', event), ...changes });
+  }
+});
+
+test('an event that was taken out, or put in, is named', async () => {
+  const event = at(60);
+  const row = db.prepare('SELECT * FROM events WHERE position = ?').get(event.position) ?? {};
+  db.prepare('DELETE FROM events WHERE position = ?').run(event.position);
+  expect(await difference()).toEqual(missing(event));
+  const insert = db.prepare(
+    `INSERT INTO events (${Object.keys(row).join()}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+  );
+  insert.run(...(Object.values(row) as (string | number)[]));
+  expect(await difference()).toBeUndefined();
+});
+
+test('a removed last event is noticed by the read model, and without it against a signed head', async () => {
+  const saved = join(folder, 'head.json');
+  expect((await cli('verify', '--workspace', clinic(), '--save-head', saved)).code).toBe(0);
+  await projected();
+  const [last] = (await readAll(service.eventLog)).slice(-1) as [RecordedEvent];
+  db.prepare('DELETE FROM events WHERE position = ?').run(last.position);
+  expect(await difference()).toEqual(missing(last));
+
+  const READ_MODEL_URL = `sqlite:${join(folder, 'anew.db')}`;
+  const env = { ...storesOf(service.config), DATA_DIR: folder, READ_MODEL_URL };
+  await runCli(['projections', 'rebuild', 'tree'], { env });
+  const without = await runCli(['verify', '--workspace', clinic()], { env });
+  expect(without).toMatchObject({ code: 0, stderr: '' });
+  const against = await runCli(['verify', '--workspace', clinic(), '--head', saved], { env });
+  expect(against).toMatchObject({ code: 1, stdout: '' });
+  expect(against.stderr).toMatch(
+    /^The log is not the one whose head was signed at \S+: its first \d+ events are not those that were signed\.\n$/,
+  );
+});

@@ -1,0 +1,306 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { CloudEvent } from '../../src/feed/cloudEvent.ts';
+import type { Client } from '../support/client.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { EventReader, eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
+import { expectDocumented, fetchDocument } from '../support/openapi.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+
+const sse = { accept: 'text/event-stream' };
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let workspaces = 0;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** A fresh workspace, whose key may do everything. */
+  async function fresh(): Promise<{ label: string; client: Client }> {
+    workspaces += 1;
+    const label = `feed${workspaces}`;
+    const { key } = await service.createKey(label, ['write', 'read', 'events']);
+    return { label, client: service.as(key) };
+  }
+
+  const pathOf = (kind: string) => `/integration/${kind}`;
+  const idsOf = (events: CloudEvent[]) => events.map(({ data }) => data.sent.id);
+
+  test('every version is a CloudEvent, in order, with what it changed', async () => {
+    const { label, client } = await fresh();
+    const payer = samples.payer();
+    const patient = { ...samples.patient(), phone: '1', primary_insurance: { payer_id: payer.id } };
+    const again = {
+      ...patient,
+      phone: null,
+      city: 'Omaha',
+      primary_insurance: { payer_id: payer.id, policy_number: 'W1' },
+    };
+    const before = Date.now();
+    await client.post(pathOf('payers'), payer);
+    await client.post(pathOf('patients'), patient);
+    const { headers } = await client.post(pathOf('patients'), again);
+    await client.post(pathOf('patients'), again);
+    const page = await client.get('/events');
+    expect(page.status).toBe(200);
+    expect(page.headers['content-type']).toBe('application/x-ndjson');
+    const events = eventsOf(page);
+    const workspace = service.workspaceId(label);
+    expect(events[2]).toEqual({
+      specversion: '1.0',
+      id: headers['request-id'],
+      source: `/workspaces/${workspace}`,
+      type: 'chartledger.patient.upserted.v1',
+      subject: `patient/${patient.id}`,
+      time: expect.any(String),
+      datacontenttype: 'application/json',
+      dataschema: '/schemas/chartledger.patient.upserted.v1',
+      sequence: expect.stringMatching(/^\d{16}$/),
+      data: { version: 2, sent: again, changed: expect.any(Array) },
+    });
+    expect(Date.parse(events[2]?.time ?? '')).toBeGreaterThan(before - 60_000);
+    expect(events.map(({ data }) => data.version)).toEqual([1, 1, 2, 3]);
+    expect(events.map(({ data }) => [...data.changed].sort())).toEqual([
+      ['id', 'name'],
+      ['date_of_birth', 'first_name', 'id', 'last_name', 'phone', 'primary_insurance.payer_id'],
+      ['city', 'phone', 'primary_insurance.policy_number'],
+      [],
+    ]);
+    const sequences = events.map(({ sequence }) => sequence);
+    expect([...sequences].sort()).toEqual(sequences);
+    const last = eventsOf(await client.get(`/events?after=${sequences[2]}`));
+    expect(last).toEqual(events.slice(3));
+  });
+
+  test('documents are told without where their bytes are', async () => {
+    const { client } = await fresh();
+    const patient = samples.patient();
+    const encounter = { ...samples.encounter(patient.id), id: 'visit/1 é' };
+    await client.post(pathOf('patients'), patient);
+    await client.post(pathOf('encounters'), encounter);
+    const category = (name: string) =>
+      client.upload(documentsPath(encounter.id), documentForm({ document_id: 'scan 1', category: name }));
+    await category('lab_results');
+    await category('doctor_notes');
+    await client.delete(documentsPath(encounter.id, 'scan 1'));
+    const events = eventsOf(await client.get('/events?kinds=document'));
+    const subject = 'document/visit%2F1%20%C3%A9/scan%201';
+    expect(events.map((event) => [event.type, event.subject, event.data.version])).toEqual([
+      ['chartledger.document.uploaded.v1', subject, 1],
+      ['chartledger.document.uploaded.v1', subject, 2],
+      ['chartledger.document.removed.v1', subject, 3],
+    ]);
+    const fields = ['category', 'document_id', 'encounter_id', 'filename', 'format', 'sha256', 'size'];
+    expect(Object.keys(events[0]?.data.sent ?? {}).sort()).toEqual(fields);
+    expect(events[1]?.data.changed).toEqual(['category']);
+    expect(events[2]?.data.sent).toEqual({ encounter_id: encounter.id, document_id: 'scan 1' });
+    expect([...(events[2]?.data.changed ?? [])].sort()).toEqual([
+      'category',
+      'filename',
+      'format',
+      'sha256',
+      'size',
+    ]);
+    const removals = await client.get('/events?types=chartledger.document.removed.v1');
+    expect(eventsOf(removals)).toEqual(events.slice(2));
+  });
+
+  test('pages go on where they stopped, whatever their size', async () => {
+    const { client } = await fresh();
+    const payers = Array.from({ length: 23 }, samples.payer);
+    for (const payer of payers) await client.post(pathOf('payers'), payer);
+    const read: CloudEvent[] = [];
+    const sizes: number[] = [];
+    for (let after = '0'; ; ) {
+      const page = await client.get(`/events?limit=5&after=${after}`);
+      const events = eventsOf(page);
+      after = page.headers['chartledger-position'] as string;
+      if (events.length === 0) break;
+      expect(after >= (events.at(-1)?.sequence ?? '')).toBe(true);
+      read.push(...events);
+      sizes.push(events.length);
+    }
+    expect(sizes).toEqual([5, 5, 5, 5, 3]);
+    expect(idsOf(read)).toEqual(payers.map(({ id }) => id));
+  });
+
+  test('kinds and types narrow the stream', async () => {
+    const { client } = await fresh();
+    const [payer, patient, facility] = [samples.payer(), samples.patient(), samples.facility()];
+    await client.post(pathOf('payers'), payer);
+    await client.post(pathOf('patients'), patient);
+    await client.post(pathOf('facilities'), facility);
+    const ids = async (query: string) => idsOf(eventsOf(await client.get(`/events?${query}`)));
+    expect(await ids('kinds=patient,payer')).toEqual([payer.id, patient.id]);
+    expect(await ids('types=chartledger.facility.upserted.v1')).toEqual([facility.id]);
+    expect(await ids('kinds=encounter')).toEqual([]);
+    const live = await EventReader.open(client, '/events?kinds=facility');
+    await live.count(1);
+    await client.post(pathOf('payers'), payer);
+    await client.post(pathOf('facilities'), facility);
+    expect(idsOf(await live.count(2))).toEqual([facility.id, facility.id]);
+    live.kill();
+  });
+
+  test('a workspace sees its own events alone, and nothing of keys and reads', async () => {
+    const { client } = await fresh();
+    const other = await fresh();
+    const [mine, theirs] = [samples.payer(), samples.payer()];
+    const live = await EventReader.open(client);
+    await other.client.post(pathOf('payers'), theirs);
+    await client.post(pathOf('payers'), mine);
+    await client.get(`${pathOf('payers')}/${mine.id}`);
+    await client.post(pathOf('payers'), mine);
+    expect(idsOf(await live.count(2))).toEqual([mine.id, mine.id]);
+    expect(idsOf(eventsOf(await client.get('/events')))).toEqual([mine.id, mine.id]);
+    expect(idsOf(eventsOf(await other.client.get('/events')))).toEqual([theirs.id]);
+    live.kill();
+  });
+
+  test('a poll waits for the next event, and gives up with an empty page', async () => {
+    const { client } = await fresh();
+    const payer = samples.payer();
+    const empty = await client.get('/events?wait=1');
+    expect([empty.status, empty.text]).toEqual([200, '']);
+    const polling = client.get(`/events?wait=60&after=${empty.headers['chartledger-position']}`);
+    await eventually(async () => {
+      await client.post(pathOf('payers'), payer);
+      expect(await Promise.race([polling, undefined])).toBeDefined();
+    });
+    const page = await polling;
+    expect(idsOf(eventsOf(page))[0]).toBe(payer.id);
+    const next = await client.get(`/events?wait=0&after=${page.headers['chartledger-position']}`);
+    expect(eventsOf(next).length + eventsOf(page).length).toBe(eventsOf(await client.get('/events')).length);
+  });
+
+  test('from begins with the first event recorded then or later', async () => {
+    const { client } = await fresh();
+    await client.post(pathOf('payers'), samples.payer());
+    const [first] = eventsOf(await client.get('/events'));
+    await eventually(async () => {
+      await client.post(pathOf('payers'), samples.payer());
+      const times = eventsOf(await client.get('/events')).map(({ time }) => time);
+      expect(new Set(times).size).toBeGreaterThan(2);
+    });
+    const all = eventsOf(await client.get('/events'));
+    const second = all.find(({ time }) => time > (first?.time ?? '')) as CloudEvent;
+    const expected = all.filter(({ sequence }) => sequence >= second.sequence);
+    const from = async (time: string) =>
+      eventsOf(await client.get(`/events?from=${encodeURIComponent(time)}`));
+    expect(await from(second.time)).toEqual(expected);
+    expect(await from(second.time.replace('Z', '+00:00'))).toEqual(expected);
+    expect(await from('2020-01-01')).toEqual(all);
+    expect(await from('2100-01-01T00:00:00Z')).toEqual([]);
+    const live = await EventReader.open(client, `/events?from=${second.time}`);
+    expect(await live.count(expected.length)).toEqual(expected);
+    live.kill();
+    // The same by the read model of hours, once it has come so far.
+    await eventually(async () => {
+      const { body } = await client.get('/readyz');
+      expect(body.projections.timeline_v1.behind).toBe(0);
+    });
+    expect(await from(second.time)).toEqual(expected);
+    expect(await from('2020-01-01')).toEqual(all);
+  });
+
+  test('the audit trail tells who read and who subscribed, and not of empty pages', async () => {
+    const { client } = await fresh();
+    await client.post(pathOf('payers'), samples.payer());
+    const accesses = await accessesBy(service, async () => {
+      await client.get('/events?limit=7');
+      await client.get('/events?kinds=patient');
+      const live = await EventReader.open(client, '/events?kinds=payer', { 'last-event-id': '0' });
+      live.kill();
+    });
+    expect(accesses).toEqual([
+      { action: 'events.read', query: { limit: '7', view: 'full' } },
+      { action: 'events.subscribe', query: { kinds: 'payer', view: 'full', last_event_id: '0' } },
+    ]);
+  });
+
+  test('the de-identified view is what its key gets, and others may ask for it', async () => {
+    const { label, client } = await fresh();
+    const { key } = await service.createKey(label, ['events:deidentified']);
+    const patient = samples.patient();
+    await client.post(pathOf('patients'), patient);
+    const shown = await service.as(key).get('/events');
+    expect(shown.status).toBe(200);
+    expect(eventsOf(shown)).toHaveLength(1);
+    for (const value of [patient.id, patient.first_name, patient.last_name, patient.date_of_birth]) {
+      expect(shown.text).not.toContain(value);
+    }
+    expect((await client.get('/events?view=deidentified')).text).toBe(shown.text);
+    const live = await EventReader.open(service.as(key));
+    expect(await live.count(1)).toEqual(eventsOf(shown));
+    live.kill();
+    const refused = await service.as(key).get('/events?view=full');
+    expect([refused.status, refused.body.code]).toEqual([403, 'permission_denied']);
+  });
+
+  test('refused requests say what is allowed, and leave nothing behind', async () => {
+    const { label, client } = await fresh();
+    const writer = service.as((await service.createKey(label, ['write', 'read'])).key);
+    const document = await fetchDocument(client);
+    const bad: [string, string][] = [
+      [
+        'kinds=patient,dog',
+        'kinds must be one or more of payer, patient, provider, facility, encounter, document',
+      ],
+      ['types=x', 'chartledger.document.removed.v1'],
+      ['kinds=', 'kinds must be'],
+      ['kinds=payer&types=chartledger.patient.upserted.v1', 'types must be of the kinds in kinds'],
+      ['after=x', 'after must be the position of an event'],
+      ['after=-1', 'after must be'],
+      ['after=99999999999999999', 'after must be'],
+      ['after=1&after=2', 'after must be sent once'],
+      ['from=yesterday', 'from must be an ISO 8601 date'],
+      ['after=1&from=2026-01-01', 'from must not be sent together with after'],
+      ['limit=0', 'limit must be at least 1'],
+      ['limit=10001', 'limit must be at most 10000'],
+      ['wait=61', 'wait must be at most 60'],
+      ['view=all', 'view must be one of full, deidentified'],
+    ];
+    const appended = await appendedBy(service, async () => {
+      for (const [query, message] of bad) {
+        const { status, body } = await client.get(`/events?${query}`);
+        expect([query, status, body.error]).toEqual([query, 400, expect.stringContaining(message)]);
+      }
+      const header = await client.get('/events', { ...sse, 'last-event-id': 'x' });
+      expect([header.status, header.body.error]).toEqual([
+        400,
+        expect.stringContaining('Last-Event-ID must be'),
+      ]);
+      for (const [status, answer] of [
+        [200, await client.get('/events')],
+        [400, await client.get('/events?limit=0')],
+        [401, await service.as(undefined).get('/events')],
+        [403, await writer.get('/events', sse)],
+        [406, await client.get('/events', { accept: 'application/json' })],
+      ] as const) {
+        expect(answer.status).toBe(status);
+        expectDocumented(document, 'readEvents', answer);
+      }
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('HEAD answers without events, and is no access to them', async () => {
+    const { client } = await fresh();
+    await client.post(pathOf('payers'), samples.payer());
+    const accesses = await accessesBy(service, async () => {
+      const page = await client.send('/events', { method: 'HEAD' });
+      expect([page.status, page.headers['content-type'], page.text]).toEqual([
+        200,
+        'application/x-ndjson',
+        '',
+      ]);
+      const live = await client.send('/events', { method: 'HEAD', headers: sse });
+      expect([live.status, live.headers['content-type'], live.text]).toEqual([200, 'text/event-stream', '']);
+    });
+    expect(accesses).toEqual([]);
+  });
+});

@@ -1,0 +1,223 @@
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { type TreeHeadRow, treeModel } from '../../projections/tree.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { newEvent } from '../../src/commands/caller.ts';
+import { signObject } from '../../src/evidence/signing.ts';
+import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
+import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
+import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { WEBHOOKS_STREAM } from '../../src/records/streamNames.ts';
+import { upcastTable } from '../../src/records/upcast.ts';
+import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+
+onEveryEngine((start) => {
+  const folder = temporaryFolder();
+  const inFolder = (name: string) => join(folder, name);
+  let service: TestService;
+  let readModels: ReadModels;
+  beforeAll(async () => {
+    service = await start();
+    readModels = await openReadModels(service.config.readModelUrl);
+    await appendOneOfEverything();
+  }, LONG_MS);
+  afterAll(async () => {
+    await readModels.close();
+    await service.stop();
+  });
+
+  const clinic = () => service.workspaceId('clinic');
+  const cli = (...args: string[]): Promise<CliResult> =>
+    runCli(args, { env: { ...storesOf(service.config), DATA_DIR: folder } });
+  const verify = (...args: string[]) => cli('verify', '--workspace', clinic(), ...args);
+
+  /** The workspace's own events, in log order. */
+  async function events() {
+    const all = await readAll(service.eventLog);
+    return all.filter(({ metadata }) => metadata.workspace === clinic());
+  }
+
+  async function appendOneOfEverything() {
+    const encounter = await createEncounter(service);
+    const form = documentForm();
+    await service.upload(documentsPath(encounter), form);
+    await service.delete(documentsPath(encounter, form.get('document_id') as string));
+    const kinds = { payers: samples.payer, providers: samples.provider, facilities: samples.facility };
+    for (const [plural, record] of Object.entries(kinds)) {
+      const { id } = record();
+      await service.post(`/integration/${plural}`, { ...record(), id });
+      expect((await service.get(`/integration/${plural}/${id}`)).status).toBe(200);
+    }
+    const { id } = await service.createKey('clinic');
+    for (const state of ['deactivated', 'active', 'deleted'] as const)
+      await service.access.setKeyState(id, state);
+    for (const state of ['deactivated', 'active'] as const)
+      await service.access.setWorkspaceState(clinic(), state);
+    const caller = {
+      workspace: clinic(),
+      principal: { type: 'operator', id: 'test' },
+      requestId: uuidv7(),
+    } as const;
+    const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
+    await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
+  }
+
+  async function projected() {
+    const head = await service.eventLog.head();
+    await eventually(
+      async () => expect(await readModels.checkpoint(treeModel)).toBeGreaterThanOrEqual(head),
+      LONG_MS,
+    );
+  }
+
+  test('the projector keeps a tree over every event of the workspace, of every type, and of no other', async () => {
+    await service.createKey('elsewhere');
+    await projected();
+    const own = await events();
+    const written = new Set(own.map(({ type }) => type));
+    const types = Object.keys(upcastTable).filter((type) => !type.startsWith('Webhook'));
+    expect(written).toEqual(new Set([...types, 'WebhookPinged']));
+    const [row] = await readModels.load(treeModel, [clinic()]);
+    const { leaves, ...head } = (row as Row).body as unknown as TreeHeadRow;
+    expect(head).toEqual(own.reduce((tree, event) => addLeaf(tree, eventLeaf(event)), emptyTree));
+    expect(leaves.map(([position, id]) => [position, id])).toEqual(
+      own.map(({ position, id }) => [position, id]),
+    );
+  });
+
+  test('verify recomputes it, compares it, saves a signed head, and is in the audit trail', async () => {
+    await projected();
+    const known = (await events()).length;
+    let result: CliResult | undefined;
+    const added = await newEvents(service, async () => {
+      result = await verify('--save-head', inFolder('head.json'));
+    });
+    const own = await events();
+    const tree = own.reduce((tree, event) => addLeaf(tree, eventLeaf(event)), emptyTree);
+    const [, compared] = /(\d+) of them/.exec(result?.stdout ?? '') ?? [];
+    expect(result).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: `${known + 1} events verified, ${compared} of them against the read model; tree head ${treeRoot(tree)}\n`,
+    });
+    expect(Number(compared)).toBeGreaterThanOrEqual(known);
+    expect(added.map(({ type, data, metadata }) => ({ type, data, principal: metadata.principal }))).toEqual([
+      {
+        type: 'AccessRecorded',
+        data: { action: 'verify' },
+        principal: { type: 'operator', id: userInfo().username },
+      },
+    ]);
+    expect(JSON.parse(readFileSync(inFolder('head.json'), 'utf8'))).toEqual({
+      type: 'chartledger.tree_head.v1',
+      workspace: clinic(),
+      size: known + 1,
+      root: treeRoot(tree),
+      chain: tree.chain,
+      last_event_id: own.at(-1)?.id,
+      created_at: expect.stringMatching(/^\d{4}-.*Z$/),
+      key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
+      signature: expect.any(String),
+    });
+  });
+
+  test('a signed head holds while the log grows', async () => {
+    await verify('--save-head', inFolder('earlier.json'));
+    await service.post('/integration/payers', samples.payer());
+    const { code, stderr } = await verify('--head', inFolder('earlier.json'));
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  });
+
+  test(
+    'a head that was changed, of another key, of another workspace or log is refused, and says so',
+    async () => {
+      await verify('--save-head', inFolder('good.json'));
+      const good = JSON.parse(readFileSync(inFolder('good.json'), 'utf8'));
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+      const { signature, key_id, ...body } = good;
+      const foreign = (changes: object) => signObject({ ...body, ...changes }, privateKey);
+      const pem = inFolder('foreign.pem');
+      writeFileSync(pem, publicKey.export({ type: 'spki', format: 'pem' }));
+      const withForeignKey = ['--public-key', pem];
+      const cases: [object, string[], RegExp][] = [
+        [{ ...good, size: good.size - 1 }, [], /does not hold: its signature does not fit/],
+        [{ hello: 1 }, [], /does not hold: it is no tree head and no manifest/],
+        [foreign({}), [], /does not hold: it was signed with the key [0-9a-f]{16}, not with [0-9a-f]{16}/],
+        [foreign({ workspace: 'other' }), withForeignKey, /is of the workspace other\./],
+        [
+          foreign({ root: 'ab'.repeat(32) }),
+          withForeignKey,
+          /its first \d+ events are not those that were signed/,
+        ],
+        [
+          foreign({ chain: 'ab'.repeat(32) }),
+          withForeignKey,
+          /its first \d+ events are not those that were signed/,
+        ],
+        [foreign({ size: 1e6 }), withForeignKey, /it holds \d+ events, and 1000000 were signed/],
+      ];
+      for (const [head, args, message] of cases) {
+        writeFileSync(inFolder('bad.json'), JSON.stringify(head));
+        const { code, stdout, stderr } = await verify('--head', inFolder('bad.json'), ...args);
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+        expect(stderr).toMatch(message);
+        expect(stderr.trimEnd().split('\n')).toHaveLength(1);
+      }
+    },
+    LONG_MS,
+  );
+
+  test('the public key is printed, the same each time; another one can be configured', async () => {
+    const printed = await cli('signing-key');
+    expect(printed).toMatchObject({ code: 0, stderr: '' });
+    expect(createPublicKey(printed.stdout).asymmetricKeyType).toBe('ed25519');
+    expect((await cli('signing-key')).stdout).toBe(printed.stdout);
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519', {
+      privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    });
+    const configured = { ...storesOf(service.config), SIGNING_KEY: privateKey.toString('base64') };
+    expect((await runCli(['signing-key'], { env: configured })).stdout).toBe(publicKey);
+    const rsa = generateKeyPairSync('rsa', {
+      modulusLength: 2048,
+      privateKeyEncoding: { type: 'pkcs8', format: 'der' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    }).privateKey;
+    expect(await runCli(['signing-key'], { env: { SIGNING_KEY: rsa.toString('base64') } })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'The signing key is no Ed25519 private key (PKCS#8, DER).\n',
+    });
+  });
+
+  test('what cannot be verified is refused, and appends nothing', async () => {
+    const refusals: [string[], number, string][] = [
+      [['--workspace', 'not_there'], 1, 'There is no workspace not_there.'],
+      [['--workspace', clinic(), '--head', inFolder('none.json')], 1, 'cannot be read or written (ENOENT)'],
+      [[], 2, 'give the file of an export, or --workspace'],
+      [['file', '--workspace', clinic()], 2, 'give the file of an export, or --workspace'],
+      [['file'], 2, 'is checked with --public-key'],
+      [['file', '--public-key', 'x', '--head', 'y'], 2, 'go with --workspace'],
+    ];
+    const added = await newEvents(service, async () => {
+      for (const [args, code, message] of refusals) {
+        const result = await cli('verify', ...args);
+        expect({ args, code: result.code, stdout: result.stdout }).toEqual({ args, code, stdout: '' });
+        expect(result.stderr).toContain(message);
+      }
+    });
+    expect(added).toEqual([]);
+  });
+});

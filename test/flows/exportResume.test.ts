@@ -1,0 +1,119 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { newEvent } from '../../src/commands/caller.ts';
+import { recordStream } from '../../src/records/streamNames.ts';
+import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import type { TestService } from '../support/service.ts';
+
+const LONG_MS = 180_000;
+const EVENTS = 20_000;
+const AT_ONCE = 500;
+
+onEveryEngine((start) => {
+  const folder = temporaryFolder();
+  const inFolder = (name: string) => join(folder, name);
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start({ ROLES: 'api' });
+    for (let n = 0; n < EVENTS; n += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, appendPayer));
+  }, LONG_MS);
+  afterAll(() => service.stop());
+
+  /** Past the REST interface, which is slower. */
+  function appendPayer() {
+    const workspace = service.workspaceId('clinic');
+    const payer = samples.payer();
+    const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: uuidv7() } as const;
+    const event = newEvent(caller, 'PayerUpserted', payer);
+    return service.eventLog.append(recordStream(workspace, 'payer', payer.id), event, 'any');
+  }
+
+  function exported(name: string, args: string[], kill?: AbortSignal): Promise<CliResult> {
+    const workspace = service.workspaceId('clinic');
+    const env = { ...storesOf(service.config), DATA_DIR: folder };
+    return runCli(['export', '--workspace', workspace, '--out', inFolder(name), ...args], {
+      env,
+      ...(kill && { kill }),
+    });
+  }
+
+  /** Runs an export and kills it when it has got somewhere. */
+  async function killedExport(name: string, args: string[]): Promise<CliResult> {
+    const kill = new AbortController();
+    const running = exported(name, args, kill.signal);
+    await eventually(() => {
+      const { progress } = JSON.parse(readFileSync(`${inFolder(name)}.part.checkpoint`, 'utf8'));
+      expect(progress.events).toBeGreaterThan(0);
+    }, LONG_MS);
+    kill.abort();
+    return running;
+  }
+
+  test.each(['ndjson', 'csv'])(
+    'an export as %s that was killed goes on, to the same file',
+    async (format) => {
+      const args = ['--format', format, '--kind', 'payer'];
+      expect((await exported(`whole.${format}`, args)).code).toBe(0);
+      const name = `killed.${format}`;
+      const path = inFolder(name);
+      expect((await killedExport(name, args)).code).toBe(null);
+      expect([existsSync(path), existsSync(`${path}.part`)]).toEqual([false, true]);
+      // What was written behind the checkpoint may end anywhere.
+      writeFileSync(`${path}.part`, 'torn', { flag: 'a' });
+
+      const resumed = await exported(name, args);
+      expect(resumed).toMatchObject({ code: 0, stdout: expect.stringContaining('20,000 events in ') });
+      const [, after] = /^Going on after (\d+) events of an earlier run\.\n$/.exec(resumed.stderr) ?? [];
+      expect(Number(after)).toBeGreaterThan(0);
+      expect(Number(after)).toBeLessThan(EVENTS);
+      expect(readFileSync(path).equals(readFileSync(inFolder(`whole.${format}`)))).toBe(true);
+      expect([`${path}.part`, `${path}.part.checkpoint`].filter(existsSync)).toEqual([]);
+      const key = inFolder('public.pem');
+      const env = { DATA_DIR: folder };
+      writeFileSync(key, (await runCli(['signing-key'], { env })).stdout);
+      expect((await runCli(['verify', path, '--public-key', key])).code).toBe(0);
+    },
+    LONG_MS,
+  );
+
+  test(
+    'a complete export that was killed ends where it would have ended, and has the root of its lines',
+    async () => {
+      expect((await killedExport('all.ndjson', ['--format', 'ndjson'])).code).toBe(null);
+      await appendPayer();
+      const { code, stderr } = await exported('all.ndjson', ['--format', 'ndjson']);
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Going on after ') });
+      const key = inFolder('public.pem');
+      writeFileSync(key, (await runCli(['signing-key'], { env: { DATA_DIR: folder } })).stdout);
+      expect(await runCli(['verify', inFolder('all.ndjson'), '--public-key', key])).toMatchObject({
+        code: 0,
+      });
+      const lines = readFileSync(inFolder('all.ndjson'), 'utf8').trimEnd().split('\n');
+      const last = JSON.parse(lines.at(-1) as string);
+      expect(last).toMatchObject({ type: 'AccessRecorded', data: { action: 'export' } });
+    },
+    LONG_MS,
+  );
+
+  test(
+    'another export does not go on with what was left, nor discard it, unless told to',
+    async () => {
+      const args = ['--format', 'ndjson', '--kind', 'payer'];
+      expect((await killedExport('other.ndjson', args)).code).toBe(null);
+      const other = ['--format', 'ndjson', '--kind', 'patient'];
+      expect(await exported('other.ndjson', other)).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: `${inFolder('other.ndjson')}.part is of another export that was not finished; --force discards it.\n`,
+      });
+      expect(await exported('other.ndjson', [...other, '--force'])).toMatchObject({ code: 0, stderr: '' });
+      expect(readFileSync(inFolder('other.ndjson'), 'utf8')).toBe('');
+    },
+    LONG_MS,
+  );
+});

@@ -1,0 +1,299 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import type { Permission } from '../../src/keys/access.ts';
+import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
+import type { Client } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { createWebhook, hookUrl, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+
+const DAY_MS = 86_400_000;
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let client: Client;
+  beforeAll(async () => {
+    service = await start({ ROLES: 'api,projector' });
+    client = await clientWith('webhooks');
+  });
+  afterAll(() => service.stop());
+
+  async function clientWith(...permissions: Permission[]): Promise<Client> {
+    return service.as((await service.createKey('clinic', permissions)).key);
+  }
+
+  const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+
+  describe('a new secret', () => {
+    test.each([
+      [{ overlap_seconds: 3600 }, 3_600_000],
+      [{}, DAY_MS],
+      [undefined, DAY_MS],
+      [{ overlap_seconds: 604_800 }, 7 * DAY_MS],
+    ])('with %j lets the previous one sign, too, for so long', async (body, overlapMs) => {
+      const made = await createWebhook(client);
+      const path = `${memberOf(made)}/secret/rotate`;
+      const before = Date.now();
+      const [event, ...others] = await newEvents(service, async () => {
+        const sent = body === undefined ? client.send(path, { method: 'POST' }) : client.post(path, body);
+        const { status, body: answer } = await sent;
+        expect([status, answer.error]).toEqual([200, undefined]);
+        expect(answer).toMatchObject({ id: made.id, state: 'enabled' });
+        expect(answer.secret).toMatch(/^whsec_/);
+        expect(answer.secret).not.toBe(made.secret);
+        const until = Date.parse(answer.previous_secret_expires_at);
+        expect(until).toBeGreaterThanOrEqual(before + overlapMs);
+        expect(until).toBeLessThanOrEqual(Date.now() + overlapMs);
+        const { previous_secret_expires_at } = (await client.get(memberOf(made))).body;
+        expect(previous_secret_expires_at).toBe(answer.previous_secret_expires_at);
+        made.secret = answer.secret;
+      });
+      expect(others).toEqual([]);
+      expect(event?.type).toBe('WebhookSecretRotated');
+      expect(await secretIn(service, event)).toBe(made.secret);
+    });
+
+    test('without overlap ends all that were before it', async () => {
+      const made = await createWebhook(client);
+      const path = `${memberOf(made)}/secret/rotate`;
+      const appended = await appendedBy(service, async () => {
+        expect((await client.post(path, { overlap_seconds: 600 })).status).toBe(200);
+        const { body } = await client.post(path, { overlap_seconds: 0 });
+        expect(body.previous_secret_expires_at).toBeNull();
+      });
+      expect(appended).toEqual(Array(2).fill('webhooks: WebhookSecretRotated'));
+    });
+
+    test.each([-1, 604_801, 1.5, '60'])('is refused with an overlap of %j', async (overlap) => {
+      const made = await createWebhook(client);
+      const appended = await appendedBy(service, async () => {
+        const path = `${memberOf(made)}/secret/rotate`;
+        const { status, body } = await client.post(path, { overlap_seconds: overlap });
+        expect([status, body.details?.[0].field]).toEqual([400, 'overlap_seconds']);
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test('is never shown again', async () => {
+      const { secret, ...made } = await createWebhook(client);
+      const shown = [
+        await client.get(webhooksPath),
+        await client.get(memberOf(made)),
+        await patch(client, memberOf(made), { description: 'Billing' }),
+      ];
+      for (const { status, text } of shown) {
+        expect([status, text.includes(made.id)]).toEqual([200, true]);
+        expect(text).not.toContain('whsec_');
+        expect(text).not.toContain('sealed');
+      }
+    });
+  });
+
+  describe('what is asked for', () => {
+    test('is an event: a ping, whose message is named, and replays', async () => {
+      const made = await createWebhook(client);
+      await service.post('/integration/payers', samples.payer());
+      const head = await service.eventLog.head();
+      const events = await newEvents(service, async () => {
+        const pinged = await client.send(`${memberOf(made)}/ping`, { method: 'POST' });
+        expect([pinged.status, pinged.body]).toEqual([
+          200,
+          {
+            success: true,
+            message: 'Ping requested',
+            message_id: expect.stringMatching(/^msg_[\w-]{20,}$/),
+          },
+        ]);
+        for (const replay of [
+          { after: '0' },
+          { after: String(head) },
+          { from: '2001-01-01' },
+          { failed: true },
+        ]) {
+          const { status, body } = await client.post(`${memberOf(made)}/replay`, replay);
+          expect([status, body]).toEqual([200, { success: true, message: 'Replay requested' }]);
+        }
+      });
+      const webhook_id = made.id;
+      expect(events.map(({ stream, type, data }) => [stream, type, data])).toEqual([
+        ['webhooks', 'WebhookPinged', { webhook_id }],
+        ['webhooks', 'WebhookReplayRequested', { webhook_id, after: 0 }],
+        ['webhooks', 'WebhookReplayRequested', { webhook_id, after: head }],
+        ['webhooks', 'WebhookReplayRequested', { webhook_id, after: expect.any(Number) }],
+        ['webhooks', 'WebhookReplayRequested', { webhook_id, failed: true }],
+      ]);
+      expect(events[3]?.data.after).toBeLessThan(head);
+    });
+
+    test.each([
+      [{}, ''],
+      [{ after: '0', failed: true }, ''],
+      [{ after: 'now' }, 'after'],
+      [{ after: '9007199254740991' }, 'after'],
+      [{ from: 'now' }, 'from'],
+      [{ from: '2999-01-01' }, 'from'],
+      [{ message_id: 'x' }, 'message_id'],
+      [{ failed: false }, 'failed'],
+      [{ all: true }, ''],
+    ])('is refused as the replay %j', async (replay, field) => {
+      const made = await createWebhook(client);
+      const appended = await appendedBy(service, async () => {
+        const { status, body } = await client.post(`${memberOf(made)}/replay`, replay);
+        expect([status, body.code, body.details[0].field]).toEqual([400, 'validation_failed', field]);
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test('is refused while the webhook is disabled', async () => {
+      const made = await createWebhook(client);
+      await patch(client, memberOf(made), { state: 'disabled' });
+      const appended = await appendedBy(service, async () => {
+        for (const [path, body] of [
+          ['ping', {}],
+          ['replay', { failed: true }],
+        ] as const) {
+          const refused = await client.post(`${memberOf(made)}/${path}`, body);
+          expect([path, refused.status, refused.body.code]).toEqual([path, 409, 'conflict']);
+        }
+      });
+      expect(appended).toEqual([]);
+    });
+  });
+
+  test('attempts are listed newest first, and a message among them can be sent once more', async () => {
+    const made = await createWebhook(client);
+    const other = await createWebhook(client);
+    const path = `${memberOf(made)}/attempts`;
+    expect((await client.get(path)).body).toEqual({ items: [], next_page_token: null });
+    const tried = (attempt: number, more: Partial<DeliveryAttempt>): DeliveryAttempt => ({
+      message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
+      type: 'chartledger.payer.upserted.v1',
+      attempt,
+      at: new Date(Date.now() + attempt).toISOString(),
+      duration_ms: 12,
+      outcome: 'retrying',
+      ...more,
+    });
+    const shown = [
+      tried(1, { status: 500, answer: 'Oh no', next_attempt_at: new Date().toISOString() }),
+      tried(2, { error: 'timeout', next_attempt_at: new Date().toISOString() }),
+      tried(3, { status: 204, answer: '', outcome: 'delivered' }),
+    ];
+    const rows = new AttemptRows(made.id);
+    const event = { stream: `${service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
+    const readModels = await openReadModels(service.config.readModelUrl);
+    try {
+      await recordAttempts(
+        readModels,
+        shown.map((one) => rows.of({ shown: one, event })),
+      );
+    } finally {
+      await readModels.close();
+    }
+    const events = await newEvents(service, async () => {
+      const first = await client.get(`${path}?limit=2`);
+      expect(first.body.items).toEqual([shown[2], shown[1]]);
+      const second = await client.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);
+      expect(second.body).toEqual({ items: [shown[0]], next_page_token: null });
+      expect((await client.get(`${memberOf(other)}/attempts`)).body.items).toEqual([]);
+
+      const again = { message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' };
+      expect((await client.post(`${memberOf(made)}/replay`, again)).status).toBe(200);
+      expect((await client.post(`${memberOf(other)}/replay`, again)).status).toBe(404);
+    });
+    expect(events.map(({ type, data }) => [type, data])).toEqual([
+      ['WebhookReplayRequested', { webhook_id: made.id, message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' }],
+    ]);
+  });
+
+  describe('who may do it', () => {
+    const requests = [
+      ['GET', ''],
+      ['PATCH', '', { description: 'x' }],
+      ['DELETE', ''],
+      ['POST', '/secret/rotate', {}],
+      ['POST', '/ping'],
+      ['POST', '/replay', { failed: true }],
+      ['GET', '/attempts'],
+    ] as const;
+    const send = (as: Client, id: string, [method, below, body]: (typeof requests)[number]) =>
+      as.send(`${webhooksPath}/${id}${below}`, {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+
+    test('another workspace’s webhook is not found, as one that never was', async () => {
+      const made = await createWebhook(client);
+      const stranger = service.as((await service.createKey('elsewhere', ['webhooks', 'events'])).key);
+      const appended = await appendedBy(service, async () => {
+        for (const request of requests) {
+          const theirs = await send(stranger, made.id, request);
+          const nobodys = await send(stranger, 'wh_0000000000000000', request);
+          expect([request, theirs.status, theirs.body.error]).toEqual([request, 404, 'Webhook not found.']);
+          expect([nobodys.status, nobodys.body.error]).toEqual([404, theirs.body.error]);
+        }
+        expect((await stranger.get(webhooksPath)).body.items).toEqual([]);
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test('a key needs the permission webhooks for everything', async () => {
+      const made = await createWebhook(client);
+      const others = await clientWith('write', 'read', 'events', 'events:deidentified');
+      const appended = await appendedBy(service, async () => {
+        for (const request of requests) expect((await send(others, made.id, request)).status).toBe(403);
+        expect((await others.get(webhooksPath)).status).toBe(403);
+        expect((await others.post(webhooksPath, { url: hookUrl() })).status).toBe(403);
+        expect((await service.as(undefined).get(webhooksPath)).status).toBe(401);
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test.each([
+      ['reference', [], 200],
+      ['full', [], 403],
+      ['full', ['events:deidentified'], 403],
+      ['full', ['events'], 200],
+      ['deidentified', [], 403],
+      ['deidentified', ['read', 'write'], 403],
+      ['deidentified', ['events:deidentified'], 200],
+      ['deidentified', ['events'], 200],
+    ] as [string, Permission[], number][])(
+      'the payload %s with webhooks and %j is answered with %d',
+      async (payload, more, expected) => {
+        const one = await clientWith('webhooks', ...more);
+        const made = await createWebhook(one);
+        const appended = await appendedBy(service, async () => {
+          const created = await one.post(webhooksPath, { url: hookUrl(), payload });
+          const changed = await patch(one, memberOf(made), { payload });
+          expect([created.status, changed.status]).toEqual([expected, expected]);
+          if (expected === 403) expect(created.body.code).toBe('permission_denied');
+        });
+        const isChange = expected === 200 && payload !== 'reference';
+        expect(appended).toEqual([
+          ...(expected === 200 ? ['webhooks: WebhookCreated'] : []),
+          ...(isChange ? ['webhooks: WebhookUpdated'] : []),
+        ]);
+      },
+    );
+
+    test('a key that may not read events can neither redirect nor enable them, but stop them', async () => {
+      const full = await createWebhook(await clientWith('webhooks', 'events'), { payload: 'full' });
+      const appended = await appendedBy(service, async () => {
+        expect((await patch(client, memberOf(full), { url: hookUrl() })).status).toBe(403);
+        expect((await patch(client, memberOf(full), { state: 'disabled' })).status).toBe(200);
+        expect((await patch(client, memberOf(full), { state: 'enabled' })).status).toBe(403);
+        expect((await patch(client, memberOf(full), { payload: 'reference' })).status).toBe(200);
+        expect((await patch(client, memberOf(full), { state: 'enabled' })).status).toBe(200);
+      });
+      expect(appended).toEqual([
+        'webhooks: WebhookDisabled',
+        'webhooks: WebhookUpdated',
+        'webhooks: WebhookEnabled',
+      ]);
+    });
+  });
+});

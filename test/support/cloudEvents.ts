@@ -1,0 +1,51 @@
+import { expect } from '@jest/globals';
+import { type CloudEvent, type FeedKind, feedEventTypes, toCloudEvent } from '../../src/feed/cloudEvent.ts';
+import { createDeidentifier } from '../../src/feed/deidentify.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { documentStream, recordStream } from '../../src/records/streamNames.ts';
+
+export type Fields = Record<string, unknown>;
+
+export const deidentify = createDeidentifier(Buffer.alloc(32, 7));
+export const pseudonym = expect.stringMatching(/^[\w-]{22}$/);
+
+/** The third event of a record or document of the workspace `clinic`, which holds these fields. */
+export function recordedEventOf(
+  kind: FeedKind,
+  fields: Fields,
+  recordedAt = '2026-03-14T09:30:15.250Z',
+): RecordedEvent {
+  const type = feedEventTypes.find((one) => one.kind === kind)?.eventType as string;
+  const stream =
+    kind === 'document'
+      ? documentStream('clinic', String(fields.encounter_id), String(fields.document_id))
+      : recordStream('clinic', kind, String(fields.id));
+  return {
+    id: '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41',
+    type,
+    data: fields,
+    metadata: { workspace: 'clinic', schemaVersion: 1, clientIp: '192.0.2.7' },
+    stream,
+    revision: 2,
+    position: 42,
+    recordedAt,
+  } as unknown as RecordedEvent;
+}
+
+/** The same as an event of the stream, which names all of the fields as changed. */
+export function cloudEventOf(kind: FeedKind, fields: Fields, recordedAt?: string): CloudEvent {
+  const changed = Object.entries(fields).flatMap(([field, value]) =>
+    typeof value === 'object' && value !== null
+      ? Object.keys(value).map((inner) => `${field}.${inner}`)
+      : [field],
+  );
+  return toCloudEvent(recordedEventOf(kind, fields, recordedAt), changed);
+}
+
+/** What the de-identified view shows of the fields of a record or document; of an insurance, those of the primary one. */
+export function shownFields(kind: FeedKind | 'insurance', fields: Fields, recordedAt?: string): Fields {
+  if (kind === 'insurance') {
+    return shownFields('patient', { primary_insurance: fields }, recordedAt).primary_insurance as Fields;
+  }
+  return deidentify('clinic', cloudEventOf(kind, { id: 'record-1', ...fields }, recordedAt)).data.sent;
+}

@@ -1,0 +1,82 @@
+import { expect } from '@jest/globals';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { messageId } from '../../src/webhooks/message.ts';
+import { openWebhooks, type WebhooksTiming } from '../../src/webhooks/openWebhooks.ts';
+import type { Client } from './client.ts';
+import { readAll } from './events.ts';
+import { eventually } from './eventually.ts';
+import type { TestService } from './service.ts';
+import { soon } from './soon.ts';
+import { webhooksPath } from './webhooks.ts';
+
+/** Settings with which messages go to endpoints of the test's own. */
+export const openLoopback = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
+
+/** A clock that runs as the system's does, and can be put forward. */
+export class OffsetClock {
+  offset = 0;
+
+  now(): number {
+    return Date.now() + this.offset;
+  }
+}
+
+/** An instance that delivers webhooks, beside the service. */
+export class Delivery {
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+
+  private constructor(deliver: (signal: AbortSignal) => Promise<void>) {
+    this.#ended = deliver(this.#stop.signal);
+  }
+
+  static async start({ config }: TestService, timing: WebhooksTiming = {}): Promise<Delivery> {
+    return new Delivery(await openWebhooks(config, () => undefined, { schedule: soon, ...timing }));
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
+  }
+}
+
+/** A webhook as the API shows it. */
+export async function showWebhook(client: Client, id: string) {
+  const { status, body } = await client.get(`${webhooksPath}/${id}`);
+  expect(status).toBe(200);
+  return body;
+}
+
+/** Waits until everything on the log was delivered to a webhook, and nothing waits. */
+export function delivered(client: Client, id: string, timeoutMs?: number): Promise<void> {
+  return eventually(async () => {
+    const { delivery } = await showWebhook(client, id);
+    expect(delivery).toMatchObject({ behind: 0, blocked: 0 });
+  }, timeoutMs);
+}
+
+/** The ids of the messages that a webhook is to get of a workspace's records, and how many versions each record has. */
+export async function expectedMessages(service: TestService, webhookId: string, label = 'clinic') {
+  const workspace = service.workspaceId(label);
+  const events = (await readAll(service.eventLog)).filter(
+    ({ stream, type }) => stream.startsWith(`${workspace}.`) && /^(Document|[A-Z][a-z]+Upserted$)/.test(type),
+  );
+  const ids = new Set(events.map(({ id }) => messageId(webhookId, id)));
+  const versions = new Map<string, number>();
+  for (const { stream, revision } of events) versions.set(stream, revision + 1);
+  return { ids, versions };
+}
+
+/** Runs something with a connection to the read models of a service. */
+export async function withReadModels<Result>(
+  service: TestService,
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const readModels = await openReadModels(service.config.readModelUrl);
+  try {
+    return await work(readModels);
+  } finally {
+    await readModels.close();
+  }
+}

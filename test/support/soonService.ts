@@ -1,0 +1,10 @@
+import { loadConfig } from '../../src/config.ts';
+import { createLogger } from '../../src/logger.ts';
+import { startService } from '../../src/service.ts';
+import { welcome } from '../../src/welcome.ts';
+import { soon } from './soon.ts';
+
+/** The service as `src/main.ts` starts it, but messages to webhooks are soon tried again. It runs until it is killed. */
+const config = loadConfig(process.env);
+const service = await startService(config, createLogger(config.logLevel), { webhookSchedule: soon });
+process.stdout.write(welcome(service));

@@ -1,0 +1,50 @@
+import type { RequestListener } from 'node:http';
+import { afterEach, expect } from '@jest/globals';
+import { createAddressRules } from '../../src/webhooks/addresses.ts';
+import type { ResolveName } from '../../src/webhooks/resolveName.ts';
+import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/WebhookSender.ts';
+import { Receiver } from './receiver.ts';
+
+const cleanUps: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** Has something done after the test; what was asked for last comes first. */
+export function afterTest(cleanUp: () => unknown): void {
+  cleanUps.push(cleanUp);
+}
+
+/** The body of every message that is sent. */
+export const BODY = '{"note":"Zoë"}';
+
+/** What every attempt holds. */
+export const times = { at: expect.stringMatching(/^\d{4}-.*Z$/), durationMs: expect.any(Number) };
+
+export const noName: ResolveName = () => Promise.reject(new Error('no such name'));
+
+const never = new AbortController().signal;
+
+/** Sends a message to a URL; the networks in `open` are opened: loopback, unless said otherwise. */
+export function senderWith({
+  open = ['127.0.0.0/8'],
+  ...options
+}: { open?: string[] } & Omit<WebhookSenderOptions, 'addresses'> = {}) {
+  const sender = new WebhookSender({
+    addresses: createAddressRules(open),
+    resolve: noName,
+    timeoutMs: 10_000,
+    ...options,
+  });
+  afterTest(() => sender.close());
+  return (url: string, signal = never) => sender.send(url, { 'webhook-id': 'msg_1' }, BODY, signal);
+}
+
+/** A receiver for the length of the test. */
+export async function listen(answer: RequestListener, options?: Parameters<typeof Receiver.listen>[1]) {
+  const receiver = await Receiver.listen(answer, options);
+  afterTest(() => receiver.close());
+  return receiver;
+}
+
+export const ok: RequestListener = (_req, res) => void res.end('ok');

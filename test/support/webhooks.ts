@@ -1,0 +1,32 @@
+import { expect } from '@jest/globals';
+import { loadWebhookSecretsKey } from '../../src/backends/openBackend.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { unseal } from '../../src/webhooks/sealSecret.ts';
+import type { Client, TestResponse } from './client.ts';
+import { notePhi, phi } from './phi.ts';
+import type { TestService } from './service.ts';
+
+export const webhooksPath = '/integration/webhooks';
+
+/** A URL that leads nowhere; no log may hold it. */
+export function hookUrl(): string {
+  return `https://billing.invalid/${phi('hook')}`;
+}
+
+export function patch(client: Client, path: string, value: unknown): Promise<TestResponse> {
+  const headers = { 'content-type': 'application/json' };
+  return client.send(path, { method: 'PATCH', headers, body: JSON.stringify(value) });
+}
+
+/** Makes a webhook and gives the answer, which holds its id and secret. */
+export async function createWebhook(client: Client, settings: object = {}) {
+  const { status, body } = await client.post(webhooksPath, { url: hookUrl(), ...settings });
+  expect([status, body.error]).toEqual([200, undefined]);
+  notePhi(body.secret);
+  return body;
+}
+
+/** The secret that an event of a service holds. */
+export async function secretIn({ config }: TestService, event: RecordedEvent | undefined): Promise<string> {
+  return unseal(await loadWebhookSecretsKey(config), event?.data.sealed_secret as string);
+}

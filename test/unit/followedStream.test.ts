@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { ServiceError } from '../../src/errors.ts';
+import { FollowedStream } from '../../src/keys/FollowedStream.ts';
+import type { EventLog, NewEvent, RecordedEvent } from '../../src/ports/eventLog.ts';
+
+/** Ids of the events folded. */
+interface Ids {
+  revision: number;
+  ids: string[];
+}
+
+/** One stream in memory; a read takes what is there when it begins, and gives it when `gate` opens. */
+class FakeLog implements Pick<EventLog, 'append' | 'readStream'> {
+  readonly ids: string[] = [];
+  gate: Promise<void> = Promise.resolve();
+  /** Runs before the next append. */
+  before: (() => void) | undefined;
+
+  async append(_stream: string, { id }: NewEvent, expected: 'any' | 'none' | number) {
+    this.before?.();
+    if (expected !== (this.ids.length === 0 ? 'none' : this.ids.length - 1)) {
+      throw new ServiceError('version_conflict', 'moved on');
+    }
+    this.ids.push(id);
+    return { revision: this.ids.length - 1, position: this.ids.length };
+  }
+
+  async readStream(_stream: string, { from = 0, limit }: { from?: number; limit: number }) {
+    const found = this.ids.map((id, revision) => ({ id, revision })).slice(from, from + limit);
+    await this.gate;
+    return found as RecordedEvent[];
+  }
+}
+
+const event = (id: string) => ({ id }) as NewEvent;
+const opened: FollowedStream<Ids>[] = [];
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+});
+
+async function follow(log: FakeLog): Promise<FollowedStream<Ids>> {
+  const empty: Ids = { revision: -1, ids: [] };
+  const followed = await FollowedStream.open(
+    log as unknown as EventLog,
+    'things',
+    empty,
+    (state, { id, revision }) => {
+      state.ids.push(id);
+      state.revision = revision;
+    },
+  );
+  opened.push(followed);
+  return followed;
+}
+
+describe('a followed stream', () => {
+  test('is read whole when it is opened, however long', async () => {
+    const log = new FakeLog();
+    for (let count = 0; count < 1_234; count++) log.ids.push(`event-${count}`);
+    expect((await follow(log)).state).toEqual({ revision: 1_233, ids: log.ids });
+  });
+
+  test('has what was appended before a refresh was asked for, also while another one is under way', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    const gate = Promise.withResolvers<void>();
+    log.gate = gate.promise;
+    const first = followed.refresh();
+    log.ids.push('late');
+    const second = followed.refresh();
+    const third = followed.refresh();
+    gate.resolve();
+    await first;
+    expect(followed.state.ids).toEqual([]);
+    await Promise.all([second, third]);
+    expect(followed.state.ids).toEqual(['late']);
+  });
+
+  test('decides a change again when somebody else was faster', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    const seen: number[] = [];
+    log.before = () => {
+      log.ids.push('other');
+      log.before = undefined;
+    };
+    await followed.change(({ ids }) => {
+      seen.push(ids.length);
+      return event('ours');
+    });
+    expect(seen).toEqual([0, 1]);
+    expect(followed.state.ids).toEqual(['other', 'ours']);
+  });
+
+  test('appends nothing when nothing is decided, or that throws', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    await followed.change(() => undefined);
+    const refused = followed.change(() => {
+      throw new ServiceError('conflict', 'no');
+    });
+    await expect(refused).rejects.toMatchObject({ code: 'conflict' });
+    expect(log.ids).toEqual([]);
+  });
+
+  test('gives up as unavailable when others are faster again and again', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    log.before = () => log.ids.push('other');
+    await expect(followed.change(() => event('ours'))).rejects.toMatchObject({ code: 'unavailable' });
+    expect(log.ids).not.toContain('ours');
+  });
+
+  test('takes all changes that are made at the same time', async () => {
+    const log = new FakeLog();
+    const followed = await follow(log);
+    const ids = Array.from({ length: 12 }, (_, index) => `event-${index}`);
+    await Promise.all(ids.map((id) => followed.change(() => event(id))));
+    expect([...followed.state.ids].sort()).toEqual([...ids].sort());
+  });
+});

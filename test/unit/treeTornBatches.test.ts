@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LEAVES_A_ROW, tree, treeModel } from '../../projections/tree.ts';
+import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
+import { unavailable } from '../../src/errors.ts';
+import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { project } from '../../src/projector/project.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+
+const EVENTS = 3 * LEAVES_A_ROW + 10;
+
+const folder = mkdtempSync(join(tmpdir(), 'chartledger-torn-'));
+const workspaces = [new TestWorkspace(), new TestWorkspace()];
+let eventLog: EventLog;
+
+beforeAll(async () => {
+  eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
+  for (let n = 0; n < EVENTS; n++) {
+    for (const workspace of workspaces) {
+      await eventLog.append(workspace.stream('payer-1'), workspace.event({ n }, 'PayerUpserted'), 'any');
+    }
+  }
+});
+afterAll(async () => {
+  await eventLog.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Read models of a store without transactions that fails once, when it has written so many rows of all. */
+function failingAfter(rowsToWrite: number, readModels: ReadModels): ReadModels {
+  let left = rowsToWrite;
+  const write = async (model: string, rows: Row[], checkpoint: number) => {
+    if (rows.length <= left) {
+      left -= rows.length;
+      return readModels.write(model, rows, checkpoint);
+    }
+    await readModels.write(model, rows.slice(0, left), 0);
+    left = Number.POSITIVE_INFINITY;
+    throw unavailable('read model store');
+  };
+  return new Proxy(readModels, {
+    get(target, name) {
+      const own = Reflect.get(target, name);
+      return name === 'write' ? write : typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}
+
+async function projectAll(readModels: ReadModels): Promise<void> {
+  const { signal } = new AbortController();
+  const onParked = () => undefined;
+  await project(tree, { eventLog, readModels, onParked }, signal, treeModel, ({ caughtUp }) => caughtUp);
+}
+
+test.each([0, 1, 2, 3, 4, 5, 6, 7])(
+  'a batch that was cut off after %i rows leaves no gap in the leaves when it is repeated',
+  async (rows) => {
+    const readModels = await openReadModels(`sqlite:${join(folder, `${rows}.db`)}`);
+    const torn = failingAfter(rows, readModels);
+    await expect(projectAll(torn)).rejects.toMatchObject({ code: 'unavailable' });
+    await projectAll(torn);
+    for (const { id } of workspaces) {
+      const { tree, compared, difference } = await verifyWorkspace({ eventLog, readModels }, id, {});
+      expect({ size: tree.size, compared, difference }).toEqual({ size: EVENTS, compared: EVENTS });
+    }
+    await readModels.close();
+  },
+);

@@ -1,0 +1,140 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+import { emptyAccess, evolveAccess } from '../../src/keys/access.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { catalog } from '../../src/records/catalog.ts';
+import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
+import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
+import {
+  createUpcaster,
+  currentVersion,
+  type UpcastTable,
+  upcast,
+  upcastTable,
+} from '../../src/records/upcast.ts';
+import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/webhook.ts';
+
+/** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
+interface Fixture {
+  given: string[];
+  event: RecordedEvent;
+  state: unknown;
+}
+
+const folder = 'test/fixtures/events';
+const fixtures = new Map<string, Fixture>(
+  readdirSync(folder).map((name) => [
+    name.replace('.json', ''),
+    JSON.parse(readFileSync(join(folder, name), 'utf8')),
+  ]),
+);
+
+/** `PatientUpserted.v1` and so on, for every version of every type that the table speaks of. */
+function versionsOf(table: UpcastTable): string[] {
+  return Object.entries(table).flatMap(([type, steps]) =>
+    Array.from({ length: steps.length + 1 }, (_, index) => `${type}.v${index + 1}`),
+  );
+}
+
+function fold(events: RecordedEvent[]): unknown {
+  const { type } = events.at(-1) as RecordedEvent;
+  const entry = catalog.find(({ eventType }) => eventType === type);
+  if (entry) {
+    return events.reduce<RecordState | undefined>(
+      (state, event) => evolveRecord(entry.kind, state, event),
+      undefined,
+    );
+  }
+  if (type.startsWith('Document')) {
+    return events.reduce<DocumentState | undefined>(evolveDocument, undefined);
+  }
+  if (type.startsWith('Webhook')) {
+    const all = emptyWebhooks();
+    for (const event of events) evolveWebhooks(all, event);
+    return { webhooks: [...all.webhooks.values()], revision: all.revision };
+  }
+  if (type === 'AccessRecorded') return upcast(events.at(-1) as RecordedEvent).data;
+  const access = emptyAccess();
+  for (const event of events) evolveAccess(access, event);
+  const { workspaces, keys, revision } = access;
+  return { workspaces: [...workspaces.values()], keys: [...keys.values()], revision };
+}
+
+describe('every event ever written', () => {
+  test('has a frozen one of each type and version, and no other', () => {
+    expect([...fixtures.keys()].sort()).toEqual(versionsOf(upcastTable).sort());
+  });
+
+  test.each([...fixtures])('%s folds into the state that it always did', (name, { given, event, state }) => {
+    expect(`${event.type}.v${event.metadata.schemaVersion}`).toBe(name);
+    const before = given.map((earlier) => (fixtures.get(earlier) as Fixture).event);
+    expect(fold([...before, event])).toEqual(state);
+    expect(upcast(event).metadata.schemaVersion).toBe(currentVersion(event.type));
+  });
+
+  test.each([...fixtures])('%s of a version still to come is not read', (_name, { given, event }) => {
+    const newer = {
+      ...event,
+      metadata: { ...event.metadata, schemaVersion: currentVersion(event.type) + 1 },
+    };
+    const before = given.map((earlier) => (fixtures.get(earlier) as Fixture).event);
+    expect(() => fold([...before, newer])).toThrow(expect.objectContaining({ name: 'UnknownSchemaVersion' }));
+  });
+});
+
+describe('an upcaster', () => {
+  /** Version 2 splits the name of version 1, version 3 counts the visits. */
+  const { upcast, currentVersion } = createUpcaster({
+    VisitorSeen: [
+      ({ name, ...rest }) => {
+        const [first, last] = String(name).split(' ');
+        return { ...rest, first, last };
+      },
+      (data) => ({ ...data, visits: 1 }),
+    ],
+    GateOpened: [],
+  });
+  const event = (type: string, schemaVersion: unknown, data: object) =>
+    Object.freeze({
+      id: 'event-1',
+      type,
+      data: Object.freeze(data),
+      metadata: Object.freeze({ workspace: 'zoo', schemaVersion }),
+      stream: 'zoo.gate',
+      revision: 4,
+      position: 9,
+      recordedAt: '2026-03-14T09:30:00.000Z',
+    }) as unknown as RecordedEvent;
+  const expected = event('VisitorSeen', 3, { first: 'Ada', last: 'Nguyen', visits: 1 });
+
+  test('takes an event through every version up to the current one, and changes nothing else of it', () => {
+    expect(upcast(event('VisitorSeen', 1, { name: 'Ada Nguyen' }))).toEqual(expected);
+    expect(upcast(event('VisitorSeen', 2, { first: 'Ada', last: 'Nguyen' }))).toEqual(expected);
+  });
+
+  test('gives back the event itself when it is current', () => {
+    const gate = event('GateOpened', 1, {});
+    expect(upcast(expected)).toBe(expected);
+    expect(upcast(gate)).toBe(gate);
+  });
+
+  test('knows in which version a type is written', () => {
+    expect(currentVersion('VisitorSeen')).toBe(3);
+    expect(currentVersion('GateOpened')).toBe(1);
+    expect(() => currentVersion('GateClosed')).toThrow('cannot read GateClosed');
+  });
+
+  test.each([
+    ['VisitorSeen', 4],
+    ['VisitorSeen', 0],
+    ['VisitorSeen', 1.5],
+    ['VisitorSeen', '2'],
+    ['VisitorSeen', undefined],
+    ['GateOpened', 2],
+    ['GateClosed', 1],
+    ['constructor', 1],
+  ])('does not read %s of version %p', (type, version) => {
+    expect(() => upcast(event(type, version, {}))).toThrow(`cannot read ${type}`);
+  });
+});

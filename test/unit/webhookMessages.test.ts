@@ -1,0 +1,109 @@
+import { describe, expect, test } from '@jest/globals';
+import { toCloudEvent } from '../../src/feed/cloudEvent.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { buildMessage, buildPing, MAX_BODY_BYTES, messageId } from '../../src/webhooks/message.ts';
+import type { WebhookPayload } from '../../src/webhooks/webhook.ts';
+import { deidentify, type Fields, recordedEventOf } from '../support/cloudEvents.ts';
+
+const patient: Fields = { id: 'p/1', first_name: 'Maria', gender: 'female', date_of_birth: '1980-02-29' };
+const event = recordedEventOf('patient', patient);
+const changed = ['first_name', 'gender'];
+
+function bodyOf(payload: WebhookPayload, recorded = event, names = changed) {
+  return JSON.parse(buildMessage({ id: 'wh_1', payload }, recorded, names, deidentify).body);
+}
+
+describe('the id of a message', () => {
+  test('is the same for the same event and webhook, and no other', () => {
+    const id = messageId('wh_1', event.id);
+    expect(id).toMatch(/^msg_[\w-]{27}$/);
+    for (const payload of ['reference', 'full', 'deidentified'] as const) {
+      expect(buildMessage({ id: 'wh_1', payload }, event, changed, deidentify).id).toBe(id);
+    }
+    expect(new Set([id, messageId('wh_2', event.id), messageId('wh_1', 'other')]).size).toBe(3);
+  });
+
+  test('is made by a known construction: SHA-256 of both', () => {
+    expect(messageId('wh_1', 'event-1')).toBe('msg_0lUpU-FzrLyxvZFkqnr93QlCfxA');
+  });
+});
+
+describe('a message', () => {
+  test('that holds all is the event of the stream', () => {
+    expect(bodyOf('full')).toEqual(toCloudEvent(event, changed));
+  });
+
+  test('that is de-identified is the event of the de-identified view', () => {
+    expect(bodyOf('deidentified')).toEqual(deidentify('clinic', toCloudEvent(event, changed)));
+  });
+
+  test('that refers to its event holds no value of the record', () => {
+    expect(bodyOf('reference')).toEqual({
+      specversion: '1.0',
+      id: event.id,
+      source: '/workspaces/clinic',
+      type: 'chartledger.patient.upserted.v1',
+      subject: 'patient/p%2F1',
+      time: event.recordedAt,
+      datacontenttype: 'application/json',
+      sequence: '0000000000000042',
+      data: { version: 3, outcome: 'updated', changed },
+    });
+  });
+
+  test.each<[string, RecordedEvent, string[], object]>([
+    ['created', { ...event, revision: 0 }, changed, { version: 1, outcome: 'created', changed }],
+    ['updated', event, changed, { version: 3, outcome: 'updated', changed }],
+    ['unchanged', event, [], { version: 3, outcome: 'unchanged', changed: [] }],
+  ])('says that a record was %s', (_outcome, recorded, names, data) => {
+    expect(bodyOf('reference', recorded, names).data).toEqual(data);
+  });
+
+  test('says that a document was removed', () => {
+    const ids = { encounter_id: 'e1', document_id: 'd1' };
+    const removed = { ...recordedEventOf('document', ids), type: 'DocumentRemoved' };
+    expect(bodyOf('reference', removed, ['category'])).toMatchObject({
+      type: 'chartledger.document.removed.v1',
+      subject: 'document/e1/d1',
+      data: { version: 3, outcome: 'removed', changed: ['category'] },
+    });
+  });
+
+  describe('as large as a message may be', () => {
+    /** A patient's event whose message holds so many bytes, with characters of several bytes among them. */
+    const eventOf = (bytes: number) => {
+      const withNotes = (notes: string) => recordedEventOf('patient', { ...patient, address_line_1: notes });
+      const rest = bytes - Buffer.byteLength(JSON.stringify(toCloudEvent(withNotes(''), changed)));
+      return withNotes('é'.repeat(1_000) + 'x'.repeat(rest - 2_000));
+    };
+    const full = (recorded: RecordedEvent) =>
+      buildMessage({ id: 'wh_1', payload: 'full' }, recorded, changed, deidentify).body;
+
+    test('is sent whole', () => {
+      const body = full(eventOf(MAX_BODY_BYTES));
+      expect(Buffer.byteLength(body)).toBe(256 * 1024);
+      expect(JSON.parse(body).data.sent.first_name).toBe('Maria');
+    });
+
+    test('and a byte more refers to its event, and says so', () => {
+      const body = full(eventOf(MAX_BODY_BYTES + 1));
+      expect(JSON.parse(body).data).toEqual({ version: 3, outcome: 'updated', changed, truncated: true });
+      expect(body).not.toContain('Maria');
+    });
+  });
+
+  test('that is a ping says of which webhook', () => {
+    const at = '2026-03-14T09:30:15.250Z';
+    const ping = buildPing({ id: 'wh_1' }, { revision: 4, eventId: 'event-1', at, kind: 'ping' });
+    expect(ping.id).toBe(messageId('wh_1', 'event-1'));
+    expect(JSON.parse(ping.body)).toEqual({
+      specversion: '1.0',
+      id: 'event-1',
+      source: '/webhooks/wh_1',
+      type: 'chartledger.webhook.ping.v1',
+      time: at,
+      datacontenttype: 'application/json',
+      data: { webhook_id: 'wh_1' },
+    });
+  });
+});
