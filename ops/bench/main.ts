@@ -10,6 +10,7 @@ import { history } from './scenarios/history.ts';
 import { projector } from './scenarios/projector.ts';
 import { rebuild } from './scenarios/rebuild.ts';
 import { startup } from './scenarios/startup.ts';
+import { stream } from './scenarios/stream.ts';
 import { upload } from './scenarios/upload.ts';
 import { upsert } from './scenarios/upsert.ts';
 import { webhooks } from './scenarios/webhooks.ts';
@@ -26,6 +27,7 @@ const scenarios: Scenario[] = [
   growth,
   history,
   projector,
+  stream,
   webhooks,
   eventstoredb,
 ];

@@ -6,19 +6,29 @@ import { mergeFields } from '../records/fold.ts';
 import { upcast } from '../records/upcast.ts';
 import { documentFields } from './cloudEvent.ts';
 
-const MAX_BYTES = 32 * 1024 * 1024;
-const MAX_STREAMS = 100_000;
-/** What a state costs beside its fields' values, and a value beside its characters. */
-const STATE_BYTES = 200;
-const VALUE_BYTES = 24;
+/** Characters of all states together: 32 MB of Latin letters, twice that of others. */
+const MAX_CHARACTERS = 32 * 1024 * 1024;
+/** What a state costs beside its text. */
+const STATE_CHARACTERS = 300;
 const PAGE = 500;
 /** Streams read at once. */
 const READS_AT_ONCE = 32;
 
+const noFields = {} as RecordFields;
+
 /** A stream folded up to a revision. */
 interface State {
   revision: number;
-  fields: RecordFields;
+  /** The fields as JSON: a text is cheaper to keep than the object, and tells at a glance when nothing changed. */
+  text: string;
+}
+
+/** What an event did. */
+export interface Change {
+  /** The fields that were sent, as JSON. */
+  sent: string;
+  /** Names of those whose value it changed. */
+  changed: string[];
 }
 
 /**
@@ -28,29 +38,24 @@ interface State {
 export class ChangedFields {
   readonly #eventLog: EventLog;
   readonly #states = new LRUCache<string, State>({
-    max: MAX_STREAMS,
-    maxSize: MAX_BYTES,
-    sizeCalculation: ({ fields }, stream) => STATE_BYTES + stream.length + bytesOf(fields),
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: ({ text }, stream) => STATE_CHARACTERS + stream.length + text.length,
   });
 
   constructor(eventLog: EventLog) {
     this.#eventLog = eventLog;
   }
 
-  /**
-   * For each event the names of the fields that it changed; events of one stream follow upon each other. Rejects with
-   * `unavailable`.
-   */
-  async of(events: RecordedEvent[]): Promise<string[][]> {
+  /** What each event did; the events of one stream follow upon each other. Rejects with `unavailable`. */
+  async of(events: RecordedEvent[]): Promise<Change[]> {
     const states = await this.#statesBefore(events);
-    const changed = events.map((event) => {
-      const before = states.get(event.stream);
-      const fields = fieldsAfter(before?.fields, event);
-      states.set(event.stream, { revision: event.revision, fields });
-      return changedFields(before?.fields, fields);
+    const changes = events.map((event) => {
+      const { state, change } = apply(states.get(event.stream), event);
+      states.set(event.stream, state);
+      return change;
     });
     for (const [stream, state] of states) this.#states.set(stream, state);
-    return changed;
+    return changes;
   }
 
   /** The states of the streams before the first event of each. */
@@ -76,32 +81,34 @@ export class ChangedFields {
   }
 
   async #foldBelow(stream: string, revision: number): Promise<State> {
-    let fields: RecordFields | undefined;
+    let state: State | undefined;
     for (let from = 0; from < revision; from += PAGE) {
       const limit = Math.min(PAGE, revision - from);
       for (const event of await this.#eventLog.readStream(stream, { from, limit })) {
-        fields = fieldsAfter(fields, event);
+        state = apply(state, event).state;
       }
     }
-    return { revision: revision - 1, fields: fields as RecordFields };
+    return state as State;
   }
 }
 
-const isDocument = ({ type }: RecordedEvent) => type.startsWith('Document');
-
-function fieldsAfter(before: RecordFields | undefined, event: RecordedEvent): RecordFields {
+function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
+  const { revision, type } = event;
   const { data } = upcast(event);
   // An upload says all of a document; a removal leaves nothing but its ids.
-  if (isDocument(event)) return documentFields(data) as RecordFields;
-  return mergeFields(before ?? ({} as RecordFields), data as RecordFields);
-}
-
-function bytesOf(fields: object): number {
-  let bytes = 0;
-  for (const value of Object.values(fields)) {
-    bytes += VALUE_BYTES;
-    if (typeof value === 'string') bytes += value.length;
-    else if (typeof value === 'object' && value !== null) bytes += bytesOf(value);
+  const isDocument = type.startsWith('Document');
+  const sent = (isDocument ? documentFields(data) : data) as RecordFields;
+  const text = JSON.stringify(sent);
+  // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
+  const clears = text.includes(':null');
+  if (!clears && text === before?.text) {
+    return { state: { revision, text }, change: { sent: text, changed: [] } };
   }
-  return bytes;
+  const fields: RecordFields | undefined = before && JSON.parse(before.text);
+  const after =
+    isDocument || (!clears && before === undefined) ? sent : mergeFields(fields ?? noFields, sent);
+  return {
+    state: { revision, text: after === sent ? text : JSON.stringify(after) },
+    change: { sent: text, changed: changedFields(fields, after) },
+  };
 }

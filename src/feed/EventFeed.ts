@@ -59,6 +59,7 @@ export class EventFeed {
     signal.addEventListener('abort', close, { once: true });
     const page: FeedPage = { chunks: [], count: 0, position: start.after };
     try {
+      await thread.ready;
       for (let bytes = 0; page.count < limit && bytes < PAGE_BYTES; ) {
         const part = await withinTime(reader.read(limit - page.count, false));
         if (part.count > 0) page.chunks.push(part.bytes);

@@ -32,6 +32,7 @@ export class FeedThread {
   readonly #joining = new Map<number, Waiting<LiveWindow>>();
   readonly #windows = new Map<number, LiveWindow>();
   readonly #failed = new AbortController();
+  readonly #ready = Promise.withResolvers<void>();
   #last = 0;
 
   constructor(eventLogUrl: string) {
@@ -39,9 +40,15 @@ export class FeedThread {
       workerData: { eventLogUrl },
       resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
+    this.#ready.promise.catch(() => undefined);
     this.#worker.on('message', (reply: FeedReply) => this.#take(reply));
     this.#worker.on('error', (error) => this.#fail(error));
     this.#worker.on('exit', () => this.#fail());
+  }
+
+  /** Resolves when the thread reads the log; rejects with `unavailable`. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
   }
 
   /** Aborts when the thread is gone, or can no longer tell what is appended. */
@@ -111,6 +118,9 @@ export class FeedThread {
 
   #take(reply: FeedReply): void {
     switch (reply.kind) {
+      case 'ready':
+        this.#ready.resolve();
+        break;
       case 'part':
         this.#settleRead(reply.reader)?.resolve(reply.part);
         break;
@@ -135,6 +145,7 @@ export class FeedThread {
 
   #fail(cause?: unknown): void {
     this.#failed.abort();
+    this.#ready.reject(unavailable('event log', cause));
     const waiting = [...this.#reads.values(), ...this.#joining.values()];
     this.#reads.clear();
     this.#joining.clear();

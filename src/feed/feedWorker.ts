@@ -82,3 +82,4 @@ function take(request: FeedRequest): void {
 port.removeAllListeners('message');
 port.on('message', take);
 for (const request of requests) take(request);
+send({ kind: 'ready' });

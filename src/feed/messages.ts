@@ -27,6 +27,8 @@ export type FeedRequest =
 
 /** From the feed's thread, in the order in which things came about. */
 export type FeedReply =
+  /** The log is open. */
+  | { kind: 'ready' }
   | { kind: 'part'; reader: number; part: Part }
   | { kind: 'failed'; reader: number }
   /** The tail has every event of its selection after the position. */

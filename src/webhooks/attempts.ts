@@ -80,6 +80,7 @@ export class AttemptRows {
  * its event is found.
  */
 export async function recordAttempts(readModels: ReadModels, rows: Row[]): Promise<void> {
+  if (rows.length === 0) return;
   const messageIds = new Set(rows.map((row) => messageRow(row)));
   const known = await readModels.existing(attemptsModel, [...messageIds]);
   for (const row of rows) {

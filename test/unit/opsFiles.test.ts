@@ -131,7 +131,7 @@ describe('the Kubernetes manifests', () => {
     expect(kustomization.images).toEqual([{ name: 'chartledger', newTag: version }]);
   });
 
-  test.each(['api', 'projector'])('give the %s role settings that it takes', (role) => {
+  test.each(['api', 'projector', 'webhooks'])('give the %s role settings that it takes', (role) => {
     const [container] = deployments.find(({ metadata }) => metadata.name === `chartledger-${role}`).spec
       .template.spec.containers;
     const own = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
@@ -157,7 +157,7 @@ describe('the Kubernetes manifests', () => {
   });
 
   test('run without any privilege and within limits', () => {
-    expect(pods).toHaveLength(2);
+    expect(pods).toHaveLength(3);
     for (const { spec } of pods) {
       expect(spec.automountServiceAccountToken).toBe(false);
       expect(spec.securityContext).toMatchObject({
@@ -197,6 +197,6 @@ describe('the Kubernetes manifests', () => {
     const replicas = deployments.map(({ metadata, spec }) =>
       metadata.name === name ? autoscaler.spec.minReplicas : spec.replicas,
     );
-    expect(replicas).toEqual([2, 2]);
+    expect(replicas).toEqual([2, 2, 2]);
   });
 });

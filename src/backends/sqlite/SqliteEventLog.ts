@@ -92,13 +92,15 @@ export class SqliteEventLog implements EventLog {
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
+    let readAfter: ((position: Position) => EventBatch) | undefined;
     for (;;) {
       // Reads are synchronous: without a pause, whoever catches up would hold the thread from batch to batch.
       await nextTurn();
       if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch };
       try {
-        read = { seen: this.#dataVersion(), batch: this.#readBatch(position, filter) };
+        readAfter ??= this.#batchReader(filter);
+        read = { seen: this.#dataVersion(), batch: readAfter(position) };
       } catch {
         await pause(RETRY_MS);
         continue;
@@ -158,17 +160,19 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  #readBatch(after: Position, filter: EventFilter | undefined): EventBatch {
-    const head = Math.max(this.#head(), after);
-    const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
+  /** Reads batches of one follower, whose statement is prepared once. */
+  #batchReader(filter: EventFilter | undefined): (after: Position) => EventBatch {
     const { sql, values } = condition(filter);
-    const rows = this.#db
-      .prepare(
-        `SELECT ${columns} WHERE e.position > ? AND e.position <= ? ${sql} ORDER BY e.position LIMIT ?`,
-      )
-      .all(after, end, ...values, BATCH_EVENTS);
-    const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
-    return { ...toEvents(rows), position, caughtUp: position === head };
+    const statement = this.#db.prepare(
+      `SELECT ${columns} WHERE e.position > ? AND e.position <= ? ${sql} ORDER BY e.position LIMIT ?`,
+    );
+    return (after) => {
+      const head = Math.max(this.#head(), after);
+      const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
+      const rows = statement.all(after, end, ...values, BATCH_EVENTS);
+      const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
+      return { ...toEvents(rows), position, caughtUp: position === head };
+    };
   }
 }
 
@@ -224,6 +228,14 @@ function toEvent(row: Record<string, unknown>): RecordedEvent {
     stream: row.stream as string,
     revision: row.revision as number,
     position: row.position as number,
-    recordedAt: new Date(row.recorded_at as number).toISOString(),
+    recordedAt: isoTime(row.recorded_at as number),
   };
+}
+
+let lastTime = { ms: 0, iso: new Date(0).toISOString() };
+
+/** Events of one commit have the same time: it is formatted once. */
+function isoTime(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, iso: new Date(ms).toISOString() };
+  return lastTime.iso;
 }

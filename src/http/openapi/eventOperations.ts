@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type CloudEvent, toCloudEvent } from '../../feed/cloudEvent.ts';
 import { currentVersion } from '../../records/upcast.ts';
-import { eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from '../routes/events.ts';
+import { eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from '../routes/eventsQuery.ts';
 import { exampleRequestId } from './examples.ts';
 import type { Operation } from './operation.ts';
 

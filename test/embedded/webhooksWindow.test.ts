@@ -1,0 +1,129 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { ChangedFields } from '../../src/feed/ChangedFields.ts';
+import { systemClock } from '../../src/ports/clock.ts';
+import type { EventBatch, EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/webhooks/DeliverySession.ts';
+import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
+import { generateSecret, seal } from '../../src/webhooks/sealSecret.ts';
+import type { Attempt } from '../../src/webhooks/WebhookSender.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { sampleWebhook } from '../support/sampleWebhook.ts';
+
+const BATCH = 100;
+const KEY = Buffer.alloc(32, 7);
+const webhook = sampleWebhook({ secrets: [{ sealed: seal(KEY, generateSecret()) }] });
+
+/** A log without end, that tells how many events were taken from it. */
+class EndlessLog {
+  taken = 0;
+
+  async *follow({ signal }: { signal: AbortSignal }): AsyncGenerator<EventBatch> {
+    while (!signal.aborted) {
+      // The one who asks for a batch has all of it in memory.
+      const events = Array.from({ length: BATCH }, (_, index) => this.#event(this.taken + index + 1));
+      this.taken += BATCH;
+      yield { events, position: this.taken, caughtUp: false };
+      await sleep(0);
+    }
+  }
+
+  #event(position: number): RecordedEvent {
+    const id = `payer-${position}`;
+    return {
+      id,
+      type: 'PayerUpserted',
+      stream: `${webhook.workspace}.payer-${id}`,
+      revision: 0,
+      position,
+      recordedAt: new Date(0).toISOString(),
+      data: { id, name: 'A payer' },
+      metadata: {
+        workspace: webhook.workspace,
+        principal: { type: 'operator', id: 'test' },
+        requestId: id,
+        $correlationId: id,
+        schemaVersion: 1,
+      },
+    };
+  }
+}
+
+let readModels: ReadModels;
+let stop: AbortController;
+let ended: Promise<unknown> | undefined;
+beforeEach(async () => {
+  readModels = await openReadModels(`sqlite:${join(temporaryFolder(), 'read-models.db')}`);
+  stop = new AbortController();
+});
+afterEach(async () => {
+  stop.abort();
+  await ended;
+  await readModels.close();
+});
+
+/** Delivers the endless log to an endpoint that is what `send` does. */
+async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at' | 'durationMs'>>) {
+  const log = new EndlessLog();
+  const eventLog = log as unknown as EventLog;
+  const state = (await DeliveryState.open(readModels, webhook, Date.now())) as DeliveryState;
+  const ports = {
+    eventLog,
+    changedFields: new ChangedFields(eventLog),
+    clock: systemClock,
+    schedule: [3_600_000],
+    secretsKey: async () => KEY,
+    deidentifier: () => Promise.reject(new Error('not asked for')),
+    sender: {
+      send: async (_url: string, _headers: object, _body: string, signal: AbortSignal) => ({
+        at: new Date().toISOString(),
+        durationMs: 0,
+        ...(await send(signal)),
+      }),
+    },
+    disable: async () => undefined,
+    onDelay: () => undefined,
+    onUnreadable: () => undefined,
+  };
+  const session = new DeliverySession(ports, state, webhook);
+  ended = session.run(stop.signal, async () => undefined);
+  return { log, state };
+}
+
+/** Waits until a number no longer grows. */
+async function settled(read: () => number): Promise<number> {
+  let before = -1;
+  return eventually(async () => {
+    const now = read();
+    const grew = now !== before;
+    before = now;
+    await sleep(300);
+    if (grew || read() !== now || now === 0) throw new Error('it still grows');
+    return now;
+  }, 60_000);
+}
+
+test('an endpoint that never answers has a window of the log in memory, and no more', async () => {
+  let sending = 0;
+  const { log } = await deliver(async (signal) => {
+    sending += 1;
+    await new Promise((resolve) => signal.addEventListener('abort', resolve));
+    return { error: 'aborted' };
+  });
+  const taken = await settled(() => log.taken);
+  expect(taken).toBeGreaterThanOrEqual(WINDOW);
+  expect(taken).toBeLessThanOrEqual(WINDOW + BATCH);
+  expect(sending).toBe(PARALLEL);
+});
+
+test('an endpoint that takes nothing has so many records waiting, and no more', async () => {
+  const { log, state } = await deliver(async () => ({ status: 500 }));
+  const taken = await settled(() => log.taken);
+  expect(state.waiting.size).toBeGreaterThanOrEqual(MAX_WAITING);
+  expect(state.waiting.size).toBeLessThanOrEqual(MAX_WAITING + WINDOW);
+  expect(taken).toBeLessThanOrEqual(MAX_WAITING + WINDOW + BATCH);
+}, 90_000);
