@@ -1,10 +1,11 @@
 import { unavailable } from '../errors.ts';
 import type { EventBatch, EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import { feedEventType } from './cloudEvent.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './messages.ts';
 import { logFilter, type Selection } from './selection.ts';
 
-/** Makes text of events, all of the selection's kinds. */
+/** Makes text of events of records and documents. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
 
 interface Pending {
@@ -78,7 +79,9 @@ export class CatchUp {
   async #read(): Promise<Pending> {
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
-    return { text: await this.#makeText(this.#since(batch.events)), next: 0, batch };
+    // The audit trail of a workspace is among its streams.
+    const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+    return { text: await this.#makeText(this.#since(events)), next: 0, batch };
   }
 
   #since(events: RecordedEvent[]): RecordedEvent[] {

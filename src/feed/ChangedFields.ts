@@ -46,8 +46,16 @@ export class ChangedFields {
     this.#eventLog = eventLog;
   }
 
-  /** What each event did; the events of one stream follow upon each other. Rejects with `unavailable`. */
-  async of(events: RecordedEvent[]): Promise<Change[]> {
+  /** The names of the fields that each event changed, as `changes` gives them. */
+  async of(events: RecordedEvent[]): Promise<string[][]> {
+    return (await this.changes(events)).map(({ changed }) => changed);
+  }
+
+  /**
+   * What each event did. They are of records and documents, and those of one stream follow upon each other. Rejects
+   * with `unavailable`.
+   */
+  async changes(events: RecordedEvent[]): Promise<Change[]> {
     const states = await this.#statesBefore(events);
     const changes = events.map((event) => {
       const { state, change } = apply(states.get(event.stream), event);

@@ -70,7 +70,9 @@ export class EventFeed {
       }
       return page;
     } catch (error) {
-      if (signal.aborted || this.#closing.signal.aborted) return page;
+      // Where the event to begin with was not found yet, there is no place to go on after.
+      const begun = start.from === undefined || page.count > 0;
+      if (signal.aborted || (this.#closing.signal.aborted && begun)) return page;
       throw error;
     } finally {
       signal.removeEventListener('abort', close);
@@ -105,6 +107,7 @@ export class EventFeed {
   }
 
   async #enter(selection: Selection, asked: AbortSignal): Promise<SubscriptionSource | undefined> {
+    if (this.#closing.signal.aborted) return undefined;
     const thread = await this.#threadFor(selection);
     const shared = this.#share(thread, selection);
     const leave = () => this.#unshare(selection, shared);

@@ -32,7 +32,7 @@ export class FeedText {
     changedFields: ChangedFields,
     deidentifier: () => Deidentifier,
   ): Promise<FeedText> {
-    return new FeedText(events, await changedFields.of(events), deidentifier);
+    return new FeedText(events, await changedFields.changes(events), deidentifier);
   }
 
   /** The event at an index, as JSON. */

@@ -7,9 +7,6 @@ import { LiveWindow } from './LiveWindow.ts';
 import type { FeedReply, FeedRequest, Part } from './messages.ts';
 import type { Selection } from './selection.ts';
 
-/** Heap for what is young: chunks and parsed events are, and copying them about costs more than they do. */
-const YOUNG_HEAP_MB = 96;
-
 /** A reader of the log in the thread. */
 export interface ThreadReader {
   /**
@@ -38,7 +35,6 @@ export class FeedThread {
   constructor(eventLogUrl: string) {
     this.#worker = new Worker(workerUrl('feedWorker', import.meta.url), {
       workerData: { eventLogUrl },
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_HEAP_MB },
     });
     this.#ready.promise.catch(() => undefined);
     this.#worker.on('message', (reply: FeedReply) => this.#take(reply));

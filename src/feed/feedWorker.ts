@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEventLog } from '../backends/openBackend.ts';
+import { yieldToRequests } from '../projector/yieldToRequests.ts';
 import { CatchUp, type MakeText } from './CatchUp.ts';
 import { ChangedFields } from './ChangedFields.ts';
 import { FeedText, lazyDeidentifier } from './FeedText.ts';
@@ -8,6 +9,7 @@ import { Tail } from './Tail.ts';
 
 if (parentPort === null) throw new Error('feedWorker runs as a worker thread');
 const port = parentPort;
+yieldToRequests();
 const requests: FeedRequest[] = [];
 port.on('message', (request: FeedRequest) => requests.push(request));
 

@@ -58,6 +58,7 @@ test(
     endpoint.answer = () => {
       count += 1;
       if (count % 100 === 0) return 'tear';
+      if (count % 50 === 1) return 'slow';
       return count % 3 === 0 ? 500 : 200;
     };
     const { id } = await createWebhook(service.as(key), { url: endpoint.url, start: 'beginning' });

@@ -171,17 +171,22 @@ onEveryEngine((start) => {
     await hooks.expectAll({ endpoint, id });
   });
 
-  test('two instances share the webhooks; when one ends, the other has them all', async () => {
-    const second = await Delivery.start(hooks.service, { clock: hooks.clock });
-    const all: Hook[] = [];
-    for (let n = 0; n < 6; n += 1) all.push(await hooks.open());
-    await hooks.write(payersOf(5), 2);
-    for (const hook of all) await hooks.expectAll(hook);
-    for (const { endpoint } of all) expect(endpoint.received).toHaveLength(10);
-    await hooks.delivery.stop();
-    await hooks.write(payersOf(5), 2);
-    for (const hook of all) await hooks.expectAll(hook);
-    await second.stop();
-    hooks.delivery = await Delivery.start(hooks.service, { clock: hooks.clock });
-  });
+  const sharing = 'two instances share the webhooks; when one ends, the other has them all';
+  test(
+    sharing,
+    async () => {
+      const second = await Delivery.start(hooks.service, { clock: hooks.clock });
+      const all: Hook[] = [];
+      for (let n = 0; n < 6; n += 1) all.push(await hooks.open());
+      await hooks.write(payersOf(5), 2);
+      for (const hook of all) await hooks.expectAll(hook);
+      for (const { endpoint } of all) expect(endpoint.received).toHaveLength(10);
+      await hooks.delivery.stop();
+      await hooks.write(payersOf(5), 2);
+      for (const hook of all) await hooks.expectAll(hook);
+      await second.stop();
+      hooks.delivery = await Delivery.start(hooks.service, { clock: hooks.clock });
+    },
+    LONG_MS,
+  );
 });

@@ -13,8 +13,15 @@ export interface HookMessage {
   body: string;
 }
 
-/** A status, perhaps with headers; or no answer at all: the connection is left open, or torn. */
-export type HookAnswer = number | { status: number; headers: Record<string, string> } | 'hang' | 'tear';
+/** A status, perhaps with headers; 200 after a while; or no answer at all: the connection is left open, or torn. */
+export type HookAnswer =
+  | number
+  | { status: number; headers: Record<string, string> }
+  | 'slow'
+  | 'hang'
+  | 'tear';
+
+const SLOW_MS = 250;
 
 /** A webhook's endpoint of the test's own, which answers as it is told to and may be away. */
 export class HookEndpoint {
@@ -80,8 +87,11 @@ export class HookEndpoint {
       res.destroy();
       return;
     }
-    const { status, headers: more = {} } = typeof answer === 'number' ? { status: answer } : answer;
+    const { status, headers: more = {} } =
+      typeof answer === 'object' ? answer : { status: Number(answer) || 200 };
     if (status === 200) this.accepted.push(message);
-    res.writeHead(status, more).end(`answered ${status}`);
+    const end = () => res.writeHead(status, more).end(`answered ${status}`);
+    if (answer === 'slow') setTimeout(end, SLOW_MS);
+    else end();
   }
 }

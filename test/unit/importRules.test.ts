@@ -19,7 +19,7 @@ const allowed: Record<string, string[]> = {
   commands: ['errors', 'ports', 'records', 'projections'],
   queries: ['errors', 'ports', 'records', 'projections'],
   history: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys'],
-  feed: ['errors', 'ports', 'records', 'projections', 'workerUrl'],
+  feed: ['errors', 'ports', 'records', 'projections', 'projector', 'workerUrl'],
   evidence: ['errors', 'ports', 'records', 'projections', 'hashing'],
   export: ['errors', 'ports', 'records', 'hashing', 'evidence'],
   keys: ['errors', 'ports', 'records', 'projections'],
