@@ -13,6 +13,8 @@ import { startTestService, type TestService } from '../support/service.ts';
 const synthea = resolve(process.cwd(), '../shared/data/synthea');
 const RECORDS = 8_135;
 const LONG_MS = 400_000;
+/** Records of each kind that are read one by one, too. */
+const READ_ALONE = 300;
 const AT_ONCE = 32;
 
 const missing = existsSync(synthea) ? missingServer : 'the Synthea export is not beside the repository';
@@ -60,7 +62,7 @@ function lasting({ status, headers, body }: TestResponse) {
     }
 
     test(
-      'every record reads the same, and the lists hold the same',
+      'the lists hold the same records, and a record reads the same',
       async () => {
         const patients: { Id: string }[] = parse(readFileSync(`${synthea}/patients.csv`), {
           bom: true,
@@ -80,10 +82,11 @@ function lasting({ status, headers, body }: TestResponse) {
           expect(embedded?.size).toBeGreaterThan(0);
           expect(production).toEqual(embedded);
           const ids = [...(embedded?.keys() ?? [])];
-          for (let start = 0; start < ids.length; start += AT_ONCE) {
-            const wave = ids.slice(start, start + AT_ONCE);
+          compared += ids.length;
+          const alone = ids.slice(0, READ_ALONE);
+          while (alone.length > 0) {
+            const wave = alone.splice(0, AT_ONCE);
             await Promise.all(wave.map((id) => expectSame(`/integration/${plural}/${id}`)));
-            compared += wave.length;
           }
         }
         expect(compared).toBe(RECORDS);
