@@ -156,7 +156,9 @@ export class MongoReadModels implements ReadModels {
   async drop(model: string): Promise<void> {
     await this.#connection.call((db) => checkpointsOf(db).deleteOne({ _id: model }));
     for (const name of [rowsName(model), parkedName(model)]) {
-      if (await this.#isThere(name)) await this.#connection.call((db) => db.dropCollection(name));
+      await this.#connection.call(async (db) => {
+        if (await isThere(db, name)) await db.dropCollection(name);
+      });
     }
     this.#forget(model);
   }
@@ -186,7 +188,8 @@ export class MongoReadModels implements ReadModels {
       try {
         await db.createCollection(name);
       } catch (error) {
-        if (!isNamespaceTaken(error)) throw error;
+        // Another instance may make it at the same moment, of which not every server says so.
+        if (!isNamespaceTaken(error) && !(await isThere(db, name))) throw error;
       }
     });
   }
@@ -234,16 +237,9 @@ export class MongoReadModels implements ReadModels {
     this.#prepared.delete(model);
   }
 
-  async #isThere(name: string): Promise<boolean> {
-    const found = await this.#connection.call((db) =>
-      db.listCollections({ name }, { nameOnly: true }).toArray(),
-    );
-    return found.some((collection) => collection.name === name);
-  }
-
   /** A collection that is not there was renamed before. */
   async #rename(from: string, to: string): Promise<void> {
-    if (!(await this.#isThere(from))) return;
+    if (!(await this.#connection.call((db) => isThere(db, from)))) return;
     await this.#connection.call((db) => db.renameCollection(from, to, { dropTarget: true }));
   }
 }
@@ -258,4 +254,9 @@ function parkedOf(db: Db, model: string): Collection<StoredParked> {
 
 function checkpointsOf(db: Db): Collection<Checkpoint> {
   return db.collection('checkpoints');
+}
+
+async function isThere(db: Db, name: string): Promise<boolean> {
+  const found = await db.listCollections({ name }, { nameOnly: true }).toArray();
+  return found.some((collection) => collection.name === name);
 }
