@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { expect } from '@jest/globals';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/backends/openBackend.ts';
@@ -8,8 +9,10 @@ import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
 import { project } from '../../src/projector/project.ts';
 import { readAll } from './events.ts';
+import { eventually } from './eventually.ts';
 
 const IDS_AT_ONCE = 500;
+const CATCH_UP_MS = 30_000;
 
 /** All rows of a read model, by id, and how many it counts. */
 export interface Rows {
@@ -17,12 +20,17 @@ export interface Rows {
   count: number;
 }
 
-/** All rows of every read model whose ids are streams of the log. */
+/** All rows of every read model whose ids are streams of the log, once they hold all of it. */
 export async function allRows(eventLog: EventLog, readModels: ReadModels): Promise<Record<string, Rows>> {
   const events = await readAll(eventLog);
+  const head = await eventLog.head();
   const all: Record<string, Rows> = {};
   for (const projection of projections) {
     const model = modelName(projection);
+    await eventually(
+      async () => expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head),
+      CATCH_UP_MS,
+    );
     const types = new Set(projection.eventTypes);
     const ids = new Set(events.filter(({ type }) => types.has(type)).map((event) => projection.rowId(event)));
     all[model] = {
