@@ -1,28 +1,42 @@
-import { randomBytes } from 'node:crypto';
+import { type KeyObject, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible';
 import type { Config } from '../config.ts';
+import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
 import { secretFile } from './localFiles/secretFile.ts';
 
-export { secretFile };
-
 const DEIDENTIFICATION_KEY_BYTES = 32;
 
-/** The key of the hashes in the de-identified view: the one that is set, else the data folder's, made when missing. */
-export async function loadDeidentificationKey({ deidentificationKey, dataDir }: Config): Promise<Buffer> {
-  if (deidentificationKey !== undefined) return Buffer.from(deidentificationKey, 'base64');
-  return secretFile(join(dataDir, 'deidentification-key'), () => randomBytes(DEIDENTIFICATION_KEY_BYTES));
+/** A key that is set, in base64, else that of the data folder, made when it is missing. */
+async function loadKey(
+  set: string | undefined,
+  { dataDir }: Config,
+  name: string,
+  generate: () => Buffer,
+): Promise<Buffer> {
+  return set === undefined ? secretFile(join(dataDir, name), generate) : Buffer.from(set, 'base64');
 }
 
-/** The key that seals the secrets of webhooks: the one that is set, else the data folder's, made when missing. */
-export async function loadWebhookSecretsKey({ webhookSecretsKey, dataDir }: Config): Promise<Buffer> {
-  if (webhookSecretsKey !== undefined) return Buffer.from(webhookSecretsKey, 'base64');
-  return secretFile(join(dataDir, 'webhook-secrets-key'), () => randomBytes(SEALING_KEY_BYTES));
+/** The key of the hashes in the de-identified view. */
+export function loadDeidentificationKey(config: Config): Promise<Buffer> {
+  const generate = () => randomBytes(DEIDENTIFICATION_KEY_BYTES);
+  return loadKey(config.deidentificationKey, config, 'deidentification-key', generate);
+}
+
+/** The key that seals the secrets of webhooks. */
+export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
+  const generate = () => randomBytes(SEALING_KEY_BYTES);
+  return loadKey(config.webhookSecretsKey, config, 'webhook-secrets-key', generate);
+}
+
+/** The key that signs exports and tree heads. */
+export async function loadSigningKey(config: Config): Promise<KeyObject> {
+  return parseSigningKey(await loadKey(config.signingKey, config, 'signing-key', generateSigningKey));
 }
 
 /** `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. */

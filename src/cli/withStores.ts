@@ -1,18 +1,16 @@
 import type { KeyObject } from 'node:crypto';
 import { userInfo } from 'node:os';
-import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import {
   loadWebhookSecretsKey,
   openDocumentStore,
   openEventLog,
   openReadModels,
-  secretFile,
+  loadSigningKey as openSigningKey,
 } from '../backends/openBackend.ts';
 import type { Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
 import { ServiceError } from '../errors.ts';
-import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Access, permissions } from '../keys/access.ts';
 import { AccessManager } from '../keys/manageAccess.ts';
@@ -147,9 +145,7 @@ export function withWebhooks<Result>(
   );
 }
 
-/** The key that signs exports and tree heads: the configured one, or that of `DATA_DIR`, made when it is not there. */
-export async function loadSigningKey(): Promise<KeyObject> {
-  const { signingKey, dataDir } = loadConfig(process.env);
-  if (signingKey !== undefined) return parseSigningKey(Buffer.from(signingKey, 'base64'));
-  return parseSigningKey(await secretFile(join(dataDir, 'signing-key'), generateSigningKey));
+/** The key that signs exports and tree heads, as the environment has it (`src/config.ts`). */
+export function loadSigningKey(): Promise<KeyObject> {
+  return openSigningKey(loadConfig(process.env));
 }
