@@ -6,7 +6,7 @@ import { catalog } from '../../src/records/catalog.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';
 import { missingServer, startOnProduction } from '../support/engines.ts';
-import { eventually } from '../support/eventually.ts';
+import { listAll } from '../support/listAll.ts';
 import { notePhi } from '../support/phi.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -40,19 +40,8 @@ function lasting({ status, headers, body }: TestResponse) {
 
     /** All items of a list, by id. */
     async function listed(service: TestService, plural: string): Promise<Map<string, unknown>> {
-      const items = new Map<string, unknown>();
-      for (let token = ''; ; ) {
-        const { body } = await eventually(async () => {
-          const answer = await service.get(
-            `/integration/${plural}?limit=200${token && `&page_token=${token}`}`,
-          );
-          expect(answer.status).toBe(200);
-          return answer;
-        }, LONG_MS);
-        for (const { created_at: _, updated_at: __, ...item } of body.items) items.set(item.id, item);
-        if (body.next_page_token === null) return items;
-        token = body.next_page_token;
-      }
+      const items = await listAll(service, plural, LONG_MS);
+      return new Map(items.map(({ created_at: _, updated_at: __, ...item }) => [item.id, item]));
     }
 
     async function expectSame(path: string): Promise<void> {

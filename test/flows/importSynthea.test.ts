@@ -5,7 +5,7 @@ import { parse } from 'csv-parse/sync';
 import { catalog } from '../../src/records/catalog.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { eventually } from '../support/eventually.ts';
+import { listAll } from '../support/listAll.ts';
 import { notePhi } from '../support/phi.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
@@ -34,19 +34,8 @@ onEveryEngine((start) => {
 
   /** Versions of all records of a kind, by id, through the list. */
   async function versionsOf(plural: string): Promise<Map<string, number>> {
-    const versions = new Map<string, number>();
-    for (let token = ''; ; ) {
-      const { body } = await eventually(async () => {
-        const answer = await service.get(
-          `/integration/${plural}?limit=200${token && `&page_token=${token}`}`,
-        );
-        expect(answer.status).toBe(200);
-        return answer;
-      }, PROJECTED_MS);
-      for (const { id, version } of body.items) versions.set(id, version);
-      if (body.next_page_token === null) return versions;
-      token = body.next_page_token;
-    }
+    const items = await listAll(service, plural, PROJECTED_MS);
+    return new Map(items.map(({ id, version }) => [id, version]));
   }
 
   /** Imports everything; gives the types of the events appended, with how many of each. */
