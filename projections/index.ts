@@ -1,3 +1,4 @@
+import { audit } from './audit.ts';
 import { documents } from './documents.ts';
 import type { Projection } from './projection.ts';
 import { records } from './records.ts';
@@ -5,4 +6,4 @@ import { timeline } from './timeline.ts';
 import { tree } from './tree.ts';
 
 /** Every projection that the projector runs. */
-export const projections: readonly Projection[] = [records, documents, timeline, tree];
+export const projections: readonly Projection[] = [records, documents, timeline, tree, audit];

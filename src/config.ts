@@ -105,6 +105,11 @@ const schema = z.object({
       .optional(),
   ),
   /**
+   * Secret that signs the cookies of the dashboard: 32 bytes or more, in base64. Default: `session-secret` in DATA_DIR,
+   * made when it is first needed; several instances must share one.
+   */
+  SESSION_SECRET: variable(base64(32).optional()),
+  /**
    * Networks, as CIDR and comma-separated, to which webhooks are sent although their addresses are not public; `http:`
    * is allowed there, too. For development, and for receivers beside the service.
    */
@@ -146,6 +151,8 @@ export interface Config {
   deidentificationKey: string | undefined;
   /** Base64; undefined: kept in `dataDir`. */
   webhookSecretsKey: string | undefined;
+  /** Base64; undefined: kept in `dataDir`. */
+  sessionSecret: string | undefined;
   /** CIDR. */
   webhookAllowNetworks: string[];
   openapiPublic: boolean;
@@ -179,6 +186,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     signingKey: settings.SIGNING_KEY,
     deidentificationKey: settings.DEIDENTIFICATION_KEY,
     webhookSecretsKey: settings.WEBHOOK_SECRETS_KEY,
+    sessionSecret: settings.SESSION_SECRET,
     webhookAllowNetworks: settings.WEBHOOK_ALLOW_NETWORKS ?? [],
     openapiPublic: settings.OPENAPI_PUBLIC,
     roles: settings.ROLES,

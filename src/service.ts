@@ -1,30 +1,30 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Express } from 'express';
 import type { Logger } from 'pino';
 import {
-  loadDeidentificationKey,
-  loadWebhookSecretsKey,
+  loadSessionSecret,
   openDocumentStore,
   openEventLog,
-  openRateLimiter,
+  openRateLimiters,
   openReadModels,
 } from './backends/openBackend.ts';
-import { RecordExistence } from './commands/RecordExistence.ts';
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
 import { describeError } from './errors.ts';
-import { EventFeed } from './feed/EventFeed.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
+import { dashboardApp } from './http/dashboard/dashboardApp.ts';
+import type { DashboardPorts } from './http/dashboard/routes.ts';
+import type { EndpointContext } from './http/endpoint.ts';
 import { rateLimit } from './http/rateLimit.ts';
 import { apiRoutes, healthRoutes } from './http/routes/index.ts';
 import { AccessDirectory } from './keys/AccessDirectory.ts';
 import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
+import { openApiPorts } from './openApiPorts.ts';
 import { startProjector } from './projector/startProjector.ts';
-import { createAddressRules } from './webhooks/addresses.ts';
-import { WebhookManager } from './webhooks/manageWebhooks.ts';
 import type { RetrySchedule } from './webhooks/schedule.ts';
 import { startWebhooks } from './webhooks/startWebhooks.ts';
 import { WebhookDirectory } from './webhooks/WebhookDirectory.ts';
@@ -66,45 +66,33 @@ export async function startService(
     stops.push(() => readModels.close());
     const documentStore = await openDocumentStore(config.documentsUrl);
     stops.push(() => documentStore.close());
+    const limiters = await openRateLimiters(config.readModelUrl);
+    stops.push(() => limiters.close());
     const directory = await AccessDirectory.open(eventLog);
     stops.push(() => directory.close());
     const webhookDirectory = await WebhookDirectory.open(eventLog);
     stops.push(() => webhookDirectory.close());
+    const stores = { eventLog, readModels, documentStore, limiters, directory, webhookDirectory };
     const isApi = config.roles.includes('api');
     if (isApi) stops.push(await keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger));
     if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
-    if (config.roles.includes('webhooks')) stops.push(startWebhooks(config, logger, webhookSchedule));
+    if (config.roles.includes('webhooks')) {
+      stops.push(startWebhooks(config, logger, webhookDirectory, webhookSchedule));
+    }
 
-    const existence = new RecordExistence(eventLog, readModels);
-    const limits = await openRateLimiter(config.readModelUrl, config.rateLimitPerMinute);
-    stops.push(() => limits?.close());
-    const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
-    const ports = {
-      eventLog,
-      readModels,
-      documentStore,
-      existence,
-      directory,
-      feed,
-      webhooks: new WebhookManager({
-        eventLog,
-        readModels,
-        directory: webhookDirectory,
-        addresses: createAddressRules(config.webhookAllowNetworks),
-        secretsKey: () => loadWebhookSecretsKey(config),
-      }),
-    };
-    const routes = [...(isApi ? apiRoutes(ports, config.openapiPublic) : []), ...healthRoutes(ports)];
-    const app = createApp(routes, {
-      gate: { directory, limit: rateLimit(limits?.limiter) },
+    const context = {
+      gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute) },
       logger,
       clientIp: clientIpReader(config.trustProxy),
-    });
+    };
+    const api = isApi ? await openApiPorts(config, stores) : undefined;
+    const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(stores)];
+    const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, app);
     server.listen(config.port, config.host);
     await once(server, 'listening');
     stops.push(() => drain(server));
-    stops.push(() => feed.close());
+    stops.push(() => api?.close());
     // Last, so that a start that fails never makes a key that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     return { url: urlOf(server, config.host), firstKey, stop };
@@ -112,6 +100,17 @@ export async function startService(
     await stop();
     throw error;
   }
+}
+
+async function openDashboard(
+  config: Config,
+  ports: DashboardPorts,
+  { logger, clientIp }: EndpointContext,
+): Promise<Express> {
+  const sessionSecret = await loadSessionSecret(config);
+  const { trustProxy } = config;
+  const { directory, users } = ports;
+  return dashboardApp({ ports, directory, users, logger, clientIp, sessionSecret, trustProxy });
 }
 
 /** Settles abandoned uploads now and every hour; a store that is away is asked again. The result ends it. */

@@ -1,16 +1,19 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type RateLimiterAbstract, RateLimiterMemory } from 'rate-limiter-flexible';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
 import type { Config } from '../config.ts';
 import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
+import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
 import { secretFile } from './localFiles/secretFile.ts';
 
 const DEIDENTIFICATION_KEY_BYTES = 32;
+const SESSION_SECRET_BYTES = 32;
 
 /** A key that is set, in base64, else that of the data folder, made when it is missing. */
 async function loadKey(
@@ -32,6 +35,11 @@ export function loadDeidentificationKey(config: Config): Promise<Buffer> {
 export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
   const generate = () => randomBytes(SEALING_KEY_BYTES);
   return loadKey(config.webhookSecretsKey, config, 'webhook-secrets-key', generate);
+}
+
+/** The secret that signs the cookies of the dashboard's sessions. */
+export function loadSessionSecret(config: Config): Promise<Buffer> {
+  return loadKey(config.sessionSecret, config, 'session-secret', () => randomBytes(SESSION_SECRET_BYTES));
 }
 
 /** The key that signs exports and tree heads. */
@@ -78,26 +86,20 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
   return LocalDocumentStore.open(pathOf(url));
 }
 
-/** A limiter of requests, and how to end it. */
-export interface OpenedRateLimiter {
-  limiter: RateLimiterAbstract;
-  close(): Promise<void>;
-}
-
 /**
- * Counts requests where the read models at `readModelUrl` are: in MongoDB for all instances together, beside SQLite in
- * this process's memory. Undefined when `pointsPerMinute` is 0: nothing is limited.
+ * Limiters that count where the read models at `readModelUrl` are: in MongoDB for all instances together, beside SQLite
+ * in this process's memory. Connects when something is counted.
  */
-export async function openRateLimiter(
-  readModelUrl: string,
-  pointsPerMinute: number,
-): Promise<OpenedRateLimiter | undefined> {
-  if (pointsPerMinute === 0) return undefined;
-  const limit = { points: pointsPerMinute, duration: 60 };
+export async function openRateLimiters(readModelUrl: string): Promise<RateLimiters> {
   if (isMongo(readModelUrl)) {
-    const { MongoRateLimiter } = await import('./mongodb/MongoRateLimiter.ts');
-    const limiter = new MongoRateLimiter(readModelUrl, limit);
-    return { limiter, close: () => limiter.close() };
+    const { openMongoRateLimiters } = await import('./mongodb/MongoRateLimiter.ts');
+    const { create, close } = openMongoRateLimiters(readModelUrl);
+    return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
   }
-  return { limiter: new RateLimiterMemory(limit), close: async () => undefined };
+  const create = ({ name, points, seconds }: Limit) =>
+    new RateLimiterMemory({ keyPrefix: name, points, duration: seconds });
+  return {
+    limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)),
+    close: async () => undefined,
+  };
 }

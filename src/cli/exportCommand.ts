@@ -4,7 +4,7 @@ import { recordAccess } from '../commands/recordAccess.ts';
 import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
 import { ExportFile, type FileDigest } from '../export/ExportFile.ts';
-import { type SubjectKind, subjectKinds } from '../export/eventSubject.ts';
+import { type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import {
   type ExportJob,
   type ExportProgress,
@@ -74,7 +74,7 @@ async function exportToFile(
 }
 
 async function run(
-  { eventLog, directory, caller }: WorkspaceTools,
+  { eventLog, names, caller }: WorkspaceTools,
   job: ExportJob,
   file: ExportFile | undefined,
 ): Promise<ExportProgress> {
@@ -87,9 +87,8 @@ async function run(
     process.stderr.isTTY === true && (file !== undefined || !process.stdout.isTTY),
   );
   const sink = file ?? standardOutput;
-  const keyName = (id: string) => directory.access.keys.get(id)?.name;
   try {
-    await exportEvents(eventLog, job, keyName, progress, {
+    await exportEvents(eventLog, job, (principal) => names.nameOf(principal), progress, {
       write: (text) => sink.write(text),
       async reached(now) {
         bar.at(now.position, now.until, now.events);

@@ -36,16 +36,12 @@ interface Subject {
   reading: AccessRecorded;
 }
 
-function recordSubject(
-  { eventLog, directory, caller }: WorkspaceTools,
-  kind: RecordKind,
-  id: string,
-): Subject {
+function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: RecordKind, id: string): Subject {
   const { workspace } = caller;
   const entry = catalogEntry(kind);
   const record = { kind, record_id: id };
   return {
-    readPage: (request) => readRecordHistory({ eventLog, directory }, workspace, entry, id, request),
+    readPage: (request) => readRecordHistory({ eventLog, names }, workspace, entry, id, request),
     async readAt(moment) {
       const whole = await readRecordAt(eventLog, workspace, entry, id, moment);
       const { version, created_at, updated_at, record } = whole;
@@ -58,7 +54,7 @@ function recordSubject(
 }
 
 function documentSubject(tools: WorkspaceTools, encounterId: string, documentId: string): Subject {
-  const { eventLog, directory, caller } = tools;
+  const { eventLog, names, caller } = tools;
   const name = { workspace: caller.workspace, encounterId, documentId };
   // Its bytes are not read here, so neither is a download.
   const history: AccessRecorded = {
@@ -70,7 +66,7 @@ function documentSubject(tools: WorkspaceTools, encounterId: string, documentId:
   return {
     readPage: (request) =>
       withDocumentStore((documentStore) =>
-        readDocumentHistory({ eventLog, directory, documentStore }, name, request),
+        readDocumentHistory({ eventLog, names, documentStore }, name, request),
       ),
     async readAt(moment) {
       const whole = viewDocument(await readDocumentAt(eventLog, name, moment));

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { ServiceError } from '../errors.ts';
-import { type ApiKey, type Permission, permissionSchema, permissions } from '../keys/access.ts';
+import { type ApiKey, type Permission, permissionSchema, permissions, stateOf } from '../keys/access.ts';
+import type { CreatedKey } from '../keys/manageAccess.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { withAccess } from './withStores.ts';
 
@@ -8,6 +9,12 @@ interface CreateOptions {
   workspace: string;
   name: string;
   permissions: Permission[];
+  json?: boolean;
+}
+
+interface RotateOptions {
+  /** Seconds. */
+  expiresIn: number;
   json?: boolean;
 }
 
@@ -23,9 +30,29 @@ function parsePermissions(text: string): Permission[] {
   throw new InvalidArgumentError(`Give one or more of ${permissions.join(', ')}, separated by commas.`);
 }
 
+const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 };
+
+/** `30m`, `24h`, `7d` as seconds. */
+function parseDuration(text: string): number {
+  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
+  if (unit !== undefined) return Number(count) * secondsOf[unit as keyof typeof secondsOf];
+  throw new InvalidArgumentError('Give a time such as 0s, 30m, 24h or 7d.');
+}
+
 /** What people see of a key: never its hash. */
-function view({ id, workspace, name, permissions, state, createdAt }: ApiKey) {
-  return { id, workspace, name, permissions, state, created_at: createdAt };
+function view(key: ApiKey) {
+  const { id, workspace, name, permissions, createdAt, createdBy, expiresAt, replacedBy } = key;
+  return {
+    id,
+    workspace,
+    name,
+    permissions,
+    state: stateOf(key, Date.now()),
+    created_at: createdAt,
+    created_by: createdBy,
+    expires_at: expiresAt ?? null,
+    replaced_by: replacedBy ?? null,
+  };
 }
 
 async function createKey({ workspace, name, permissions, json }: CreateOptions): Promise<void> {
@@ -36,11 +63,27 @@ async function createKey({ workspace, name, permissions, json }: CreateOptions):
     writeJson({ id, key, ...made });
     return;
   }
+  showKey({ id, key, ...made });
+}
+
+function showKey({ id, key, workspace, permissions }: CreatedKey): void {
   writeLine('The API key, shown only now:');
   writeLine();
   writeLine(`  ${key}`);
   writeLine();
-  writeLine(`Its id is ${id}. Workspace: ${workspace}. Permissions: ${made.permissions.join(', ')}.`);
+  writeLine(`Its id is ${id}. Workspace: ${workspace}. Permissions: ${permissions.join(', ')}.`);
+}
+
+async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promise<void> {
+  const rotated = await withAccess(({ manager }) => manager.rotateKey(id, expiresIn));
+  const { previousExpiresAt, ...made } = rotated;
+  if (json) {
+    writeJson({ ...made, replaces: id, previous_expires_at: previousExpiresAt });
+    return;
+  }
+  showKey(made);
+  const end = expiresIn === 0 ? 'is refused from now on' : `is taken until ${previousExpiresAt}`;
+  writeLine(`Key ${id}, which it replaces, ${end}.`);
 }
 
 async function listKeys({ workspace, json }: ListOptions): Promise<void> {
@@ -55,7 +98,7 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
   else if (found.length === 0) writeLine('There are no keys yet.');
   else
     writeTable(
-      ['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED'],
+      ['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
       found.map((key) => [
         key.id,
         key.workspace,
@@ -63,6 +106,8 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
         key.permissions.join(','),
         key.state,
         key.created_at,
+        key.created_by.id,
+        key.expires_at ?? '-',
       ]),
     );
 }
@@ -114,6 +159,15 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger keys list --workspace clinic'))
     .action(listKeys);
+
+  keys
+    .command('rotate')
+    .description('Make a key that takes the place of another, which expires after a while.')
+    .argument('<key-id>', 'the id of the key to be replaced, as listed')
+    .option('--expires-in <time>', 'how long that one is still taken, at most 30d', parseDuration, 86_400)
+    .option('--json', 'print the new key as JSON')
+    .addHelpText('after', example('chartledger keys rotate key_4fTq9LmZs2Xw8RbC --expires-in 7d'))
+    .action(rotateKey);
 
   for (const { name, state, description, result } of stateCommands) {
     keys

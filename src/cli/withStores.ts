@@ -11,6 +11,7 @@ import {
 import type { Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
 import { ServiceError } from '../errors.ts';
+import { PrincipalNames } from '../history/PrincipalNames.ts';
 import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Access, permissions } from '../keys/access.ts';
 import { AccessManager } from '../keys/manageAccess.ts';
@@ -55,7 +56,7 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
     try {
-      const manager = new AccessManager(directory, operator());
+      const manager = new AccessManager(directory, { principal: operator() });
       return await work({ access: directory.access, manager });
     } finally {
       directory.close();
@@ -66,7 +67,7 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
 /** What a command needs that reads the data of a workspace. */
 export interface WorkspaceTools {
   eventLog: EventLog;
-  directory: AccessDirectory;
+  names: PrincipalNames;
   /** Whoever runs the command, for the audit trail. */
   caller: Caller;
 }
@@ -82,7 +83,8 @@ export function withWorkspace<Result>(
       if (!directory.access.workspaces.has(workspace))
         throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
-      return await work({ eventLog, directory, caller });
+      const names = new PrincipalNames({ api_key: directory });
+      return await work({ eventLog, names, caller });
     } finally {
       directory.close();
     }

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import type { JsonObject, NewEvent } from '../ports/eventLog.ts';
 import type { Principal } from '../records/eventMetadata.ts';
 import { currentVersion } from '../records/upcast.ts';
@@ -10,6 +11,9 @@ export interface Caller {
   clientIp?: string;
   userAgent?: string;
 }
+
+/** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
+export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
 
 /** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
@@ -28,4 +32,13 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
       schemaVersion: currentVersion(type),
     },
   };
+}
+
+/**
+ * An event of an actor's change in a workspace, or in `INSTALLATION`. It has an id of its own, as one request may make
+ * several; without a request of the actor's the change counts as one.
+ */
+export function newActorEvent(actor: Actor, workspace: string, type: string, data: JsonObject): NewEvent {
+  const { requestId = uuidv7() } = actor;
+  return { ...newEvent({ ...actor, workspace, requestId }, type, data), id: uuidv7() };
 }

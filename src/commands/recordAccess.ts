@@ -1,30 +1,52 @@
+import type { ErrorCode } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RecordKind } from '../records/catalog.ts';
 import { auditStream } from '../records/streamNames.ts';
 import { type Caller, newEvent } from './caller.ts';
 
-/** What was done with data that is protected; the names say all of it. */
-export type AccessAction =
-  | 'record.read'
-  | 'record.list'
-  | 'record.history'
-  | 'document.list'
-  | 'document.download'
-  | 'document.history'
-  | 'events.read'
-  | 'events.subscribe'
-  | 'export'
-  | 'verify';
+/** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
+export const accessActions = [
+  'record.read',
+  'record.list',
+  'record.history',
+  'document.list',
+  'document.download',
+  'document.history',
+  'events.read',
+  'events.subscribe',
+  'export',
+  'verify',
+  'audit.read',
+  'audit.export',
+  'request.refused',
+  'sign_in',
+  'sign_in.refused',
+  'sign_out',
+] as const;
+export type AccessAction = (typeof accessActions)[number];
 
-/** Data of `AccessRecorded`: what of the workspace's data was read. */
-export interface AccessRecorded {
-  action: AccessAction;
+/** Why a sign-in was refused. */
+export type SignInRefusal = 'wrong_password' | 'unknown_user' | 'user_disabled' | 'rate_limited';
+
+/** What a request was about. */
+export interface AccessSubject {
   kind?: RecordKind | 'document';
   /** The caller's id of the record; of a document, that of its encounter. */
   record_id?: string;
   document_id?: string;
-  /** What was asked for beyond that, such as `version`, `as_of` or `limit`, as asked. */
+}
+
+/** Data of `AccessRecorded`. */
+export interface AccessRecorded extends AccessSubject {
+  action: AccessAction;
+  /** What was asked for beyond the subject, such as `version`, `as_of` or `limit`, as asked. */
   query?: Record<string, unknown>;
+  outcome?: 'refused';
+  /** Why it was refused: there whenever it was. */
+  code?: ErrorCode | SignInRefusal;
+  /** Of a refused request; the route is its template. */
+  method?: string;
+  route?: string;
 }
 
 /**

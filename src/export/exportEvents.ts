@@ -3,7 +3,7 @@ import { readWorkspace } from '../evidence/readWorkspace.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree } from '../hashing/hashTree.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
-import { changedKind } from './eventSubject.ts';
+import { changedKind } from '../records/eventSubject.ts';
 import { type ExportFormat, exportHeader, exportLine, type LineContext } from './exportLines.ts';
 import type { ExportFilters } from './manifest.ts';
 
@@ -65,7 +65,7 @@ export async function startOfExport(eventLog: EventLog): Promise<ExportProgress>
 export async function exportEvents(
   eventLog: EventLog,
   { workspace, filters, format }: ExportJob,
-  keyName: LineContext['keyName'],
+  nameOf: LineContext['nameOf'],
   progress: ExportProgress,
   sink: ExportSink,
 ): Promise<void> {
@@ -88,7 +88,7 @@ export async function exportEvents(
     for (const event of batch.events) {
       const leaf = eventLeaf(event);
       if (isWanted(event, filters)) {
-        text += exportLine(event, progress.tree.size, leaf, { format, keyName });
+        text += exportLine(event, progress.tree.size, leaf, { format, nameOf });
         progress.events += 1;
         progress.last = { position: event.position, recordedAt: event.recordedAt };
         progress.first ??= progress.last;

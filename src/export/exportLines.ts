@@ -1,8 +1,9 @@
 import type { HashedEvent } from '../hashing/eventLeaf.ts';
 import type { Hash } from '../hashing/hashTree.ts';
 import type { Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { Principal } from '../records/eventMetadata.ts';
 import { csvLine } from './csv.ts';
-import { eventSubject } from './eventSubject.ts';
+import { eventSubject } from '../records/eventSubject.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 
@@ -17,8 +18,8 @@ export interface ExportedEvent extends HashedEvent {
 /** What the lines of an export are made with. */
 export interface LineContext {
   format: ExportFormat;
-  /** Name of a key, by its id. */
-  keyName(id: string): string | undefined;
+  /** What people call a principal. */
+  nameOf(principal: Principal): string | undefined;
 }
 
 const columns = [
@@ -65,11 +66,10 @@ export function exportLine(event: RecordedEvent, index: number, leaf: Hash, cont
   return `${JSON.stringify(line)}\n`;
 }
 
-function cellsOf(event: RecordedEvent, { keyName }: LineContext) {
+function cellsOf(event: RecordedEvent, { nameOf }: LineContext) {
   const { metadata, data } = event;
   const { principal } = metadata;
   const subject = eventSubject(event);
-  const name = principal.type === 'api_key' ? keyName(principal.id) : principal.id;
   const cells: Record<(typeof columns)[number], string | number | undefined> = {
     position: event.position,
     recorded_at: event.recordedAt,
@@ -81,7 +81,7 @@ function cellsOf(event: RecordedEvent, { keyName }: LineContext) {
     version: event.revision + 1,
     principal_type: principal.type,
     principal_id: principal.id,
-    principal_name: name,
+    principal_name: nameOf(principal),
     client_ip: metadata.clientIp,
     user_agent: metadata.userAgent,
     request_id: metadata.requestId,

@@ -35,7 +35,7 @@ export interface DocumentVersion extends VersionEntry {
 
 /** A page of a document's versions, newest first, also of one that was removed; `not_found` when it never was. */
 export async function readDocumentHistory(
-  { eventLog, directory, documentStore }: HistoryPorts & { documentStore: DocumentStore },
+  { eventLog, names, documentStore }: HistoryPorts & { documentStore: DocumentStore },
   name: DocumentName,
   request: PageRequest,
 ): Promise<Page<DocumentVersion>> {
@@ -43,7 +43,7 @@ export async function readDocumentHistory(
   const events = page.events.map(upcast);
   if (events.length === 0) throw new ServiceError('not_found', 'Document not found.');
   const available = await stillStored(documentStore, events.flatMap(objectOf));
-  const entries = await toEntries(directory, events);
+  const entries = await toEntries(names, events);
   const items = events.map((event, at) => toVersion(entries[at] as VersionEntry, event, available));
   return { items, next_page_token: page.next_page_token };
 }

@@ -1,5 +1,4 @@
 import { ServiceError } from '../errors.ts';
-import type { AccessDirectory } from '../keys/AccessDirectory.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
 import { type RecordView, toRecordView } from '../queries/readRecord.ts';
@@ -9,12 +8,13 @@ import { evolveRecord, mergeFields, type RecordState } from '../records/fold.ts'
 import { recordStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { fieldsBefore } from './fieldsBefore.ts';
+import type { PrincipalNames } from './PrincipalNames.ts';
 import { type Evolve, type Moment, stateAt } from './stateAt.ts';
 import { readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
 
 export interface HistoryPorts {
   eventLog: EventLog;
-  directory: AccessDirectory;
+  names: PrincipalNames;
 }
 
 /** One version of a record: who sent it, and what it changed of the folded fields, whatever was sent. */
@@ -25,7 +25,7 @@ export interface RecordVersion extends VersionEntry {
 
 /** A page of a record's versions, newest first; `not_found` when it does not exist. */
 export async function readRecordHistory(
-  { eventLog, directory }: HistoryPorts,
+  { eventLog, names }: HistoryPorts,
   workspace: string,
   entry: CatalogEntry,
   id: string,
@@ -46,7 +46,7 @@ export async function readRecordHistory(
       return inSchemaOrder(entry, diffFields(before, fields));
     })
     .toReversed();
-  const entries = await toEntries(directory, events);
+  const entries = await toEntries(names, events);
   return { items: entries.map((one, at) => toVersion(one, changes[at] ?? [])), next_page_token };
 }
 

@@ -1,7 +1,7 @@
-import type { AccessDirectory } from '../keys/AccessDirectory.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../queries/page.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import type { PrincipalNames } from './PrincipalNames.ts';
 
 /** What every version of a stream tells: what happened, when, by whom, from where. */
 export interface VersionEntry {
@@ -42,32 +42,21 @@ export async function readEventPage(
 }
 
 /** Events as entries, with the names of their principals. */
-export async function toEntries(
-  directory: AccessDirectory,
-  events: RecordedEvent[],
-): Promise<VersionEntry[]> {
-  const isUnknown = ({ metadata: { principal } }: RecordedEvent) =>
-    principal.type === 'api_key' && !directory.access.keys.has(principal.id);
-  // A key that another process made a moment ago may not have been heard of yet.
-  if (events.some(isUnknown)) await directory.refresh();
-  return events.map((event) => toEntry(directory, event));
+export async function toEntries(names: PrincipalNames, events: RecordedEvent[]): Promise<VersionEntry[]> {
+  await names.learn(events.map(({ metadata }) => metadata.principal));
+  return events.map((event) => toEntry(names, event));
 }
 
-function toEntry(directory: AccessDirectory, event: RecordedEvent): VersionEntry {
+function toEntry(names: PrincipalNames, event: RecordedEvent): VersionEntry {
   const { principal, clientIp, userAgent, requestId } = event.metadata;
   return {
     version: event.revision + 1,
     event_id: event.id,
     type: event.type,
     recorded_at: event.recordedAt,
-    principal: { ...principal, name: nameOf(directory, principal) },
+    principal: { ...principal, name: names.nameOf(principal) ?? null },
     client_ip: clientIp ?? null,
     user_agent: userAgent ?? null,
     request_id: requestId,
   };
-}
-
-/** A deleted key keeps its name; an operator is known by the id. */
-function nameOf(directory: AccessDirectory, { type, id }: Principal): string | null {
-  return type !== 'api_key' ? id : (directory.access.keys.get(id)?.name ?? null);
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { ServiceError } from '../errors.ts';
 import type { AccessDirectory, FoundKey } from '../keys/AccessDirectory.ts';
-import type { Permission } from '../keys/access.ts';
+import { isExpired, type Permission } from '../keys/access.ts';
 import type { Exchange } from './exchange.ts';
 import type { RateLimit } from './rateLimit.ts';
 
@@ -19,7 +19,7 @@ export interface Gate {
 
 /**
  * Lets a request in, in this order: it carries a key (else 401), the client's rate (429), the key is known (401) and
- * active (deleted 401, deactivated 403), its workspace is active (403), it has one of the permissions, if any is needed (403).
+ * active (deleted or expired 401, deactivated 403), its workspace is active (403), it has one of the permissions, if any is needed (403).
  */
 export async function admit(
   gate: Gate,
@@ -43,6 +43,7 @@ export async function admit(
 /** Throws what a key is refused with: it is no longer active, or its workspace, or it has none of the permissions. */
 export function requireUsable({ key, workspace }: FoundKey, permissions: readonly Permission[]): void {
   if (key.state === 'deleted') throw new ServiceError('unauthorized', 'The API key is not valid.');
+  if (isExpired(key, Date.now())) throw new ServiceError('unauthorized', 'The API key has expired.');
   if (key.state === 'deactivated') throw new ServiceError('key_deactivated', 'The API key is deactivated.');
   if (workspace.state === 'deactivated') {
     throw new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');

@@ -1,11 +1,11 @@
 import type { RequestListener } from 'node:http';
-import express, { type Request, type Response } from 'express';
+import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../errors.ts';
 import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
 import type { Route } from './routes/index.ts';
 
-/** An HTTP interface of these routes: any other path is 404, any other method 405. */
-export function createApp(routes: Route[], context: EndpointContext): RequestListener {
+/** An HTTP interface of these routes, and the dashboard: any other path is 404, any other method 405. */
+export function createApp(routes: Route[], context: EndpointContext, dashboard?: Express): RequestListener {
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
@@ -21,6 +21,7 @@ export function createApp(routes: Route[], context: EndpointContext): RequestLis
   for (const [route, names] of allowed) {
     app.all(route, endpoint(context, wrongMethod(route, names.join(', '))));
   }
+  if (dashboard) app.use('/dashboard', dashboard);
   app.use(endpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
     const failing: Endpoint = { route: 'unmatched', access: 'public', handle: () => Promise.reject(error) };

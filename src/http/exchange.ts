@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Caller } from '../commands/caller.ts';
 import type { FoundKey } from '../keys/AccessDirectory.ts';
@@ -17,11 +18,16 @@ export interface Exchange {
 
 const MAX_USER_AGENT_LENGTH = 200;
 
+/** What the client calls itself, cut to a bearable length. */
+export function userAgentOf({ headers }: IncomingMessage): string | undefined {
+  return headers['user-agent']?.slice(0, MAX_USER_AGENT_LENGTH);
+}
+
 /** The admitted sender of a request. */
 export function callerOf(exchange: Exchange): Caller {
   const { found, requestId, clientIp, req } = exchange;
   if (found === undefined) throw new Error('the request was not admitted');
-  const userAgent = req.headers['user-agent']?.slice(0, MAX_USER_AGENT_LENGTH);
+  const userAgent = userAgentOf(req);
   return {
     workspace: found.workspace.id,
     principal: { type: 'api_key', id: found.key.id },

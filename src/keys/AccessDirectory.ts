@@ -46,6 +46,11 @@ export class AccessDirectory {
     return this.#lookUp(rawKey);
   }
 
+  /** What people call a key, by its id; a deleted one keeps its name. */
+  nameOf(keyId: string): string | undefined {
+    return this.access.keys.get(keyId)?.name;
+  }
+
   /** The present state of a key that was found before. */
   current({ key, workspace }: FoundKey): FoundKey {
     const { keys, workspaces } = this.access;

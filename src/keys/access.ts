@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { Principal } from '../records/eventMetadata.ts';
 import { upcast } from '../records/upcast.ts';
 
 export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
@@ -21,6 +22,11 @@ export interface ApiKey {
   sha256: string;
   state: 'active' | 'deactivated' | 'deleted';
   createdAt: string;
+  createdBy: Principal;
+  /** From when on it is refused, ISO 8601; undefined: never by itself. */
+  expiresAt?: string;
+  /** Id of the key that took its place. */
+  replacedBy?: string;
 }
 
 /** All workspaces and keys, as folded from the access stream. */
@@ -44,6 +50,40 @@ export interface ApiKeyCreated {
   sha256: string;
 }
 
+/** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
+export interface ApiKeyRotated {
+  key_id: string;
+  /** ISO 8601. */
+  expires_at: string;
+  replacement: ApiKeyCreated;
+}
+
+/** Whether a key is past its time at a moment (milliseconds since 1970), whatever its state. */
+export function isExpired({ expiresAt }: ApiKey, now: number): boolean {
+  return expiresAt !== undefined && Date.parse(expiresAt) <= now;
+}
+
+/** How a key stands at a moment (milliseconds since 1970), for people. */
+export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
+  return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
+}
+
+function addKey(access: Access, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
+  const { key_id: id, name, permissions, sha256 } = made;
+  const { workspace, principal: createdBy } = metadata;
+  access.keys.set(id, {
+    id,
+    workspace,
+    name,
+    permissions,
+    sha256,
+    state: 'active',
+    createdAt: recordedAt,
+    createdBy,
+  });
+  access.keyIdByHash.set(sha256, id);
+}
+
 function setWorkspaceState(access: Access, event: RecordedEvent, state: Workspace['state']): void {
   const workspace = access.workspaces.get(event.metadata.workspace);
   if (workspace) access.workspaces.set(workspace.id, { ...workspace, state });
@@ -60,19 +100,12 @@ const folds: Record<string, (access: Access, event: RecordedEvent) => void> = {
   },
   WorkspaceDeactivated: (access, event) => setWorkspaceState(access, event, 'deactivated'),
   WorkspaceActivated: (access, event) => setWorkspaceState(access, event, 'active'),
-  ApiKeyCreated(access, event) {
-    const { key_id: id, name, permissions, sha256 } = event.data as unknown as ApiKeyCreated;
-    const { workspace } = event.metadata;
-    access.keys.set(id, {
-      id,
-      workspace,
-      name,
-      permissions,
-      sha256,
-      state: 'active',
-      createdAt: event.recordedAt,
-    });
-    access.keyIdByHash.set(sha256, id);
+  ApiKeyCreated: (access, event) => addKey(access, event, event.data as unknown as ApiKeyCreated),
+  ApiKeyRotated(access, event) {
+    const { key_id, expires_at: expiresAt, replacement } = event.data as unknown as ApiKeyRotated;
+    addKey(access, event, replacement);
+    const key = access.keys.get(key_id);
+    if (key) access.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });
   },
   ApiKeyDeactivated: (access, event) => setKeyState(access, event, 'deactivated'),
   ApiKeyActivated: (access, event) => setKeyState(access, event, 'active'),

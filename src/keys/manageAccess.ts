@@ -1,17 +1,23 @@
-import { v7 as uuidv7 } from 'uuid';
+import { type Actor, newActorEvent } from '../commands/caller.ts';
 import { ServiceError } from '../errors.ts';
-import type { NewEvent } from '../ports/eventLog.ts';
-import type { Principal } from '../records/eventMetadata.ts';
+import type { JsonObject } from '../ports/eventLog.ts';
 import { WORKSPACE_ID } from '../records/streamNames.ts';
-import { currentVersion } from '../records/upcast.ts';
 import type { AccessDirectory } from './AccessDirectory.ts';
-import { type Access, type ApiKey, type ApiKeyCreated, type Permission, permissions } from './access.ts';
+import {
+  type Access,
+  type ApiKey,
+  type ApiKeyCreated,
+  type ApiKeyRotated,
+  isExpired,
+  type Permission,
+  permissions,
+} from './access.ts';
 import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
 
 interface Change {
   type: string;
   workspace: string;
-  data: Record<string, unknown>;
+  data: JsonObject;
 }
 
 /** A key just made; `key` is shown this once and stored nowhere. */
@@ -19,7 +25,15 @@ export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | '
   key: string;
 }
 
-const MAX_NAME_LENGTH = 100;
+/** A replacement just made, and when the key before it is refused, ISO 8601. */
+export interface RotatedKey extends CreatedKey {
+  previousExpiresAt: string;
+}
+
+export const MAX_KEY_NAME_LENGTH = 100;
+
+/** Longest time for which a rotated key is still taken. */
+export const MAX_ROTATION_SECONDS = 30 * 86_400;
 
 /**
  * Changes to workspaces and API keys. Each is decided on the whole access stream and appended only if nobody changed
@@ -28,11 +42,11 @@ const MAX_NAME_LENGTH = 100;
  */
 export class AccessManager {
   readonly #directory: AccessDirectory;
-  readonly #principal: Principal;
+  readonly #actor: Actor;
 
-  constructor(directory: AccessDirectory, principal: Principal) {
+  constructor(directory: AccessDirectory, actor: Actor) {
     this.#directory = directory;
-    this.#principal = principal;
+    this.#actor = actor;
   }
 
   /** Makes a workspace; `conflict` when there is one of that id. */
@@ -57,10 +71,10 @@ export class AccessManager {
 
   /** Makes a key, and its workspace when that is missing. */
   async createKey(workspace: string, name: string, granted: Permission[]): Promise<CreatedKey> {
-    if (name.length === 0 || name.length > MAX_NAME_LENGTH) {
+    if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
       throw new ServiceError(
         'validation_failed',
-        `The name of a key has 1 to ${MAX_NAME_LENGTH} characters.`,
+        `The name of a key has 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
       );
     }
     const chosen = permissions.filter((permission) => granted.includes(permission));
@@ -69,19 +83,37 @@ export class AccessManager {
       if (access.workspaces.has(workspace)) return undefined;
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
-    const key = generateApiKey();
-    const id = generateId('key');
-    const data: ApiKeyCreated = { key_id: id, name, permissions: chosen, sha256: hashApiKey(key) };
+    const { key, ...stored } = newKey();
+    const data: ApiKeyCreated = { ...stored, name, permissions: chosen };
     await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
-    return { id, workspace, name, permissions: chosen, key };
+    return { id: data.key_id, workspace, name, permissions: chosen, key };
+  }
+
+  /**
+   * Makes a key of the same name and permissions, and lets the one before it expire in so many seconds: at most 30
+   * days. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
+   */
+  async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
+    if (!(expiresInSeconds >= 0 && expiresInSeconds <= MAX_ROTATION_SECONDS)) {
+      throw new ServiceError('validation_failed', 'A key that is rotated expires within 30 days.');
+    }
+    const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
+    const { key, ...stored } = newKey();
+    await this.#change((access) => {
+      const { workspace, name, permissions } = requireInUse(access, id);
+      const replacement: ApiKeyCreated = { ...stored, name, permissions };
+      const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
+      return { type: 'ApiKeyRotated', workspace, data: { ...data } };
+    });
+    const { workspace, name, permissions } = requireKey(this.#directory.access, stored.key_id);
+    return { id: stored.key_id, workspace, name, permissions, key, previousExpiresAt: expiresAt };
   }
 
   /** Deactivates, activates or deletes a key; no change when it is so already. A deleted key stays deleted. */
   async setKeyState(id: string, state: ApiKey['state']): Promise<void> {
     const types = { active: 'ApiKeyActivated', deactivated: 'ApiKeyDeactivated', deleted: 'ApiKeyDeleted' };
     await this.#change((access) => {
-      const key = access.keys.get(id);
-      if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+      const key = requireKey(access, id);
       if (key.state === state) return undefined;
       if (key.state === 'deleted')
         throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
@@ -92,25 +124,30 @@ export class AccessManager {
   #change(decide: (access: Readonly<Access>) => Change | undefined): Promise<void> {
     return this.#directory.change((access) => {
       const change = decide(access);
-      return change && this.#event(change);
+      return change && newActorEvent(this.#actor, change.workspace, change.type, change.data);
     });
   }
+}
 
-  #event({ type, workspace, data }: Change): NewEvent {
-    const requestId = uuidv7();
-    return {
-      id: uuidv7(),
-      type,
-      data,
-      metadata: {
-        workspace,
-        principal: this.#principal,
-        requestId,
-        $correlationId: requestId,
-        schemaVersion: currentVersion(type),
-      },
-    };
-  }
+/** A key that nobody has yet, and what is stored of it. */
+function newKey() {
+  const key = generateApiKey();
+  return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
+}
+
+function requireKey(access: Readonly<Access>, id: string): ApiKey {
+  const key = access.keys.get(id);
+  if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+  return key;
+}
+
+function requireInUse(access: Readonly<Access>, id: string): ApiKey {
+  const key = requireKey(access, id);
+  const { state, replacedBy } = key;
+  if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
+  if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);
+  if (replacedBy === undefined) return key;
+  throw new ServiceError('conflict', `Key ${id} is being replaced by key ${replacedBy} already.`);
 }
 
 function checkWorkspaceId(id: string): void {

@@ -43,8 +43,11 @@ export async function readPage(
   return { items, next_page_token: rows.length > items.length && last ? encodeToken(last.order) : null };
 }
 
-/** Waits until the read model holds everything up to the log's head, which is the result. */
-async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
+/**
+ * Waits until the read model holds everything up to the log's head, which is the result. Rejects with `unavailable`
+ * when that takes more than two seconds.
+ */
+export async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
   const head = await eventLog.head();
   const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
   while ((await readModels.checkpoint(model)) < head) {

@@ -1,6 +1,11 @@
-/** Who acts: an API key of a workspace, an operator at the command line, or a part of the service by itself. */
+export const principalTypes = ['api_key', 'user', 'operator', 'service'] as const;
+
+/**
+ * Who acts: an API key of a workspace, a user of the dashboard, an operator at the command line, or a part of the
+ * service by itself.
+ */
 export interface Principal {
-  type: 'api_key' | 'operator' | 'service';
+  type: (typeof principalTypes)[number];
   id: string;
 }
 

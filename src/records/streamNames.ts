@@ -6,11 +6,17 @@ export const ACCESS_STREAM = 'access';
 /** Stream of the webhooks of all workspaces. It has no dot either. */
 export const WEBHOOKS_STREAM = 'webhooks';
 
+/** Stream of the users of the dashboard. It has no dot either. */
+export const USERS_STREAM = 'users';
+
 /** Every stream that holds events of several workspaces. All others begin with the workspace and a dot. */
-export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM];
+export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
 
 /** Id of a workspace: it is the prefix of its streams, so it has no dot. */
 export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
+
+/** Stands for the workspace in events that concern no single one, such as sign-ins; never the id of a workspace. */
+export const INSTALLATION = '*';
 
 /** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids give different names. */
 export function recordStream(workspace: string, kind: RecordKind, id: string): string {

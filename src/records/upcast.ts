@@ -71,6 +71,7 @@ export const upcastTable = {
   WorkspaceDeactivated: [],
   WorkspaceActivated: [],
   ApiKeyCreated: [],
+  ApiKeyRotated: [],
   ApiKeyDeactivated: [],
   ApiKeyActivated: [],
   ApiKeyDeleted: [],
@@ -82,6 +83,12 @@ export const upcastTable = {
   WebhookSecretRotated: [],
   WebhookReplayRequested: [],
   WebhookPinged: [],
+  UserCreated: [],
+  UserPasswordSet: [],
+  UserRoleSet: [],
+  UserDisabled: [],
+  UserEnabled: [],
+  SetupLinkIssued: [],
 } as const satisfies UpcastTable;
 
 export const { upcast, currentVersion } = createUpcaster(upcastTable);

@@ -5,9 +5,35 @@ import { keepThread } from '../keepThread.ts';
 import { workerUrl } from '../workerUrl.ts';
 import type { WebhooksMessage } from './messages.ts';
 import type { RetrySchedule } from './schedule.ts';
+import type { WebhookDirectory } from './WebhookDirectory.ts';
 
-/** Starts the delivery of webhooks in a thread of its own, so that it never delays a request. The result stops it. */
-export function startWebhooks(config: Config, logger: Logger, schedule?: RetrySchedule): () => Promise<void> {
+const LOOK_MS = 250;
+
+/**
+ * Starts the delivery of webhooks in a thread of its own, so that it never delays a request; and not before there is a
+ * webhook, so that who has none does not pay for the thread. The result stops it.
+ */
+export function startWebhooks(
+  config: Config,
+  logger: Logger,
+  directory: WebhookDirectory,
+  schedule?: RetrySchedule,
+): () => Promise<void> {
+  let stopThread: (() => Promise<void>) | undefined;
+  const startIfNeeded = () => {
+    if (directory.all().length === 0) return;
+    clearInterval(timer);
+    stopThread = startThread(config, logger, schedule);
+  };
+  const timer = setInterval(startIfNeeded, LOOK_MS);
+  startIfNeeded();
+  return async () => {
+    clearInterval(timer);
+    await stopThread?.();
+  };
+}
+
+function startThread(config: Config, logger: Logger, schedule?: RetrySchedule): () => Promise<void> {
   return keepThread<WebhooksMessage>(
     workerUrl('webhooksWorker', import.meta.url),
     { config, schedule },

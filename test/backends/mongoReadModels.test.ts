@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
-import { openRateLimiter } from '../../src/backends/openBackend.ts';
+import { openRateLimiters } from '../../src/backends/openBackend.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
@@ -106,35 +106,35 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     });
 
     test('a limit counts on without it', async () => {
-      const opened = await openRateLimiter(urlOf(database, proxy), 3);
-      await opened?.limiter.consume('frozen');
+      const opened = await openRateLimiters(urlOf(database, proxy));
+      const limiter = opened.limiter({ name: 'requests', points: 3, seconds: 60 });
+      await limiter.consume('frozen');
       proxy.freeze();
-      await opened?.limiter.consume('frozen');
-      await opened?.limiter.consume('frozen');
-      await opened?.limiter.consume('frozen');
-      await expect(opened?.limiter.consume('frozen')).rejects.toMatchObject({ remainingPoints: 0 });
-      await opened?.close();
+      await limiter.consume('frozen');
+      await limiter.consume('frozen');
+      await limiter.consume('frozen');
+      expect(await limiter.consume('frozen')).toMatchObject({ refused: true, refusals: 1, remaining: 0 });
+      await limiter.reset('frozen');
+      expect(await limiter.consume('frozen')).toMatchObject({ refused: false, remaining: 2 });
+      await opened.close();
     });
   });
 
-  describe('a limit on requests', () => {
-    test('is one for all instances', async () => {
-      const opened = await Promise.all([
-        openRateLimiter(urlOf(database), 10),
-        openRateLimiter(urlOf(database), 10),
-      ]);
-      const answers = await Promise.allSettled(
-        Array.from({ length: 16 }, (_, index) => opened[index % 2]?.limiter.consume('192.0.2.1')),
-      );
-      expect(answers.filter(({ status }) => status === 'fulfilled')).toHaveLength(10);
-      const refused = answers.find(({ status }) => status === 'rejected') as PromiseRejectedResult;
-      expect(refused.reason.msBeforeNext).toBeGreaterThan(0);
-      await opened[0]?.limiter.consume('192.0.2.2');
-      await Promise.all(opened.map((one) => one?.close()));
-    });
-
-    test('of 0 is none', async () => {
-      expect(await openRateLimiter(urlOf(database), 0)).toBeUndefined();
-    });
+  test('a limit is one for all instances', async () => {
+    const limit = { name: 'requests', points: 10, seconds: 60 };
+    const opened = [await openRateLimiters(urlOf(database)), await openRateLimiters(urlOf(database))] as const;
+    const [one, other] = [opened[0].limiter(limit), opened[1].limiter(limit)];
+    const counts = await Promise.all(
+      Array.from({ length: 16 }, (_, index) => (index % 2 ? one : other).consume('192.0.2.1')),
+    );
+    expect(counts.filter(({ refused }) => !refused)).toHaveLength(10);
+    expect(counts.filter(({ refusals }) => refusals === 1)).toHaveLength(1);
+    expect(counts.find(({ refused }) => refused)?.msBeforeReset).toBeGreaterThan(0);
+    expect(await one.consume('192.0.2.2')).toMatchObject({ refused: false, remaining: 9 });
+    const another = opened[0].limiter({ ...limit, name: 'others' });
+    expect(await another.consume('192.0.2.1')).toMatchObject({ refused: false, remaining: 9 });
+    await one.reset('192.0.2.1');
+    expect(await one.consume('192.0.2.1')).toMatchObject({ refused: false, remaining: 9 });
+    await Promise.all(opened.map((each) => each.close()));
   });
 });

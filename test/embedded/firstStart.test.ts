@@ -99,7 +99,9 @@ describe('npm start', () => {
   test('no key is made when the log holds a workspace already', async () => {
     const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
     const directory = await AccessDirectory.open(eventLog);
-    await new AccessManager(directory, { type: 'operator', id: 'test' }).createWorkspace('clinic');
+    await new AccessManager(directory, { principal: { type: 'operator', id: 'test' } }).createWorkspace(
+      'clinic',
+    );
     directory.close();
     await eventLog.close();
     const service = start();

@@ -9,7 +9,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';
 import { beginUpload } from '../support/streamUpload.ts';
 
 onEveryEngine((start) => {
@@ -98,6 +98,32 @@ onEveryEngine((start) => {
     await expect(service.access.setKeyState(id, 'active')).rejects.toMatchObject({ code: 'conflict' });
     await service.restart();
     await expectRefused(headers, 401, 'unauthorized');
+  });
+
+  test('a rotated key works until it expires, then is 401 and says so; its replacement works at once', async () => {
+    const { id, key } = await service.createKey('clinic');
+    const events = await newEvents(service, async () => {
+      const next = await service.access.rotateKey(id, 3_600);
+      expect(next).toMatchObject({ name: 'Test key', permissions: ['write', 'read'] });
+      await expect(service.access.rotateKey(id, 0)).rejects.toMatchObject({ code: 'conflict' });
+      const last = await service.access.rotateKey(next.id, 0);
+      await eventually(() => expectRefused({ 'x-api-key': next.key }, 401, 'unauthorized'));
+      expect((await post({ 'x-api-key': next.key })).body.error).toBe('The API key has expired.');
+      expect((await post({ 'x-api-key': key })).status).toBe(200);
+      expect((await post({ 'x-api-key': last.key })).status).toBe(200);
+      await service.access.setKeyState(next.id, 'deactivated');
+      await expect(service.access.rotateKey(next.id, 0)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(service.access.rotateKey('key_none', 0)).rejects.toMatchObject({ code: 'not_found' });
+      for (const seconds of [-1, Number.NaN, 31 * 86_400]) {
+        await expect(service.access.rotateKey(last.id, seconds)).rejects.toMatchObject({
+          code: 'validation_failed',
+        });
+      }
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['ApiKeyRotated', 'ApiKeyRotated', 'PayerUpserted', 'PayerUpserted', 'ApiKeyDeactivated'],
+    ]);
+    expect(JSON.stringify(events)).not.toContain('clk_');
   });
 
   test('a key that is both deactivated and of a deactivated workspace is told of the key first', async () => {

@@ -1,3 +1,4 @@
+import { userInfo } from 'node:os';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -81,6 +82,36 @@ onEveryEngine((start) => {
     ]);
   });
 
+  test('a key that is rotated works beside its replacement until it expires', async () => {
+    const { id, key, ...made } = await createdKey('rotated', '--name', 'Nightly');
+    const status = async (one: string) => (await service.as(one).post('/integration/payers', {})).status;
+    const appended = await appendedBy(service, async () => {
+      const rotated = await cli('keys', 'rotate', id, '--expires-in', '2h', '--json');
+      const { key: newKey, previous_expires_at, ...replacement } = JSON.parse(rotated.stdout);
+      expect(replacement).toEqual({ ...made, id: expect.stringMatching(/^key_\w{16}$/), replaces: id });
+      expect(await status(newKey)).toBe(400);
+      expect(await status(key)).toBe(400);
+      const listed = await cli('keys', 'list', '--workspace', made.workspace, '--json');
+      expect(JSON.parse(listed.stdout)).toEqual([
+        expect.objectContaining({ id, expires_at: previous_expires_at, replaced_by: replacement.id }),
+        expect.objectContaining({ id: replacement.id, name: 'Nightly', expires_at: null, replaced_by: null }),
+      ]);
+      const again = await cli('keys', 'rotate', id);
+      expect(again.stderr).toBe(`Key ${id} is being replaced by key ${replacement.id} already.\n`);
+      const atOnce = await cli('keys', 'rotate', replacement.id, '--expires-in', '0s');
+      expect(atOnce.stdout).toMatch(/^ {2}clk_\w{38}$/m);
+      expect(atOnce.stdout).toContain(`Key ${replacement.id}, which it replaces, is refused from now on.`);
+      await eventually(async () => expect(await status(newKey)).toBe(401));
+      const states = await cli('keys', 'list', '--workspace', made.workspace, '--json');
+      expect(JSON.parse(states.stdout).map(({ state }: { state: string }) => state)).toEqual([
+        'active',
+        'expired',
+        'active',
+      ]);
+    });
+    expect(appended).toEqual(['access: ApiKeyRotated', 'access: ApiKeyRotated']);
+  });
+
   test('a running service follows a workspace that is deactivated and activated', async () => {
     const workspace = service.workspaceId('closing');
     const appended = await appendedBy(service, async () => {
@@ -108,7 +139,9 @@ onEveryEngine((start) => {
     const workspace = service.workspaceId('listed');
     const listed = await cli('keys', 'list', '--workspace', workspace, '--json');
     const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
-    expect(JSON.parse(listed.stdout)).toEqual([{ ...made, state: 'active', created_at }]);
+    const created_by = { type: 'operator', id: userInfo().username };
+    const living = { state: 'active', created_at, created_by, expires_at: null, replaced_by: null };
+    expect(JSON.parse(listed.stdout)).toEqual([{ ...made, ...living }]);
     const all = JSON.parse((await cli('keys', 'list', '--json')).stdout);
     expect(all.map(({ workspace }: { workspace: string }) => workspace)).toContain(
       service.workspaceId('elsewhere'),
@@ -119,7 +152,7 @@ onEveryEngine((start) => {
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');
     expect(table).toHaveLength(3);
     const column = (table[0] as string).indexOf('NAME');
-    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d/);
+    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d\S+ +\S+ +-$/);
     expect(table.join('\n')).not.toContain(key);
     expect((await cli('workspaces', 'list')).stdout).toMatch(new RegExp(`^${workspace} +active +\\d`, 'm'));
   });
@@ -133,6 +166,11 @@ onEveryEngine((start) => {
       [['keys', 'create', '--workspace', 'x'], 'The id of a workspace has 2 to 40 characters'],
       [['keys', 'create', '--workspace', workspace, '--name', ''], 'The name of a key has 1 to 100'],
       [['keys', 'delete', 'key_none'], 'There is no key key_none.'],
+      [['keys', 'rotate', 'key_none'], 'There is no key key_none.'],
+      [
+        ['keys', 'rotate', 'key_none', '--expires-in', '31d'],
+        'A key that is rotated expires within 30 days.',
+      ],
       [['keys', 'list', '--workspace', 'not_there'], 'There is no workspace not_there.'],
     ];
     const appended = await appendedBy(service, async () => {

@@ -6,6 +6,7 @@ import { destination } from 'pino';
 import { openDocumentStore, openReadModels } from '../../src/backends/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
+import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
 import { createApp } from '../../src/http/createApp.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
@@ -58,7 +59,8 @@ export async function startFaultyApp(
     addresses: createAddressRules([]),
     secretsKey: async () => randomBytes(32),
   });
-  const ports = { eventLog, readModels, documentStore, existence, directory, feed, webhooks };
+  const names = new PrincipalNames({ api_key: directory });
+  const ports = { eventLog, readModels, documentStore, existence, directory, names, feed, webhooks };
   const app = createApp([...apiRoutes(ports, false), ...healthRoutes(ports)], {
     gate: { directory, limit: async () => undefined },
     logger: createLogger('trace', log),

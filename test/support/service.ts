@@ -57,7 +57,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
-  const access = new AccessManager(directory, { type: 'operator', id: 'test' });
+  const access = new AccessManager(directory, { principal: { type: 'operator', id: 'test' } });
   const suffix = `_${randomBytes(4).toString('hex')}`;
   const workspaceId = (label: string) => label + suffix;
   const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>

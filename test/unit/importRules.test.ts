@@ -23,7 +23,7 @@ const allowed: Record<string, string[]> = {
   feed: ['errors', 'ports', 'records', 'projections', 'projector', 'workerUrl'],
   evidence: ['errors', 'ports', 'records', 'projections', 'hashing'],
   export: ['errors', 'ports', 'records', 'hashing', 'evidence'],
-  keys: ['errors', 'ports', 'records', 'projections'],
+  keys: ['errors', 'ports', 'records', 'projections', 'commands'],
   webhooks: [
     'errors',
     'ports',
@@ -51,6 +51,7 @@ const allowed: Record<string, string[]> = {
     'history',
     'feed',
     'webhooks',
+    'users',
     'version',
   ],
   cli: [
@@ -71,6 +72,7 @@ const allowed: Record<string, string[]> = {
     'config',
     'version',
   ],
+  'backends/FlexibleRateLimiter': ['errors', 'ports'],
   'backends/sqlite': ['errors', 'ports', 'records', 'workerUrl'],
   'backends/localFiles': ['errors', 'ports', 'records'],
   'backends/eventstoredb': ['errors', 'ports', 'records'],
@@ -83,6 +85,7 @@ const composition = new Set([
   'src/main.ts',
   'src/service.ts',
   'src/welcome.ts',
+  'src/openApiPorts.ts',
   'src/backends/openBackend.ts',
 ]);
 
@@ -181,6 +184,8 @@ describe('the import rules', () => {
       mongodb: 'src/backends/',
       '@google-cloud/storage': 'src/backends/gcs/',
       express: 'src/http/',
+      'express-session': 'src/http/dashboard/',
+      'hono/html': 'src/http/dashboard/',
       busboy: 'src/http/',
       commander: 'src/cli/',
     };

@@ -46,7 +46,7 @@ async function makeHistory(bench: Bench): Promise<{ stores: Stores; key: string 
   const stores = await makeStores(bench);
   const eventLog = await openEventLog(stores.config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
-  const manager = new AccessManager(directory, { type: 'operator', id: 'bench' });
+  const manager = new AccessManager(directory, { principal: { type: 'operator', id: 'bench' } });
   const { key } = await manager.createKey(stores.key.workspace, 'Reader', ['read']);
   for (const versions of VERSIONS) {
     bench.progress(`a record of ${number(versions)} versions`);

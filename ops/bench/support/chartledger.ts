@@ -40,7 +40,7 @@ export async function makeStores(
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await AccessDirectory.open(eventLog);
-  const manager = new AccessManager(directory, { type: 'operator', id: 'bench' });
+  const manager = new AccessManager(directory, { principal: { type: 'operator', id: 'bench' } });
   const workspace = `bench_${randomBytes(4).toString('hex')}`;
   const key = await manager.createKey(workspace, 'Bench', permissions);
   directory.close();

@@ -1,5 +1,6 @@
 import { RateLimiterMemory, RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../../errors.ts';
+import type { Limit } from '../../ports/rateLimiters.ts';
 import { MongoConnection } from './MongoConnection.ts';
 
 /** A request waits for its count no longer than this. */
@@ -14,20 +15,17 @@ export class MongoRateLimiter extends RateLimiterMongo {
   readonly #alone: RateLimiterMemory;
   #indexed = false;
 
-  /** `points` requests in `duration` seconds. Does not connect: the first count does. Throws on a malformed URL. */
-  constructor(url: string, limit: { points: number; duration: number }) {
-    const connection = new MongoConnection(url, {
-      name: 'rate limit store',
-      callMs: CALL_MS,
-      writeConcern: { w: 1 },
-    });
+  /** Does not connect: the first count does. */
+  constructor(connection: MongoConnection, { name, points, seconds }: Limit) {
+    const limit = { keyPrefix: name, points, duration: seconds };
     super({
       ...limit,
       storeClient: connection.client,
       dbName: connection.db.databaseName,
       tableName: 'rate_limits',
       disableIndexesCreation: true,
-      inMemoryBlockOnConsumed: limit.points,
+      // Beyond the limit a refusal is one look into memory; the first still tells how often it was asked.
+      inMemoryBlockOnConsumed: points + 1,
     });
     this.#connection = connection;
     this.#alone = new RateLimiterMemory(limit);
@@ -45,8 +43,14 @@ export class MongoRateLimiter extends RateLimiterMongo {
     }
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
+  override async delete(key: string | number): Promise<boolean> {
+    await this.#alone.delete(key);
+    try {
+      return await this.#connection.call(() => super.delete(key));
+    } catch (error) {
+      if (error instanceof ServiceError) return false;
+      throw error;
+    }
   }
 
   /** Without the unique one, counts that begin at once would be separate counts. */
@@ -55,4 +59,17 @@ export class MongoRateLimiter extends RateLimiterMongo {
     await this.createIndexes();
     this.#indexed = true;
   }
+}
+
+/** Limiters over one connection to the database at `url`. Does not connect: the first count does. Throws on a malformed URL. */
+export function openMongoRateLimiters(url: string) {
+  const connection = new MongoConnection(url, {
+    name: 'rate limit store',
+    callMs: CALL_MS,
+    writeConcern: { w: 1 },
+  });
+  return {
+    create: (limit: Limit) => new MongoRateLimiter(connection, limit),
+    close: () => connection.close(),
+  };
 }

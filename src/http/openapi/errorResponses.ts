@@ -53,13 +53,14 @@ const errorResponses = {
     },
   },
   Unauthorized: {
-    description: 'There is no API key in the request, or it is not valid.',
+    description: 'There is no API key in the request, or it is not valid, or has expired.',
     errors: {
       missing: new ServiceError(
         'unauthorized',
         'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
       ),
       invalid: new ServiceError('unauthorized', 'The API key is not valid.'),
+      expired: new ServiceError('unauthorized', 'The API key has expired.'),
     },
     headers: ['WWW-Authenticate'],
   },

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type CatalogEntry, catalogEntry, type RecordFields } from '../../records/catalog.ts';
 import { diffFields } from '../../records/diff.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { principalTypes } from '../../records/eventMetadata.ts';
 import { pageQuerySchema } from '../routes/parameters.ts';
 import { documentExample, exampleRequestId, upsertRequests, viewExample } from './examples.ts';
 import type { Operation } from './operation.ts';
@@ -16,9 +17,9 @@ const versionEntry = z.object({
   recorded_at: timestamp('When the version was stored'),
   principal: z
     .object({
-      type: z.enum(['api_key', 'operator']),
+      type: z.enum(principalTypes),
       id: z.string(),
-      name: z.string().nullable().meta({ description: "The key's name; a deleted key keeps it" }),
+      name: z.string().nullable().meta({ description: "The key's or user's name; a deleted key keeps it" }),
     })
     .meta({ description: 'Who sent it' }),
   client_ip: z.string().nullable().meta({ description: 'Where it came from' }),

@@ -1,5 +1,6 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
 import type { HistoryPorts } from '../../history/recordHistory.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -45,6 +46,6 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
 }
 
 /** What every process answers, whatever its role. */
-export function healthRoutes(ports: AppPorts): Route[] {
+export function healthRoutes(ports: QueryPorts & { documentStore: DocumentStore }): Route[] {
   return [get(healthEndpoint), get(readyEndpoint(ports))];
 }

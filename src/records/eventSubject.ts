@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../ports/eventLog.ts';
-import { catalog, type RecordKind } from '../records/catalog.ts';
-import { documentEventTypes } from '../records/document.ts';
+import { catalog, type RecordKind } from './catalog.ts';
+import { documentEventTypes } from './document.ts';
 
 /** Kinds that an export can be limited to. */
 export type SubjectKind = RecordKind | 'document';

@@ -1,0 +1,42 @@
+// What pages gain where scripts run. Everything works without.
+
+const root = document.documentElement;
+const stored = localStorage.getItem('theme');
+if (stored) root.dataset.theme = stored;
+
+function isDark() {
+  const { theme } = root.dataset;
+  return theme ? theme === 'dark' : matchMedia('(prefers-color-scheme: dark)').matches;
+}
+
+function labelThemeButton(button) {
+  button.textContent = isDark() ? 'Light' : 'Dark';
+  button.setAttribute('aria-label', isDark() ? 'Use light colours' : 'Use dark colours');
+}
+
+document.addEventListener('DOMContentLoaded', () => {
+  const button = document.querySelector('[data-theme-toggle]');
+  button.hidden = false;
+  labelThemeButton(button);
+  button.addEventListener('click', () => {
+    root.dataset.theme = isDark() ? 'light' : 'dark';
+    localStorage.setItem('theme', root.dataset.theme);
+    labelThemeButton(button);
+  });
+});
+
+document.addEventListener('click', async ({ target }) => {
+  const button = target.closest('[data-copy]');
+  if (button) {
+    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
+    button.textContent = 'Copied';
+  }
+  for (const menu of document.querySelectorAll('details.dropdown[open]')) {
+    if (!menu.contains(target)) menu.open = false;
+  }
+});
+
+document.addEventListener('submit', (event) => {
+  const { confirm: question } = event.target.dataset;
+  if (question && !window.confirm(question)) event.preventDefault();
+});

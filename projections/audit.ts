@@ -1,0 +1,114 @@
+import type { RecordedEvent } from '../src/ports/eventLog.ts';
+import type { Row } from '../src/ports/readModels.ts';
+import { upcastTable } from '../src/records/upcast.ts';
+import { type AuditEntry, auditEntry } from './auditEntry.ts';
+import { signaturesOf } from './auditSignature.ts';
+import { type AuditMinute, addMinutes, addUses, type PrincipalUses } from './auditTally.ts';
+import { modelName, type Projection } from './projection.ts';
+
+/** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
+export const ENTRIES_A_CHUNK = 64;
+
+/** Body of a workspace's head row: the entries that do not fill a chunk yet, and what all chunks come to. */
+export interface AuditHead {
+  /** Entries of the workspace, those in chunks too. */
+  size: number;
+  entries: AuditEntry[];
+  /** The latest `recordedAt` in all chunks; empty without any. */
+  latest: string;
+  /** Of all entries in chunks. */
+  uses: PrincipalUses;
+  /** Of the last entries in chunks, oldest first. */
+  minutes: AuditMinute[];
+}
+
+/** Body of a chunk's row: entries in log order. The chunk of number n begins with entry `n * ENTRIES_A_CHUNK`. */
+export interface AuditChunk {
+  entries: AuditEntry[];
+}
+
+/** Body of a chunk's index row, which tells whether it is worth looking into the chunk. */
+export interface AuditIndex {
+  /** The latest time so far at the chunk's first and at its last entry, ISO 8601: it never goes back. */
+  from: string;
+  to: string;
+  signatures: string;
+}
+
+const emptyHead: AuditHead = { size: 0, entries: [], latest: '', uses: {}, minutes: [] };
+
+/**
+ * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
+ * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it.
+ */
+export const audit: Projection = {
+  name: 'audit',
+  version: 1,
+  eventTypes: Object.keys(upcastTable),
+  rowId: (event) => event.metadata.workspace,
+  evolve(row, event) {
+    const head = (row?.body as AuditHead | undefined) ?? emptyHead;
+    const size = head.size + 1;
+    const entries = [...head.entries, auditEntry(event)];
+    if (entries.length < ENTRIES_A_CHUNK) return headRow(row, event, { ...head, size, entries });
+    const index: AuditIndex = {
+      from: laterOf(head.latest, (entries[0] as AuditEntry).recordedAt),
+      to: entries.reduce((latest, { recordedAt }) => laterOf(latest, recordedAt), head.latest),
+      signatures: signaturesOf(entries),
+    };
+    const after: AuditHead = {
+      size,
+      entries: [],
+      latest: index.to,
+      uses: addUses(head.uses, entries),
+      minutes: addMinutes(head.minutes, entries),
+    };
+    const number = size / ENTRIES_A_CHUNK - 1;
+    const { workspace } = event.metadata;
+    const chunk: AuditChunk = { entries };
+    const place = { order: newestFirst(number), position: event.position };
+    return [
+      headRow(row, event, after),
+      { id: chunkId(workspace, number), partition: `${workspace} chunks`, ...place, body: { ...chunk } },
+      {
+        id: `${chunkId(workspace, number)} index`,
+        partition: indexPartition(workspace),
+        ...place,
+        body: { ...index },
+      },
+    ];
+  },
+};
+
+/** Id of a chunk's row. */
+export function chunkId(workspace: string, number: number): string {
+  return `${workspace}/${number}`;
+}
+
+/** The partition that lists the index rows of a workspace's chunks, newest first. */
+export function indexPartition(workspace: string): string {
+  return `${workspace} index`;
+}
+
+/** The order of what has this number, so that pages begin with the highest. */
+export function newestFirst(number: number): number {
+  return Number.MAX_SAFE_INTEGER - number;
+}
+
+function headRow(row: Row | undefined, { metadata, position }: RecordedEvent, body: AuditHead): Row {
+  return {
+    id: metadata.workspace,
+    // No workspace has an id like that.
+    partition: 'audit heads',
+    order: row?.order ?? position,
+    position,
+    body: { ...body },
+  };
+}
+
+/** ISO 8601 in UTC, to the millisecond, sorts as text. */
+function laterOf(a: string, b: string): string {
+  return a > b ? a : b;
+}
+
+export const auditModel = modelName(audit);

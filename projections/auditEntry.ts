@@ -1,0 +1,86 @@
+import type { Position, RecordedEvent } from '../src/ports/eventLog.ts';
+import type { Principal } from '../src/records/eventMetadata.ts';
+import { eventSubject } from '../src/records/eventSubject.ts';
+import { upcast } from '../src/records/upcast.ts';
+
+/** What an entry is about: a record or document, or what was changed of the settings. */
+export type AuditKind =
+  | 'payer'
+  | 'patient'
+  | 'provider'
+  | 'facility'
+  | 'encounter'
+  | 'document'
+  | SettingKind;
+
+type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
+
+/** One line of the audit trail: who did what to what, and what came of it. It holds no field of a record but ids. */
+export interface AuditEntry {
+  position: Position;
+  eventId: string;
+  /** Type of the event. */
+  type: string;
+  /** Of an `AccessRecorded`, its action. */
+  action?: string;
+  /** ISO 8601, UTC. */
+  recordedAt: string;
+  principal: Principal;
+  clientIp?: string;
+  userAgent?: string;
+  /** Left out where it is the event's id. */
+  requestId?: string;
+  kind?: AuditKind;
+  /** The caller's id of the record; of a document, that of its encounter; else the id of what was changed. */
+  id?: string;
+  documentId?: string;
+  /** Of a record or document that was changed: the version that the event made. */
+  version?: number;
+  /** Why it was refused; left out where it was accepted. */
+  code?: string;
+  /** Of a refused request. */
+  method?: string;
+  route?: string;
+}
+
+/** Types of events that change settings begin with one of these; the field holds the id of what is changed. */
+const settings: readonly { begin: string; kind: SettingKind; field: string }[] = [
+  { begin: 'ApiKey', kind: 'api_key', field: 'key_id' },
+  { begin: 'Webhook', kind: 'webhook', field: 'webhook_id' },
+  { begin: 'User', kind: 'user', field: 'user_id' },
+  { begin: 'Workspace', kind: 'workspace', field: 'workspace' },
+];
+
+/** The entry of an event. Throws when it is of a schema version that is not known. */
+export function auditEntry(recorded: RecordedEvent): AuditEntry {
+  const event = upcast(recorded);
+  const { metadata, data, position, id, type, recordedAt } = event;
+  const entry: AuditEntry = { position, eventId: id, type, recordedAt, principal: metadata.principal };
+  if (metadata.clientIp !== undefined) entry.clientIp = metadata.clientIp;
+  if (metadata.userAgent !== undefined) entry.userAgent = metadata.userAgent;
+  if (metadata.requestId !== id) entry.requestId = metadata.requestId;
+  const subject = eventSubject(event);
+  if (subject.kind !== undefined) entry.kind = subject.kind;
+  if (subject.recordId !== undefined) entry.id = subject.recordId;
+  if (subject.documentId !== undefined) entry.documentId = subject.documentId;
+  if (type === 'AccessRecorded') addAccess(entry, event);
+  else if (subject.kind !== undefined) entry.version = event.revision + 1;
+  else addSetting(entry, data);
+  return entry;
+}
+
+function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
+  const { action, code, method, route } = data as Record<string, string | undefined>;
+  if (action !== undefined) entry.action = action;
+  if (code !== undefined) entry.code = code;
+  if (method !== undefined) entry.method = method;
+  if (route !== undefined) entry.route = route;
+}
+
+function addSetting(entry: AuditEntry, data: RecordedEvent['data']): void {
+  const setting = settings.find(({ begin }) => entry.type.startsWith(begin));
+  if (setting === undefined) return;
+  entry.kind = setting.kind;
+  const id = data[setting.field];
+  if (typeof id === 'string') entry.id = id;
+}

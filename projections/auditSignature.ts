@@ -1,0 +1,59 @@
+import type { AuditEntry } from './auditEntry.ts';
+
+/** What entries can be looked for by. */
+export const auditFacets = ['principal', 'action', 'kind', 'id', 'outcome'] as const;
+export type AuditFacet = (typeof auditFacets)[number];
+
+/** Values that an entry must have; those left out may be any. */
+export type AuditFacetValues = Partial<Record<AuditFacet, string>>;
+
+/** Characters of a facet in a signature, of 6 bits each. */
+const FACET_LENGTH = 3;
+const SIGNATURE_LENGTH = auditFacets.length * FACET_LENGTH;
+const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const NONE = '.'.repeat(FACET_LENGTH);
+
+const facetValue: Record<AuditFacet, (entry: AuditEntry) => string | undefined> = {
+  principal: ({ principal }) => principal.id,
+  action: ({ action, type }) => action ?? type,
+  kind: ({ kind }) => kind,
+  id: ({ id }) => id,
+  outcome: ({ code }) => (code === undefined ? 'accepted' : 'refused'),
+};
+
+/** Whether an entry has all these values. */
+export function hasFacets(entry: AuditEntry, wanted: AuditFacetValues): boolean {
+  return auditFacets.every((facet) => wanted[facet] === undefined || wanted[facet] === facetValue[facet](entry));
+}
+
+/** The signatures of entries, one after the other: of each facet a hash of 18 bits. */
+export function signaturesOf(entries: readonly AuditEntry[]): string {
+  let text = '';
+  for (const entry of entries) {
+    for (const facet of auditFacets) text += hash(facetValue[facet](entry));
+  }
+  return text;
+}
+
+/** A test for signatures: false means that none of the entries has all these values, true that one most likely has. */
+export function signatureTest(wanted: AuditFacetValues): (signatures: string) => boolean {
+  const parts = auditFacets.flatMap((facet, index) => {
+    const value = wanted[facet];
+    return value === undefined ? [] : [{ offset: index * FACET_LENGTH, hash: hash(value) }];
+  });
+  return (signatures) => {
+    for (let start = 0; start < signatures.length; start += SIGNATURE_LENGTH) {
+      if (parts.every((part) => signatures.startsWith(part.hash, start + part.offset))) return true;
+    }
+    return false;
+  };
+}
+
+/** FNV-1a over the UTF-16 code units, folded to 18 bits. */
+function hash(value: string | undefined): string {
+  if (value === undefined) return NONE;
+  let bits = 0x811c9dc5;
+  for (let at = 0; at < value.length; at++) bits = Math.imul(bits ^ value.charCodeAt(at), 0x01000193);
+  bits ^= bits >>> 14;
+  return `${DIGITS[bits & 63]}${DIGITS[(bits >>> 6) & 63]}${DIGITS[(bits >>> 12) & 63]}`;
+}

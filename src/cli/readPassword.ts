@@ -1,0 +1,35 @@
+import { createInterface } from 'node:readline/promises';
+import { text } from 'node:stream/consumers';
+import { Writable } from 'node:stream';
+import { ServiceError } from '../errors.ts';
+
+/**
+ * A password that somebody chose: the first line of standard input, or typed twice at the terminal without being shown.
+ * Rejects with `validation_failed` where there is no terminal, and when the two differ.
+ */
+export async function readPassword(fromStdin: boolean): Promise<string> {
+  if (fromStdin) return (await text(process.stdin)).split(/\r?\n/, 1)[0] as string;
+  if (!process.stdin.isTTY) {
+    throw new ServiceError(
+      'validation_failed',
+      'There is no terminal to ask for the password. Give it on standard input, with --password-stdin.',
+    );
+  }
+  const password = await ask('Password (12 characters or more): ');
+  if ((await ask('The same again: ')) === password) return password;
+  throw new ServiceError('validation_failed', 'The two passwords differ.');
+}
+
+/** Asks at the terminal. Readline edits the line, but its echo goes nowhere. */
+async function ask(question: string): Promise<string> {
+  process.stderr.write(question);
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
+  terminal.on('SIGINT', () => process.exit(130));
+  try {
+    return await terminal.question('');
+  } finally {
+    terminal.close();
+    process.stderr.write('\n');
+  }
+}

@@ -1,0 +1,67 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import proxyAddr from 'proxy-addr';
+import { ServiceError } from '../../errors.ts';
+import { assetRouter } from './assets.ts';
+import { createResponder, type ResponderPorts } from './respond.ts';
+import { type DashboardPorts, dashboardRoutes } from './routes.ts';
+import { sessions } from './session.ts';
+
+const FORM_LIMIT = '100kb';
+
+export interface DashboardContext extends ResponderPorts {
+  ports: DashboardPorts;
+  /** Signs the cookies. */
+  sessionSecret: Buffer;
+  /** `TRUST_PROXY`: whose word on `https:` is taken. */
+  trustProxy: string;
+}
+
+/** The dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
+export function dashboardApp(context: DashboardContext): Express {
+  const { ports, sessionSecret, trustProxy } = context;
+  const app = express();
+  app.set('trust proxy', trustedProxies(trustProxy));
+  app.use(securityHeaders());
+  app.use(assetRouter());
+  app.use(noStore);
+  app.use(sessions(ports.readModels, sessionSecret));
+  app.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
+  const responder = createResponder(context);
+  for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
+  app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
+  app.use(((error, req, res, next) =>
+    responder.fail(() => error)(req, res, next)) satisfies ErrorRequestHandler);
+  return app;
+}
+
+function trustedProxies(trustProxy: string) {
+  const hops = /^\d+$/.test(trustProxy);
+  return hops ? Number(trustProxy) : proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()));
+}
+
+/** Nothing is loaded from elsewhere, no script or style stands in a page, no other site frames it. */
+function securityHeaders(): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        baseUri: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    referrerPolicy: { policy: 'same-origin' },
+    xFrameOptions: { action: 'deny' },
+  });
+}
+
+const noStore: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};

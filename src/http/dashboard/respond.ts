@@ -1,0 +1,181 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { describeError, ServiceError } from '../../errors.ts';
+import type { AccessDirectory } from '../../keys/AccessDirectory.ts';
+import type { UserDirectory } from '../../users/UserDirectory.ts';
+import type { User } from '../../users/user.ts';
+import { asServiceError, statusOf } from '../errorResponse.ts';
+import { html } from './html.ts';
+import { layout } from './layout.ts';
+import type { DashboardRoute, Page, Reply } from './route.ts';
+import { csrfField, requireCsrfToken, signedInUser } from './session.ts';
+import { createVisit } from './visit.ts';
+
+export interface ResponderPorts {
+  directory: AccessDirectory;
+  users: UserDirectory;
+  logger: Logger;
+  clientIp(req: Request): string;
+}
+
+interface Responder {
+  /** What answers a route's requests. */
+  respond(route: DashboardRoute): RequestHandler;
+  /** What answers a request with an error's page. */
+  fail(error: () => unknown): RequestHandler;
+}
+
+/** Answers requests to the dashboard: who is it, may he, the page, the log line. */
+export function createResponder(ports: ResponderPorts): Responder {
+  const answer =
+    (route: DashboardRoute): RequestHandler =>
+    async (req, res) => {
+      const startedAt = performance.now();
+      const requestId = uuidv7();
+      res.set('Request-Id', requestId);
+      let user: User | undefined;
+      let code: string | undefined;
+      try {
+        // A store of sessions that is away leaves a request without one.
+        user = req.session && signedInUser(req, ports.users);
+        const reply = await admitted(ports, route, req, res, requestId, user);
+        await send(ports, req, res, user, reply);
+      } catch (thrown) {
+        const error = asServiceError(thrown);
+        code = error.code;
+        logFailure(ports.logger, error, requestId, route.path);
+        if (res.headersSent) res.destroy();
+        else await send(ports, req, res, user, { page: errorPage(error, requestId) });
+      }
+      logRequest(ports.logger, req, res, { requestId, startedAt, code, route: route.path, user });
+    };
+  return {
+    respond: answer,
+    fail: (error) =>
+      answer({
+        method: 'get',
+        path: 'unmatched',
+        access: 'public',
+        handle: () => Promise.reject(error()),
+      }),
+  };
+}
+
+async function admitted(
+  ports: ResponderPorts,
+  route: DashboardRoute,
+  req: Request,
+  res: Response,
+  requestId: string,
+  user: User | undefined,
+): Promise<Reply> {
+  if (route.access !== 'public') {
+    if (user === undefined) return { redirect: signInPath(req) };
+    if (!route.access.includes(user.role)) {
+      throw new ServiceError('permission_denied', `The role ${user.role} may not see this page.`);
+    }
+  }
+  const { workspace } = req.params;
+  if (workspace !== undefined && !ports.directory.access.workspaces.has(workspace as string)) {
+    throw new ServiceError('not_found', 'There is no such workspace.');
+  }
+  if (req.method === 'POST') requireCsrfToken(req);
+  return route.handle(createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user }));
+}
+
+/** The sign-in page, which leads back to a page that was asked for. */
+function signInPath({ method, originalUrl }: Request): string {
+  return method === 'GET' ? `/sign-in?next=${encodeURIComponent(originalUrl)}` : '/sign-in';
+}
+
+async function send(
+  ports: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  reply: Reply,
+): Promise<void> {
+  if ('redirect' in reply) {
+    redirect(req, res, reply.redirect.startsWith('/') ? `/dashboard${reply.redirect}` : reply.redirect);
+  } else if ('download' in reply) {
+    const { type, name, body } = reply.download;
+    res.attachment(name).type(type);
+    await pipeline(body, res).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
+  } else if ('fragment' in reply) {
+    res.type('html').send(reply.fragment.toString());
+  } else {
+    res.status(reply.page.status ?? 200).type('html');
+    res.send(document(ports, req, user, reply.page));
+  }
+}
+
+/** A request of htmx is told to load the page whole: a redirect would put that page into a part of this one. */
+function redirect(req: Request, res: Response, target: string): void {
+  if (req.get('HX-Request')) res.set('HX-Redirect', target).status(200).end();
+  else res.redirect(303, target);
+}
+
+function document({ directory }: ResponderPorts, req: Request, user: User | undefined, page: Page): string {
+  const workspaces = [...directory.access.workspaces.keys()];
+  const asked = req.params.workspace as string | undefined;
+  if (asked !== undefined && directory.access.workspaces.has(asked) && user) req.session.workspace = asked;
+  const workspace = [asked, req.session?.workspace, workspaces[0]].find(
+    (id) => id !== undefined && workspaces.includes(id),
+  );
+  const notices = req.session?.notices ?? [];
+  if (notices.length > 0) req.session.notices = [];
+  const csrf = user ? csrfField(req) : html``;
+  return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
+}
+
+function errorPage(error: ServiceError, requestId: string): Page {
+  return {
+    title: titles[error.code] ?? 'This did not work',
+    status: statusOf[error.code],
+    body: html`<h1>${titles[error.code] ?? 'This did not work'}</h1>
+<p>${error.message}</p>
+<p class="muted">Request id: <code>${requestId}</code></p>
+<p><a href="/dashboard">To the dashboard</a></p>`,
+  };
+}
+
+const titles: Partial<Record<ServiceError['code'], string>> = {
+  not_found: 'Not found',
+  permission_denied: 'Not allowed',
+  unavailable: 'Not available right now',
+  internal: 'Something went wrong',
+};
+
+function logFailure(logger: Logger, error: ServiceError, requestId: string, route: string): void {
+  const fields = { requestId, route, code: error.code, error: describeError(error.cause) };
+  if (error.code === 'internal') logger.error(fields, 'a page failed');
+  else if (error.code === 'unavailable') logger.warn(fields, 'a store is away');
+}
+
+interface LoggedRequest {
+  requestId: string;
+  startedAt: number;
+  code: string | undefined;
+  route: string;
+  user: User | undefined;
+}
+
+function logRequest(logger: Logger, req: Request, res: Response, logged: LoggedRequest): void {
+  const { requestId, startedAt, code, route, user } = logged;
+  logger.info(
+    {
+      method: req.method,
+      route: `/dashboard${route}`,
+      status: res.statusCode,
+      code,
+      ms: Math.round((performance.now() - startedAt) * 100) / 100,
+      requestId,
+      user: user?.id,
+    },
+    'request',
+  );
+}

@@ -1,0 +1,53 @@
+import { loadDeidentificationKey, loadWebhookSecretsKey } from './backends/openBackend.ts';
+import { RecordExistence } from './commands/RecordExistence.ts';
+import type { Config } from './config.ts';
+import { EventFeed } from './feed/EventFeed.ts';
+import { PrincipalNames } from './history/PrincipalNames.ts';
+import type { DashboardPorts } from './http/dashboard/routes.ts';
+import type { AccessDirectory } from './keys/AccessDirectory.ts';
+import type { DocumentStore } from './ports/documentStore.ts';
+import type { EventLog } from './ports/eventLog.ts';
+import type { RateLimiters } from './ports/rateLimiters.ts';
+import type { ReadModels } from './ports/readModels.ts';
+import { UserDirectory } from './users/UserDirectory.ts';
+import { createAddressRules } from './webhooks/addresses.ts';
+import { WebhookManager } from './webhooks/manageWebhooks.ts';
+import type { WebhookDirectory } from './webhooks/WebhookDirectory.ts';
+
+interface OpenStores {
+  eventLog: EventLog;
+  readModels: ReadModels;
+  documentStore: DocumentStore;
+  limiters: RateLimiters;
+  directory: AccessDirectory;
+  webhookDirectory: WebhookDirectory;
+}
+
+/** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
+export async function openApiPorts(
+  config: Config,
+  { webhookDirectory, ...stores }: OpenStores,
+): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
+  const { eventLog, readModels, directory } = stores;
+  const users = await UserDirectory.open(eventLog);
+  const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
+  const ports = {
+    ...stores,
+    users,
+    feed,
+    existence: new RecordExistence(eventLog, readModels),
+    names: new PrincipalNames({ api_key: directory, user: users }),
+    webhooks: new WebhookManager({
+      eventLog,
+      readModels,
+      directory: webhookDirectory,
+      addresses: createAddressRules(config.webhookAllowNetworks),
+      secretsKey: () => loadWebhookSecretsKey(config),
+    }),
+  };
+  const close = async () => {
+    users.close();
+    await feed.close();
+  };
+  return { ports, close };
+}

@@ -1,0 +1,133 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { UserManager } from '../../src/users/manageUsers.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
+import type { Role } from '../../src/users/user.ts';
+import { outputFolder } from './output.ts';
+import { phi } from './phi.ts';
+import { startTestService, type TestService } from './service.ts';
+
+const CHROMIUM = '/usr/bin/chromium';
+const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** A user whom a test may sign in. */
+export interface TestUser {
+  id: string;
+  name: string;
+  password: string;
+}
+
+/** A service whose dashboard is looked at in a real browser. */
+export interface TestDashboard {
+  service: TestService;
+  browser: Browser;
+  /** Makes a user of a role. */
+  createUser(role: Role): Promise<TestUser>;
+  /** A page in a context of its own (no cookies of others), at a path below `/dashboard`; not signed in. */
+  open(path: string, options?: Parameters<Browser['newContext']>[0]): Promise<Page>;
+  /** A page of a user of that role, who has signed in. */
+  openAs(role: Role, path: string): Promise<Page>;
+  stop(): Promise<void>;
+}
+
+let lastUser = 0;
+
+/** Starts Chromium and, unless one is given, a service on the embedded engines. */
+export async function startDashboard(started?: TestService): Promise<TestDashboard> {
+  const service = started ?? (await startTestService());
+  const browser = await chromium.launch({ executablePath: CHROMIUM, args: flags });
+  const users = await UserDirectory.open(service.eventLog);
+  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+  const signedIn = new Map<Role, Awaited<ReturnType<BrowserContext['storageState']>>>();
+
+  const createUser = async (role: Role): Promise<TestUser> => {
+    lastUser += 1;
+    const name = `${role}-${process.pid}-${lastUser}@clinic.example`;
+    const password = phi('correct horse battery');
+    const { id } = await manager.create({ name, role, password });
+    return { id, name, password };
+  };
+  const open: TestDashboard['open'] = async (path, options) => {
+    const context = await browser.newContext({ baseURL: service.url, ...options });
+    const page = await context.newPage();
+    await page.goto(`/dashboard${path}`);
+    return page;
+  };
+  return {
+    service,
+    browser,
+    createUser,
+    open,
+    async openAs(role, path) {
+      const storageState = signedIn.get(role);
+      if (storageState) return open(path, { storageState });
+      const page = await open('/sign-in');
+      await signIn(page, await createUser(role));
+      signedIn.set(role, await page.context().storageState());
+      await page.goto(`/dashboard${path}`);
+      return page;
+    },
+    async stop() {
+      await browser.close();
+      users.close();
+      if (!started) await service.stop();
+    },
+  };
+}
+
+/** Fills the sign-in page and sends it. */
+export async function signIn(page: Page, { name, password }: Omit<TestUser, 'id'>): Promise<void> {
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Password').fill(password);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.waitForLoadState();
+}
+
+/** Fails where axe-core finds a violation on the page, in light and in dark colours. */
+export async function expectAccessible(page: Page): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // Into the page's own world, past its Content-Security-Policy.
+    await page.evaluate(axeSource);
+    const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
+    expect(violations.map(({ id, nodes }) => [id, nodes.map(({ html }) => html)])).toEqual([]);
+  }
+}
+
+interface AxeResults {
+  violations: { id: string; nodes: { html: string }[] }[];
+}
+
+/** Takes pictures of a page in light, dark and at the width of a phone, to be looked at. */
+export async function takePictures(page: Page, name: string): Promise<void> {
+  const folder = join(outputFolder, 'screenshots');
+  mkdirSync(folder, { recursive: true });
+  const take = (kind: string) =>
+    page.screenshot({ path: join(folder, `${name}-${kind}.png`), fullPage: true });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await take(colorScheme);
+  }
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 390, height: 844 });
+  await take('phone');
+  // At that width nothing but what scrolls by itself may be wider than the page.
+  const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  expect(await page.evaluate(overflow)).toBe(0);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
