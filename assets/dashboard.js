@@ -25,10 +25,28 @@ document.addEventListener('DOMContentLoaded', () => {
   });
 });
 
+document.addEventListener('DOMContentLoaded', () => {
+  for (const button of document.querySelectorAll('[data-print]')) {
+    button.hidden = false;
+    button.addEventListener('click', () => window.print());
+  }
+});
+
+// Paper is light.
+window.addEventListener('beforeprint', () => {
+  root.dataset.theme = 'light';
+});
+window.addEventListener('afterprint', () => {
+  const theme = localStorage.getItem('theme');
+  if (theme) root.dataset.theme = theme;
+  else delete root.dataset.theme;
+});
+
 document.addEventListener('click', async ({ target }) => {
   const button = target.closest('[data-copy]');
   if (button) {
-    await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).value);
+    const source = document.getElementById(button.dataset.copy);
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
     button.textContent = 'Copied';
   }
   for (const menu of document.querySelectorAll('details.dropdown[open]')) {

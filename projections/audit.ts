@@ -3,7 +3,15 @@ import type { Row } from '../src/ports/readModels.ts';
 import { upcastTable } from '../src/records/upcast.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';
-import { type AuditMinute, addMinutes, addUses, type PrincipalUses } from './auditTally.ts';
+import {
+  type AuditDay,
+  type AuditMinute,
+  addDay,
+  addMinutes,
+  addUses,
+  nothing,
+  type PrincipalUses,
+} from './auditTally.ts';
 import { modelName, type Projection } from './projection.ts';
 
 /** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
@@ -20,6 +28,8 @@ export interface AuditHead {
   uses: PrincipalUses;
   /** Of the last entries in chunks, oldest first. */
   minutes: AuditMinute[];
+  /** Of the last of these days. */
+  day: AuditDay;
 }
 
 /** Body of a chunk's row: entries in log order. The chunk of number n begins with entry `n * ENTRIES_A_CHUNK`. */
@@ -35,7 +45,14 @@ export interface AuditIndex {
   signatures: string;
 }
 
-const emptyHead: AuditHead = { size: 0, entries: [], latest: '', uses: {}, minutes: [] };
+const emptyHead: AuditHead = {
+  size: 0,
+  entries: [],
+  latest: '',
+  uses: {},
+  minutes: [],
+  day: { day: 0, ...nothing },
+};
 
 /**
  * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
@@ -62,6 +79,7 @@ export const audit: Projection = {
       latest: index.to,
       uses: addUses(head.uses, entries),
       minutes: addMinutes(head.minutes, entries),
+      day: addDay(head.day, entries),
     };
     const number = size / ENTRIES_A_CHUNK - 1;
     const { workspace } = event.metadata;
@@ -106,8 +124,8 @@ function headRow(row: Row | undefined, { metadata, position }: RecordedEvent, bo
   };
 }
 
-/** ISO 8601 in UTC, to the millisecond, sorts as text. */
-function laterOf(a: string, b: string): string {
+/** The later of two times: ISO 8601 in UTC, to the millisecond, sorts as text. */
+export function laterOf(a: string, b: string): string {
   return a > b ? a : b;
 }
 

@@ -23,7 +23,9 @@ const facetValue: Record<AuditFacet, (entry: AuditEntry) => string | undefined> 
 
 /** Whether an entry has all these values. */
 export function hasFacets(entry: AuditEntry, wanted: AuditFacetValues): boolean {
-  return auditFacets.every((facet) => wanted[facet] === undefined || wanted[facet] === facetValue[facet](entry));
+  return auditFacets.every(
+    (facet) => wanted[facet] === undefined || wanted[facet] === facetValue[facet](entry),
+  );
 }
 
 /** The signatures of entries, one after the other: of each facet a hash of 18 bits. */

@@ -12,10 +12,8 @@ export interface PrincipalUse {
 /** Uses by the id of the key or user, the one that was used last at the end. */
 export type PrincipalUses = Record<string, PrincipalUse>;
 
-/** What happened in one minute. */
-export interface AuditMinute {
-  /** Minutes since 1970. */
-  minute: number;
+/** How much happened. */
+interface Tally {
   /** Changes: events that are no mere record of an access. */
   events: number;
   /** Requests with a key: changes, reads and what was refused. */
@@ -24,9 +22,23 @@ export interface AuditMinute {
   refused: Record<string, number>;
 }
 
+/** What happened in one minute. */
+export interface AuditMinute extends Tally {
+  /** Minutes since 1970. */
+  minute: number;
+}
+
+/** What happened in one day, UTC. */
+export interface AuditDay extends Tally {
+  /** Days since 1970. */
+  day: number;
+}
+
 /** Who was not among the last so many to do anything is forgotten: the row of all uses has to stay small. */
 export const MAX_USES = 1_000;
 export const MAX_MINUTES = 60;
+
+export const nothing: Tally = { events: 0, requests: 0, refused: {} };
 
 /** The uses after these entries, in order. */
 export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): PrincipalUses {
@@ -47,9 +59,17 @@ export function addMinutes(before: readonly AuditMinute[], entries: readonly Aud
     const minute = minuteOf(Date.parse(entry.recordedAt));
     const last = minutes.at(-1);
     if (last && last.minute >= minute) minutes[minutes.length - 1] = counted(last, entry);
-    else minutes.push(counted({ minute, events: 0, requests: 0, refused: {} }, entry));
+    else minutes.push(counted({ minute, ...nothing }, entry));
   }
   return minutes.slice(-MAX_MINUTES);
+}
+
+/** The last day in which anything happened, after these entries. Should a clock go back, they count to the latest. */
+export function addDay(before: AuditDay, entries: readonly AuditEntry[]): AuditDay {
+  return entries.reduce((last, entry) => {
+    const day = dayOf(Date.parse(entry.recordedAt));
+    return counted(last.day >= day ? last : { day, ...nothing }, entry);
+  }, before);
 }
 
 /** Number of the minute of a moment, given in milliseconds since 1970. */
@@ -57,10 +77,15 @@ export function minuteOf(time: number): number {
   return Math.floor(time / 60_000);
 }
 
-function counted({ minute, events, requests, refused }: AuditMinute, entry: AuditEntry): AuditMinute {
-  const { type, principal, code } = entry;
+/** Number of the day of a moment, UTC, given in milliseconds since 1970. */
+export function dayOf(time: number): number {
+  return Math.floor(time / 86_400_000);
+}
+
+function counted<Counts extends Tally>(before: Counts, { type, principal, code }: AuditEntry): Counts {
+  const { events, requests, refused } = before;
   return {
-    minute,
+    ...before,
     events: events + (type === 'AccessRecorded' ? 0 : 1),
     requests: requests + (principal.type === 'api_key' ? 1 : 0),
     refused: code === undefined ? refused : { ...refused, [code]: (refused[code] ?? 0) + 1 },

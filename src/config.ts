@@ -40,6 +40,21 @@ function isTrustProxy(value: string): boolean {
   }
 }
 
+/** `https:`, or `http:` on this machine alone. */
+const safeUrl = z.url({ protocol: /^https?$/, error: 'must be an address that begins with https:' }).refine(
+  (value) => {
+    const { protocol, hostname } = new URL(value);
+    return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  },
+  { error: 'must begin with https:, as it is not on this machine' },
+);
+
+/** An address to which paths are added. */
+const baseUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an address such as https://chartledger.example.com' })
+  .refine((value) => new URL(value).href === `${new URL(value).origin}/`, { error: 'must not have a path' })
+  .transform((value) => new URL(value).origin);
+
 const parts = (list: string) => list.split(',').map((part) => part.trim());
 
 /** `10.0.0.0/8, fd00::/8` */
@@ -116,6 +131,14 @@ const schema = z.object({
   WEBHOOK_ALLOW_NETWORKS: variable(networks.optional()),
   /** Whether `GET /openapi/json` answers without a key. */
   OPENAPI_PUBLIC: variable(onOff.default(false)),
+  /** The service's address, as browsers see it; default: what a request says it was sent to. */
+  PUBLIC_URL: variable(baseUrl.optional()),
+  /** Identity provider (OpenID Connect Discovery 1.0) through which people sign in to the dashboard; default: none. */
+  OIDC_ISSUER: variable(safeUrl.optional()),
+  OIDC_CLIENT_ID: variable(z.string().optional()),
+  OIDC_CLIENT_SECRET: variable(z.string().optional()),
+  /** Claim of the ID token that names the user's role or roles: `admin`, `compliance`, `viewer`. */
+  OIDC_ROLE_CLAIM: variable(z.string().default('roles')),
   /**
    * What this process does, comma-separated: `api` answers requests, `projector` keeps the read models up, `webhooks`
    * sends messages.
@@ -133,6 +156,14 @@ const schema = z.object({
 
 /** The names of all settings: the environment variables that the service reads. */
 export const settingNames: readonly string[] = Object.keys(schema.shape);
+
+/** How the dashboard signs people in through an identity provider. */
+export interface OpenIdConnectSettings {
+  issuer: string;
+  clientId: string;
+  clientSecret: string;
+  roleClaim: string;
+}
 
 export interface Config {
   /** Absolute path. */
@@ -156,6 +187,9 @@ export interface Config {
   /** CIDR. */
   webhookAllowNetworks: string[];
   openapiPublic: boolean;
+  /** An origin, such as `https://chartledger.example.com`. */
+  publicUrl: string | undefined;
+  openIdConnect: OpenIdConnectSettings | undefined;
   roles: Role[];
   logLevel: string;
   production: boolean;
@@ -163,6 +197,22 @@ export interface Config {
 
 /** A setting that the service cannot start with; the message is one line that says which and why. */
 export class ConfigError extends Error {}
+
+function openIdConnectOf(settings: z.output<typeof schema>): OpenIdConnectSettings | undefined {
+  const {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: clientSecret,
+    OIDC_ROLE_CLAIM: roleClaim,
+  } = settings;
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return undefined;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    throw new ConfigError(
+      'Bad settings: OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET must be set together',
+    );
+  }
+  return { issuer, clientId, clientSecret, roleClaim };
+}
 
 /** The settings out of environment variables. Throws `ConfigError`. */
 export function loadConfig(env: Record<string, string | undefined>): Config {
@@ -189,6 +239,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     sessionSecret: settings.SESSION_SECRET,
     webhookAllowNetworks: settings.WEBHOOK_ALLOW_NETWORKS ?? [],
     openapiPublic: settings.OPENAPI_PUBLIC,
+    publicUrl: settings.PUBLIC_URL,
+    openIdConnect: openIdConnectOf(settings),
     roles: settings.ROLES,
     logLevel: settings.LOG_LEVEL,
     production: settings.NODE_ENV === 'production',

@@ -9,6 +9,8 @@ import type { DocumentStore } from './ports/documentStore.ts';
 import type { EventLog } from './ports/eventLog.ts';
 import type { RateLimiters } from './ports/rateLimiters.ts';
 import type { ReadModels } from './ports/readModels.ts';
+import { IdentityProvider } from './users/IdentityProvider.ts';
+import { openSignInLimits } from './users/signIn.ts';
 import { UserDirectory } from './users/UserDirectory.ts';
 import { createAddressRules } from './webhooks/addresses.ts';
 import { WebhookManager } from './webhooks/manageWebhooks.ts';
@@ -26,7 +28,7 @@ interface OpenStores {
 /** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
 export async function openApiPorts(
   config: Config,
-  { webhookDirectory, ...stores }: OpenStores,
+  { webhookDirectory, limiters, ...stores }: OpenStores,
 ): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
   const { eventLog, readModels, directory } = stores;
   const users = await UserDirectory.open(eventLog);
@@ -34,6 +36,10 @@ export async function openApiPorts(
   const ports = {
     ...stores,
     users,
+    signInLimits: openSignInLimits(limiters),
+    identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
+    publicUrl: config.publicUrl,
+    openapiPublic: config.openapiPublic,
     feed,
     existence: new RecordExistence(eventLog, readModels),
     names: new PrincipalNames({ api_key: directory, user: users }),

@@ -25,6 +25,7 @@ import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
 import { openApiPorts } from './openApiPorts.ts';
 import { startProjector } from './projector/startProjector.ts';
+import { issueFirstSetupLink } from './users/issueFirstSetupLink.ts';
 import type { RetrySchedule } from './webhooks/schedule.ts';
 import { startWebhooks } from './webhooks/startWebhooks.ts';
 import { WebhookDirectory } from './webhooks/WebhookDirectory.ts';
@@ -35,6 +36,8 @@ export interface Service {
   url: string;
   /** The key made at the very first start. */
   firstKey: CreatedKey | undefined;
+  /** While there is no user: where the first one is made, once. */
+  setupUrl: string | undefined;
   /** Answers what was accepted, then closes everything. */
   stop(): Promise<void>;
 }
@@ -82,6 +85,7 @@ export async function startService(
 
     const context = {
       gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute) },
+      eventLog,
       logger,
       clientIp: clientIpReader(config.trustProxy),
     };
@@ -93,9 +97,12 @@ export async function startService(
     await once(server, 'listening');
     stops.push(() => drain(server));
     stops.push(() => api?.close());
-    // Last, so that a start that fails never makes a key that nobody gets to see.
+    const url = urlOf(server, config.host);
+    // Last, so that a start that fails never makes a key or a link that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
-    return { url: urlOf(server, config.host), firstKey, stop };
+    const token = api && (await issueFirstSetupLink(api.ports.users));
+    const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
+    return { url, firstKey, setupUrl, stop };
   } catch (error) {
     await stop();
     throw error;

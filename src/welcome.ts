@@ -1,7 +1,10 @@
 import type { Service } from './service.ts';
 
-/** What a start prints: the address, and after a first start the key and a line to try it with. */
-export function welcome({ url, firstKey }: Service): string {
+/**
+ * What a start prints: the address, after a first start the key and a line to try it with, and while there is no user
+ * of the dashboard the link that makes one.
+ */
+export function welcome({ url, firstKey, setupUrl }: Service): string {
   const lines = ['', `Chartledger listens on ${url}`];
   if (firstKey) {
     lines.push(
@@ -13,6 +16,14 @@ export function welcome({ url, firstKey }: Service): string {
       'Try it:',
       '',
       `  curl ${url}/integration/payers -H 'x-api-key: ${firstKey.key}' -H 'content-type: application/json' -d '{"id": "payer-1", "name": "Aetna"}'`,
+    );
+  }
+  if (setupUrl) {
+    lines.push(
+      '',
+      'The dashboard has no user yet. This link makes its first administrator, once, within 24 hours:',
+      '',
+      `  ${setupUrl}`,
     );
   }
   return `${lines.join('\n')}\n\n`;

@@ -8,6 +8,7 @@ import { ImportError } from './import/importSource.ts';
 import { addImportCommand } from './importCommand.ts';
 import { addKeyCommands } from './keyCommands.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
+import { addUserCommands } from './userCommands.ts';
 import { addVerifyCommand } from './verifyCommand.ts';
 import { addWebhookCommands } from './webhookCommands.ts';
 import { addWorkspaceCommands } from './workspaceCommands.ts';
@@ -31,6 +32,7 @@ const program = new Command('chartledger')
   .exitOverride();
 addWorkspaceCommands(program);
 addKeyCommands(program);
+addUserCommands(program);
 addProjectionCommands(program);
 addImportCommand(program);
 addExportCommand(program);

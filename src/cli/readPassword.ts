@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
-import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { ServiceError } from '../errors.ts';
 
 /**

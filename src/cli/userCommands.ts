@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ServiceError } from '../errors.ts';
-import { roles, type Role, type User } from '../users/user.ts';
+import { type Role, roles, type User } from '../users/user.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { readPassword } from './readPassword.ts';
 import { type UserTools, withUsers } from './withStores.ts';

@@ -19,6 +19,8 @@ import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { UserManager } from '../users/manageUsers.ts';
+import { UserDirectory } from '../users/UserDirectory.ts';
 import { createAddressRules } from '../webhooks/addresses.ts';
 import { type WebhookCaller, WebhookManager } from '../webhooks/manageWebhooks.ts';
 import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
@@ -64,6 +66,23 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
   });
 }
 
+export interface UserTools {
+  users: UserDirectory;
+  manager: UserManager;
+}
+
+/** Runs `work` on the users of that event log. */
+export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    const users = await UserDirectory.open(eventLog);
+    try {
+      return await work({ users, manager: new UserManager(users, { principal: operator() }) });
+    } finally {
+      users.close();
+    }
+  });
+}
+
 /** What a command needs that reads the data of a workspace. */
 export interface WorkspaceTools {
   eventLog: EventLog;
@@ -79,13 +98,15 @@ export function withWorkspace<Result>(
 ): Promise<Result> {
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
+    const users = await UserDirectory.open(eventLog);
     try {
       if (!directory.access.workspaces.has(workspace))
         throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
-      const names = new PrincipalNames({ api_key: directory });
+      const names = new PrincipalNames({ api_key: directory, user: users });
       return await work({ eventLog, names, caller });
     } finally {
+      users.close();
       directory.close();
     }
   });

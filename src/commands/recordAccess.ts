@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RecordKind } from '../records/catalog.ts';
 import { auditStream } from '../records/streamNames.ts';
-import { type Caller, newEvent } from './caller.ts';
+import { type Caller, newActorEvent, newEvent } from './caller.ts';
 
 /** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
 export const accessActions = [
@@ -26,7 +26,7 @@ export const accessActions = [
 export type AccessAction = (typeof accessActions)[number];
 
 /** Why a sign-in was refused. */
-export type SignInRefusal = 'wrong_password' | 'unknown_user' | 'user_disabled' | 'rate_limited';
+export type SignInRefusal = 'wrong_password' | 'unknown_user' | 'user_disabled' | 'no_role' | 'rate_limited';
 
 /** What a request was about. */
 export interface AccessSubject {
@@ -51,14 +51,19 @@ export interface AccessRecorded extends AccessSubject {
 
 /**
  * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service:
- * what could not be written into the audit trail is not read. Rejects with `unavailable`.
+ * what could not be written into the audit trail is not read. A request that reads several things names them all: the
+ * first event bears the request's id, the others have ids of their own. Rejects with `unavailable`.
  */
 export async function recordAccess(
   eventLog: EventLog,
   caller: Caller,
   access: AccessRecorded,
+  ...others: AccessRecorded[]
 ): Promise<void> {
-  const today = new Date().toISOString().slice(0, 10);
-  const event = newEvent(caller, 'AccessRecorded', { ...access });
-  await eventLog.append(auditStream(caller.workspace, today), event, 'any');
+  const stream = auditStream(caller.workspace, new Date().toISOString().slice(0, 10));
+  const events = [
+    newEvent(caller, 'AccessRecorded', { ...access }),
+    ...others.map((other) => newActorEvent(caller, caller.workspace, 'AccessRecorded', { ...other })),
+  ];
+  await Promise.all(events.map((event) => eventLog.append(stream, event, 'any')));
 }

@@ -2,8 +2,8 @@ import type { HashedEvent } from '../hashing/eventLeaf.ts';
 import type { Hash } from '../hashing/hashTree.ts';
 import type { Position, RecordedEvent } from '../ports/eventLog.ts';
 import type { Principal } from '../records/eventMetadata.ts';
-import { csvLine } from './csv.ts';
 import { eventSubject } from '../records/eventSubject.ts';
+import { csvLine } from './csv.ts';
 
 export type ExportFormat = 'ndjson' | 'csv';
 

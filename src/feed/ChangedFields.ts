@@ -102,11 +102,11 @@ export class ChangedFields {
 
 function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
-  const { data } = upcast(event);
+  const { data, dataText } = upcast(event);
   // An upload says all of a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');
   const sent = (isDocument ? documentFields(data) : data) as RecordFields;
-  const text = JSON.stringify(sent);
+  const text = isDocument || dataText === undefined ? JSON.stringify(sent) : dataText;
   // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
   const clears = text.includes(':null');
   if (!clears && text === before?.text) {

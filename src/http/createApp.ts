@@ -21,7 +21,10 @@ export function createApp(routes: Route[], context: EndpointContext, dashboard?:
   for (const [route, names] of allowed) {
     app.all(route, endpoint(context, wrongMethod(route, names.join(', '))));
   }
-  if (dashboard) app.use('/dashboard', dashboard);
+  if (dashboard) {
+    app.use('/dashboard', dashboard);
+    app.get('/', welcomeBrowser);
+  }
   app.use(endpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
     const failing: Endpoint = { route: 'unmatched', access: 'public', handle: () => Promise.reject(error) };
@@ -36,6 +39,12 @@ export function createApp(routes: Route[], context: EndpointContext, dashboard?:
     else app(req, res);
   };
 }
+
+/** Whoever types the service's address into a browser means the dashboard; for programs nothing is there. */
+const welcomeBrowser: express.RequestHandler = (req, res, next) => {
+  if (req.accepts(['json', 'html']) === 'html') res.vary('Accept').redirect('/dashboard');
+  else next();
+};
 
 function wrongMethod(route: string, allow: string): Endpoint {
   return {

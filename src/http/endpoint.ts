@@ -2,16 +2,21 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { describeError } from '../errors.ts';
+import type { AccessSubject } from '../commands/recordAccess.ts';
+import { describeError, type ServiceError } from '../errors.ts';
 import type { Permission } from '../keys/access.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import { asServiceError, errorAnswer } from './errorResponse.ts';
 import type { Exchange } from './exchange.ts';
+import { recordRefusal } from './recordRefusal.ts';
 
 /** What every endpoint shares. */
 export interface EndpointContext {
   gate: Gate;
+  /** Takes what known keys were refused. */
+  eventLog: EventLog;
   logger: Logger;
   clientIp(req: IncomingMessage): string;
 }
@@ -21,13 +26,16 @@ export interface Endpoint {
   route: string;
   /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
   access: 'public' | 'key' | Permission | readonly Permission[];
+  /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
+  subject?(exchange: Exchange): AccessSubject;
   handle(exchange: Exchange): Promise<Answer>;
 }
 
 export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
-export function endpoint(context: EndpointContext, { route, access, handle }: Endpoint): EndpointListener {
+export function endpoint(context: EndpointContext, served: Endpoint): EndpointListener {
+  const { route, access, handle } = served;
   const permissions = access === 'public' || access === 'key' ? [] : [access].flat();
   return async (req, res) => {
     const startedAt = performance.now();
@@ -39,6 +47,7 @@ export function endpoint(context: EndpointContext, { route, access, handle }: En
       headers: ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
       clientIp: context.clientIp(req),
       found: undefined,
+      input: undefined,
     };
     let code: string | undefined;
     try {
@@ -47,16 +56,36 @@ export function endpoint(context: EndpointContext, { route, access, handle }: En
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
-      if (code === 'internal' || code === 'unavailable') {
-        const fields = { requestId, route, code, error: describeError(error.cause) };
-        if (code === 'internal') context.logger.error(fields, 'a request failed');
-        else context.logger.warn(fields, 'a store is away');
-      }
+      logFailure(context.logger, error, { requestId, route });
+      await auditRefusal(context, served, exchange, error);
       if (res.headersSent) res.destroy();
       else await sendAnswer(exchange, errorAnswer(error, requestId));
     }
     logRequest(context.logger, exchange, route, code, startedAt);
   };
+}
+
+function logFailure(logger: Logger, { code, cause }: ServiceError, request: object): void {
+  if (code !== 'internal' && code !== 'unavailable') return;
+  const fields = { ...request, code, error: describeError(cause) };
+  if (code === 'internal') logger.error(fields, 'a request failed');
+  else logger.warn(fields, 'a store is away');
+}
+
+/** A refusal that the log does not take is answered all the same: nothing left the service. */
+async function auditRefusal(
+  { eventLog, logger }: EndpointContext,
+  served: Endpoint,
+  exchange: Exchange,
+  refusal: ServiceError,
+): Promise<void> {
+  try {
+    await recordRefusal(eventLog, served, exchange, refusal);
+  } catch (error) {
+    const { requestId, found } = exchange;
+    const fields = { requestId, route: served.route, key: found?.key.id, error: describeError(error) };
+    logger.warn(fields, 'a refused request is not in the audit trail');
+  }
 }
 
 function logRequest(

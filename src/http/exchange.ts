@@ -14,6 +14,8 @@ export interface Exchange {
   clientIp: string;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
+  /** The body of an upsert, as it was sent, once it was read. */
+  input: unknown;
 }
 
 const MAX_USER_AGENT_LENGTH = 200;

@@ -20,6 +20,8 @@ export interface NewEvent {
 }
 
 export interface RecordedEvent extends NewEvent {
+  /** `data` as the text that the log holds, where it holds one: who passes data on need not make it once more. */
+  dataText?: string | undefined;
   stream: string;
   /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
   revision: number;

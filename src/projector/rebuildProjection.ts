@@ -60,7 +60,7 @@ async function catchUp(
   let reached = 0;
   for (let failures = 0; ; ) {
     try {
-      return await project(projection, ports, signal, model, ({ caughtUp }) => caughtUp);
+      return await project([{ projection, model }], ports, signal, ({ caughtUp }) => caughtUp);
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
       const position = await ports.readModels.checkpoint(model).catch(() => reached);

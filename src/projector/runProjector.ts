@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
 import { openDocumentStore, openEventLog, openReadModels } from '../backends/openBackend.ts';
 import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import type { ProjectorMessage } from './messages.ts';
-import { project } from './project.ts';
+import { projectAll } from './projectAll.ts';
 import { whileLeader } from './whileLeader.ts';
 
 /** The lease of the one instance that projects. */
@@ -48,9 +47,7 @@ export async function runProjector(
         report({ kind: 'retrying', task, error: describeError(error) }),
       );
     await Promise.all([
-      ...projections.map((projection) =>
-        repeat(modelName(projection), RETRY_MS, () => project(projection, ports, leading)),
-      ),
+      repeat('project', RETRY_MS, () => projectAll(projections, ports, leading)),
       repeat('purge', PURGE_EVERY_MS, () =>
         purgeDocuments(purgePorts, config.documentRetentionDays, leading),
       ),

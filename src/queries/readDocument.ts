@@ -3,7 +3,13 @@ import { documentsModel } from '../../projections/documents.ts';
 import { ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { type DocumentState, type DocumentUploaded, uploadedBy, viewDocument } from '../records/document.ts';
+import {
+  type DocumentState,
+  type DocumentUploaded,
+  type DocumentView,
+  uploadedBy,
+  viewDocument,
+} from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
@@ -14,7 +20,7 @@ export async function listDocuments(
   workspace: string,
   encounterId: string,
   request: PageRequest,
-): Promise<Page<Record<string, unknown>>> {
+): Promise<Page<DocumentView>> {
   const partition = recordStream(workspace, 'encounter', encounterId);
   const { items, next_page_token } = await readPage(ports, documentsModel, partition, request);
   return { items: items.map(({ body }) => viewDocument(body as unknown as DocumentState)), next_page_token };

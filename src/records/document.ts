@@ -85,8 +85,23 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   };
 }
 
-/** The document as callers see it. */
-export function viewDocument(state: DocumentState): Record<string, unknown> {
+/** A document as callers see it. */
+export interface DocumentView {
+  document_id: string;
+  category: string;
+  filename: string;
+  content_type: string;
+  /** Bytes. */
+  size: number;
+  /** Lower-case hex. */
+  sha256: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+}
+
+/** A document without what is the service's own business. */
+export function viewDocument(state: DocumentState): DocumentView {
   const { document_id, category, filename, format, size, sha256 } = state.document;
   return {
     document_id,

@@ -7,7 +7,8 @@ const MAX_ID_LENGTH = 255;
 const calendarDate = z.regexes.date.source.slice(1, -1);
 const timeOfDay = String.raw`(?:[01]\d|2[0-3]):[0-5]\d(?::(?:[0-5]\d|60)(?:[.,]\d{1,9})?)?`;
 const offset = String.raw`(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)`;
-const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
+/** A date, or a date and a time of day with or without an offset (ISO 8601). */
+export const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
 const noControlCharacters = /^[^\u0000-\u001f\u007f-\u009f]*$/;
 

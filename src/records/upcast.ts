@@ -47,7 +47,12 @@ export function createUpcaster(table: UpcastTable): Upcaster {
         throw new UnknownSchemaVersion(event.type, version);
       }
       const data = steps.slice(version - 1).reduce((older, step) => step(older), event.data);
-      return { ...event, data, metadata: { ...event.metadata, schemaVersion: current } };
+      return {
+        ...event,
+        data,
+        dataText: undefined,
+        metadata: { ...event.metadata, schemaVersion: current },
+      };
     },
     currentVersion: (type) => stepsOf(type).length + 1,
   };

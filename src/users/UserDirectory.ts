@@ -2,7 +2,15 @@ import { FollowedStream } from '../keys/FollowedStream.ts';
 import type { EventLog, NewEvent } from '../ports/eventLog.ts';
 import { USERS_STREAM } from '../records/streamNames.ts';
 import type { PasswordHash } from './password.ts';
-import { emptyUsers, evolveUsers, type Identity, identityKey, nameKey, type User, type Users } from './user.ts';
+import {
+  emptyUsers,
+  evolveUsers,
+  type Identity,
+  identityKey,
+  nameKey,
+  type User,
+  type Users,
+} from './user.ts';
 
 /**
  * All users, in memory, following their stream: a change made anywhere is seen here within a quarter of a second. While
@@ -52,11 +60,6 @@ export class UserDirectory {
     return this.#stream.state.passwords.get(id);
   }
 
-  /** Whether a setup link with a token of this SHA-256 can be used. */
-  hasSetupLink(sha256: string): boolean {
-    return isOpenLink(this.#stream.state, sha256);
-  }
-
   /** Reads what the stream holds beyond what is known. */
   refresh(): Promise<void> {
     return this.#stream.refresh();
@@ -70,10 +73,4 @@ export class UserDirectory {
   close(): void {
     this.#stream.close();
   }
-}
-
-/** Whether a setup link was issued, and neither used nor outlived. */
-export function isOpenLink({ setupLinks }: Readonly<Users>, sha256: string): boolean {
-  const expiresAt = setupLinks.get(sha256);
-  return expiresAt !== undefined && Date.now() < Date.parse(expiresAt);
 }

@@ -5,7 +5,7 @@ import { generateId } from '../keys/apiKey.ts';
 import type { JsonObject } from '../ports/eventLog.ts';
 import { INSTALLATION } from '../records/streamNames.ts';
 import { hashPassword, passwordProblem } from './password.ts';
-import { isOpenLink, type UserDirectory } from './UserDirectory.ts';
+import type { UserDirectory } from './UserDirectory.ts';
 import {
   type Identity,
   identityKey,
@@ -72,7 +72,10 @@ export class UserManager {
     await this.#directory.refresh();
     const { name, origin } = findUser(this.#directory.find(id));
     if (origin !== 'password') {
-      throw new ServiceError('conflict', 'This user signs in through the identity provider, without a password.');
+      throw new ServiceError(
+        'conflict',
+        'This user signs in through the identity provider, without a password.',
+      );
     }
     requireGoodPassword(password, name);
     const hash = await hashPassword(password);
@@ -113,6 +116,14 @@ export class UserManager {
     const expires_at = new Date(Date.now() + SETUP_LINK_MS).toISOString();
     await this.#change(() => ({ type: 'SetupLinkIssued', data: { sha256: hashToken(token), expires_at } }));
     return token;
+  }
+
+  /** Resolves when a setup link can be used; `not_found` when it is none, was used or is too old. */
+  async requireSetupLink(token: string): Promise<void> {
+    await this.#directory.change((all) => {
+      requireOpenLink(all, hashToken(token));
+      return undefined;
+    });
   }
 
   /** Makes the first administrator; `not_found` when the link is none, was used or is too old. */
@@ -157,7 +168,7 @@ export class UserManager {
 }
 
 /** SHA-256 of a setup link's token, lower-case hex. */
-export function hashToken(token: string): string {
+function hashToken(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
@@ -189,7 +200,8 @@ function requireGoodPassword(password: string, name: string): void {
 }
 
 function requireOpenLink(all: Readonly<Users>, sha256: string): void {
-  if (isOpenLink(all, sha256)) return;
+  const expiresAt = all.setupLinks.get(sha256);
+  if (expiresAt !== undefined && Date.now() < Date.parse(expiresAt)) return;
   throw new ServiceError(
     'not_found',
     'This link was used already, or is too old. Start the service again for a new one while there is no user.',

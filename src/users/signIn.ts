@@ -60,15 +60,31 @@ export async function signIn(
 }
 
 /**
- * Takes in a user whom an identity provider vouches for; recorded as `signIn` is. Rejects with `unauthorized` for a
- * disabled user, and with `unavailable`.
+ * Takes in a user who proved who he is without a password: by an identity provider, or with the setup link. Recorded as
+ * `signIn` is. Rejects with `unauthorized` for a disabled user, and with `unavailable`.
  */
-export function signInByProvider(ports: SignInPorts, user: User, origin: Origin): Promise<User> {
+export function signInWithoutPassword(ports: SignInPorts, user: User, origin: Origin): Promise<User> {
   const refusal = new ServiceError(
     'unauthorized',
     'This user is disabled here. Ask an administrator of Chartledger.',
   );
   return admit(ports, user, origin, refusal);
+}
+
+/**
+ * Records that the identity provider knows somebody who has no role here, be it a user or nobody, and rejects with
+ * `unauthorized`, or `unavailable`.
+ */
+export async function refuseWithoutRole(
+  ports: SignInPorts,
+  user: User | undefined,
+  origin: Origin,
+): Promise<never> {
+  await recordRefusal(ports, user, 'no_role', origin);
+  throw new ServiceError(
+    'unauthorized',
+    'The identity provider knows you, but gives you no role in Chartledger. Ask its administrators for one.',
+  );
 }
 
 /** Records that a user signed out. Rejects with `unavailable`. */

@@ -9,7 +9,8 @@ import { validate, validationError } from '../records/validate.ts';
 import { MAX_URL_LENGTH } from './checkUrl.ts';
 import { type WebhookSettings, webhookPayloads } from './webhook.ts';
 
-const MAX_OVERLAP_SECONDS = 604_800;
+/** Longest time for which a secret signs beside the one after it. */
+export const MAX_OVERLAP_SECONDS = 604_800;
 const DEFAULT_OVERLAP_SECONDS = 86_400;
 
 const feedKinds = [...new Set(feedEventTypes.map(({ kind }) => kind))];

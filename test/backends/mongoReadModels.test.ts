@@ -122,7 +122,10 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
 
   test('a limit is one for all instances', async () => {
     const limit = { name: 'requests', points: 10, seconds: 60 };
-    const opened = [await openRateLimiters(urlOf(database)), await openRateLimiters(urlOf(database))] as const;
+    const opened = [
+      await openRateLimiters(urlOf(database)),
+      await openRateLimiters(urlOf(database)),
+    ] as const;
     const [one, other] = [opened[0].limiter(limit), opened[1].limiter(limit)];
     const counts = await Promise.all(
       Array.from({ length: 16 }, (_, index) => (index % 2 ? one : other).consume('192.0.2.1')),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { EventLog, JsonObject } from '../../src/ports/eventLog.ts';
+import type { EventLog, JsonObject, RecordedEvent } from '../../src/ports/eventLog.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
 export function eventLogReads(open: () => Promise<EventLog>): void {
@@ -48,10 +48,11 @@ export function eventLogReads(open: () => Promise<EventLog>): void {
       userAgent: 'EMR/1.0 (ü; "quoted")',
     };
     const place = await log.append(stream, event, 'none');
-    const [read] = await log.readStream(stream, { limit: 1 });
+    const [{ dataText, ...read } = {} as RecordedEvent] = await log.readStream(stream, { limit: 1 });
     expect(read).toEqual({ ...event, ...place, stream, recordedAt: expect.any(String) });
-    expect(read?.recordedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    expect(Math.abs(Date.parse(read?.recordedAt ?? '') - Date.now())).toBeLessThan(600_000);
+    expect(JSON.parse(dataText ?? JSON.stringify(read.data))).toEqual(event.data);
+    expect(read.recordedAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+    expect(Math.abs(Date.parse(read.recordedAt) - Date.now())).toBeLessThan(600_000);
   });
 
   const values: [string, JsonObject][] = [

@@ -11,6 +11,8 @@ import { openEventLog } from '../../src/backends/openBackend.ts';
 import { loadConfig } from '../../src/config.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
 import { AccessManager } from '../../src/keys/manageAccess.ts';
+import { UserManager } from '../../src/users/manageUsers.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentsPath } from '../support/documents.ts';
 import { readAll } from '../support/events.ts';
@@ -21,6 +23,7 @@ import { storedFiles } from '../support/storedFiles.ts';
 import { beginUpload, endUpload } from '../support/streamUpload.ts';
 
 const KEY = /clk_[0-9A-Za-z]{38}/;
+const SETUP_LINK = /^ {2}(https?:\S+\/dashboard\/setup\S+)$/m;
 const CURL = /^ {2}(curl .*)$/m;
 
 describe('npm start', () => {
@@ -65,6 +68,7 @@ describe('npm start', () => {
     expect(await logged()).toEqual([
       'access: WorkspaceCreated',
       'access: ApiKeyCreated',
+      'users: SetupLinkIssued',
       'default.payer-payer-1: PayerUpserted',
       expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
     ]);
@@ -84,8 +88,43 @@ describe('npm start', () => {
     expect(await logged()).toEqual([
       'access: WorkspaceCreated',
       'access: ApiKeyCreated',
+      'users: SetupLinkIssued',
+      'users: SetupLinkIssued',
       expect.stringMatching(/^default\.audit-[\d-]+: AccessRecorded$/),
     ]);
+  });
+
+  test('every start prints another link that makes the first administrator, until there is a user', async () => {
+    const first = start();
+    const url = await first.url();
+    const link = SETUP_LINK.exec(first.stdout)?.[1];
+    expect(link).toContain(`${url}/dashboard/setup?token=`);
+    await first.end();
+    const second = start({ NODE_ENV: 'production', PUBLIC_URL: 'https://chartledger.example.com' });
+    await second.url();
+    const another = SETUP_LINK.exec(second.stdout)?.[1];
+    expect(another).toMatch(/^https:\/\/chartledger\.example\.com\/dashboard\/setup\?token=[\w-]{43}$/);
+    expect(another?.slice(-43)).not.toBe(link?.slice(-43));
+    await second.end();
+    const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
+    const users = await UserDirectory.open(eventLog);
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    await manager.create({ name: 'ada@example.com', role: 'viewer', password: 'a long enough one' });
+    users.close();
+    await eventLog.close();
+    const third = start();
+    await third.url();
+    expect(third.stdout).not.toContain('setup');
+    await third.end();
+    expect((await logged()).filter((line) => line === 'users: SetupLinkIssued')).toHaveLength(2);
+  });
+
+  test('a process that does not answer requests issues no link', async () => {
+    const service = start({ ROLES: 'projector' });
+    await service.url();
+    expect(service.stdout).not.toContain('setup');
+    await service.end();
+    expect(await logged()).toEqual([]);
   });
 
   test('with NODE_ENV=production no key is made', async () => {
@@ -93,7 +132,7 @@ describe('npm start', () => {
     await service.url();
     expect(service.stdout).not.toMatch(KEY);
     await service.end();
-    expect(await logged()).toEqual([]);
+    expect(await logged()).toEqual(['users: SetupLinkIssued']);
   });
 
   test('no key is made when the log holds a workspace already', async () => {
@@ -108,7 +147,7 @@ describe('npm start', () => {
     await service.url();
     expect(service.stdout).not.toMatch(KEY);
     await service.end();
-    expect(await logged()).toEqual(['access: WorkspaceCreated']);
+    expect(await logged()).toEqual(['access: WorkspaceCreated', 'users: SetupLinkIssued']);
   });
 
   test.each([

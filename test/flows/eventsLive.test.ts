@@ -235,6 +235,7 @@ onEveryEngine((start) => {
     const endpoint = eventsEndpoint(ports, { heartbeatMs: 50, stalledMs: 300 });
     const app = createApp([{ method: 'get', endpoint }], {
       gate: { directory, limit: async () => undefined },
+      eventLog: service.eventLog,
       logger: createLogger('silent'),
       clientIp: () => '127.0.0.1',
     });

@@ -3,17 +3,25 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
-import { openDocumentStore, openReadModels } from '../../src/backends/openBackend.ts';
+import {
+  loadSessionSecret,
+  openDocumentStore,
+  openRateLimiters,
+  openReadModels,
+} from '../../src/backends/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
 import { createApp } from '../../src/http/createApp.ts';
+import { dashboardApp } from '../../src/http/dashboard/dashboardApp.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { openSignInLimits } from '../../src/users/signIn.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { createAddressRules } from '../../src/webhooks/addresses.ts';
 import { WebhookManager } from '../../src/webhooks/manageWebhooks.ts';
 import { WebhookDirectory } from '../../src/webhooks/WebhookDirectory.ts';
@@ -37,7 +45,10 @@ function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {})
   });
 }
 
-/** A second HTTP interface over a service's stores, whose ports have faults. Keys and webhooks are looked up without faults. */
+/**
+ * A second HTTP interface and dashboard over a service's stores, whose ports have faults. Keys, users and webhooks are
+ * looked up without faults. Sessions of the service go on in it.
+ */
 export async function startFaultyApp(
   service: TestService,
   faults: Faults,
@@ -59,13 +70,29 @@ export async function startFaultyApp(
     addresses: createAddressRules([]),
     secretsKey: async () => randomBytes(32),
   });
-  const names = new PrincipalNames({ api_key: directory });
+  const users = await UserDirectory.open(service.eventLog);
+  const limiters = await openRateLimiters(service.config.readModelUrl);
+  const names = new PrincipalNames({ api_key: directory, user: users });
   const ports = { eventLog, readModels, documentStore, existence, directory, names, feed, webhooks };
-  const app = createApp([...apiRoutes(ports, false), ...healthRoutes(ports)], {
-    gate: { directory, limit: async () => undefined },
-    logger: createLogger('trace', log),
-    clientIp: () => '127.0.0.1',
+  const around = { logger: createLogger('trace', log), clientIp: () => '127.0.0.1' };
+  const gate = { directory, limit: async () => undefined };
+  const dashboard = dashboardApp({
+    ...around,
+    directory,
+    users,
+    sessionSecret: await loadSessionSecret(service.config),
+    trustProxy: service.config.trustProxy,
+    ports: {
+      ...ports,
+      users,
+      signInLimits: openSignInLimits(limiters),
+      identityProvider: undefined,
+      publicUrl: undefined,
+      openapiPublic: false,
+    },
   });
+  const routes = [...apiRoutes(ports, false), ...healthRoutes(ports)];
+  const app = createApp(routes, { ...around, gate, eventLog }, dashboard);
   const server = createServer(app);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -76,6 +103,8 @@ export async function startFaultyApp(
       server.closeAllConnections();
       directory.close();
       webhookDirectory.close();
+      users.close();
+      await limiters.close();
       await feed.close();
       await Promise.all([realReadModels.close(), realDocumentStore.close()]);
     },

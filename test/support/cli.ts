@@ -16,6 +16,8 @@ interface CliOptions {
   env?: Record<string, string>;
   /** Where it runs; default: the working directory. */
   cwd?: string;
+  /** Standard input; default: none. */
+  input?: string;
   /** The Node that the command is started with; default: the one that runs the tests. */
   node?: string;
   /** Called with standard error as it comes. */
@@ -32,8 +34,11 @@ export function runCli(args: string[], options: CliOptions = {}): Promise<CliRes
   const child = spawn(options.node ?? process.execPath, [bin, ...args], {
     env: { PATH, HOME, ...options.env },
     cwd: options.cwd ?? process.cwd(),
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   });
+  // A command that ended without reading is told by its exit code.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input);
   options.kill?.addEventListener('abort', () => child.kill('SIGKILL'), { once: true });
   let stdout = '';
   let stderr = '';

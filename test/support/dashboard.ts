@@ -41,6 +41,8 @@ export interface TestDashboard {
   open(path: string, options?: Parameters<Browser['newContext']>[0]): Promise<Page>;
   /** A page of a user of that role, who has signed in. */
   openAs(role: Role, path: string): Promise<Page>;
+  /** A page of that user, who has signed in just now. */
+  openFor(user: TestUser, path: string): Promise<Page>;
   stop(): Promise<void>;
 }
 
@@ -62,8 +64,16 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
     return { id, name, password };
   };
   const open: TestDashboard['open'] = async (path, options) => {
-    const context = await browser.newContext({ baseURL: service.url, ...options });
+    // Without it, axe-core may see the colours of a transition that is under way.
+    const reducedMotion = 'reduce';
+    const context = await browser.newContext({ baseURL: service.url, reducedMotion, ...options });
     const page = await context.newPage();
+    await page.goto(`/dashboard${path}`);
+    return page;
+  };
+  const openFor: TestDashboard['openFor'] = async (user, path) => {
+    const page = await open('/sign-in');
+    await signIn(page, user);
     await page.goto(`/dashboard${path}`);
     return page;
   };
@@ -72,13 +82,12 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
     browser,
     createUser,
     open,
+    openFor,
     async openAs(role, path) {
       const storageState = signedIn.get(role);
       if (storageState) return open(path, { storageState });
-      const page = await open('/sign-in');
-      await signIn(page, await createUser(role));
+      const page = await openFor(await createUser(role), path);
       signedIn.set(role, await page.context().storageState());
-      await page.goto(`/dashboard${path}`);
       return page;
     },
     async stop() {

@@ -7,6 +7,7 @@ import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/backends/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { ownTarget } from '../../src/projector/applyBatch.ts';
 import { project } from '../../src/projector/project.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';
@@ -50,10 +51,8 @@ export async function rebuiltRows(eventLog: EventLog): Promise<Record<string, Ro
   };
   const { signal } = new AbortController();
   try {
-    for (const projection of projections) {
-      const ports = { eventLog, readModels, onParked };
-      await project(projection, ports, signal, modelName(projection), ({ caughtUp }) => caughtUp);
-    }
+    const ports = { eventLog, readModels, onParked };
+    await project(projections.map(ownTarget), ports, signal, ({ caughtUp }) => caughtUp);
     return await allRows(eventLog, readModels);
   } finally {
     await readModels.close();

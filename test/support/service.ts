@@ -92,7 +92,8 @@ export async function startTestService(env: Record<string, string> = {}): Promis
 
 /**
  * The events that `work` had appended, as `stream: type` lines in log order, workspaces by their labels. Every API
- * test states them: none, for a request that is refused. What was read is not among them: see `accessesBy`.
+ * test states them: none, for a request that is refused. What was read or refused is not among them: see `accessesBy`
+ * and `refusalsBy`.
  */
 export async function appendedBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
   const events = (await newEvents(service, work)).filter(({ type }) => type !== 'AccessRecorded');
@@ -100,10 +101,23 @@ export async function appendedBy(service: TestService, work: () => Promise<unkno
   return events.map(({ stream, type }) => `${stream.replace(`${suffix}.`, '.')}: ${type}`);
 }
 
-/** The data of the `AccessRecorded` events that `work` had appended: what it read, as the audit trail tells. */
+/** The data of what `work` read, as the audit trail tells. */
 export async function accessesBy(service: TestService, work: () => Promise<unknown>): Promise<JsonObject[]> {
+  return recordedBy(service, work, ({ action }) => action !== 'request.refused');
+}
+
+/** The data of the requests of known keys that `work` sent and that were refused, as the audit trail tells. */
+export async function refusalsBy(service: TestService, work: () => Promise<unknown>): Promise<JsonObject[]> {
+  return recordedBy(service, work, ({ action }) => action === 'request.refused');
+}
+
+async function recordedBy(
+  service: TestService,
+  work: () => Promise<unknown>,
+  wanted: (data: JsonObject) => boolean,
+): Promise<JsonObject[]> {
   const events = await newEvents(service, work);
-  return events.filter(({ type }) => type === 'AccessRecorded').map(({ data }) => data);
+  return events.filter(({ type, data }) => type === 'AccessRecorded' && wanted(data)).map(({ data }) => data);
 }
 
 /** The events that `work` had appended to this service's workspaces, whole. */

@@ -22,8 +22,9 @@ const allowed: Record<string, string[]> = {
   history: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys'],
   feed: ['errors', 'ports', 'records', 'projections', 'projector', 'workerUrl'],
   evidence: ['errors', 'ports', 'records', 'projections', 'hashing'],
-  export: ['errors', 'ports', 'records', 'hashing', 'evidence'],
+  export: ['errors', 'ports', 'records', 'projections', 'hashing', 'evidence'],
   keys: ['errors', 'ports', 'records', 'projections', 'commands'],
+  users: ['errors', 'ports', 'records', 'commands', 'keys', 'config'],
   webhooks: [
     'errors',
     'ports',
@@ -50,6 +51,7 @@ const allowed: Record<string, string[]> = {
     'keys',
     'history',
     'feed',
+    'export',
     'webhooks',
     'users',
     'version',
@@ -62,6 +64,7 @@ const allowed: Record<string, string[]> = {
     'commands',
     'queries',
     'keys',
+    'users',
     'history',
     'feed',
     'webhooks',
@@ -187,6 +190,7 @@ describe('the import rules', () => {
       'express-session': 'src/http/dashboard/',
       'hono/html': 'src/http/dashboard/',
       busboy: 'src/http/',
+      'openid-client': 'src/users/',
       commander: 'src/cli/',
     };
     const broken = imports.filter(({ from, to }) => homes[to] !== undefined && !from.startsWith(homes[to]));

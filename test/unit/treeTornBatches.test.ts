@@ -2,12 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { LEAVES_A_ROW, tree, treeModel } from '../../projections/tree.ts';
+import { LEAVES_A_ROW, tree } from '../../projections/tree.ts';
 import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { ownTarget } from '../../src/projector/applyBatch.ts';
 import { project } from '../../src/projector/project.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
@@ -53,7 +54,7 @@ function failingAfter(rowsToWrite: number, readModels: ReadModels): ReadModels {
 async function projectAll(readModels: ReadModels): Promise<void> {
   const { signal } = new AbortController();
   const onParked = () => undefined;
-  await project(tree, { eventLog, readModels, onParked }, signal, treeModel, ({ caughtUp }) => caughtUp);
+  await project([ownTarget(tree)], { eventLog, readModels, onParked }, signal, ({ caughtUp }) => caughtUp);
 }
 
 test.each([0, 1, 2, 3, 4, 5, 6, 7])(

@@ -13,6 +13,7 @@ import {
   upcast,
   upcastTable,
 } from '../../src/records/upcast.ts';
+import { emptyUsers, evolveUsers } from '../../src/users/user.ts';
 import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
@@ -37,6 +38,12 @@ function versionsOf(table: UpcastTable): string[] {
   );
 }
 
+/** Users are listed; other maps are listed with their keys. */
+function foldedEntry([name, value]: [string, unknown]): [string, unknown] {
+  if (!(value instanceof Map)) return [name, value];
+  return [name, name === 'users' ? [...value.values()] : [...value]];
+}
+
 function fold(events: RecordedEvent[]): unknown {
   const { type } = events.at(-1) as RecordedEvent;
   const entry = catalog.find(({ eventType }) => eventType === type);
@@ -53,6 +60,11 @@ function fold(events: RecordedEvent[]): unknown {
     const all = emptyWebhooks();
     for (const event of events) evolveWebhooks(all, event);
     return { webhooks: [...all.webhooks.values()], revision: all.revision };
+  }
+  if (type.startsWith('User') || type === 'SetupLinkIssued') {
+    const all = emptyUsers();
+    for (const event of events) evolveUsers(all, event);
+    return Object.fromEntries(Object.entries(all).map(foldedEntry));
   }
   if (type === 'AccessRecorded') return upcast(events.at(-1) as RecordedEvent).data;
   const access = emptyAccess();

@@ -224,6 +224,7 @@ function toEvent(row: Record<string, unknown>): RecordedEvent {
     id: formatUuid(row.event_id as Uint8Array),
     type: row.type as string,
     data: JSON.parse(row.data as string),
+    dataText: row.data as string,
     metadata,
     stream: row.stream as string,
     revision: row.revision as number,

@@ -77,7 +77,7 @@ ${user && workspaces.length > 0 && switcher(workspace, workspaces)}
 ${
   user &&
   html`<details class="dropdown user-menu">
-<summary>${user.name}</summary>
+<summary><span>${user.name}</span></summary>
 <ul dir="rtl">
 <li dir="ltr"><a href="/dashboard/account">Account</a></li>
 <li dir="ltr"><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
@@ -89,7 +89,7 @@ ${
 
 function switcher(workspace: string | undefined, workspaces: readonly string[]): Html {
   return html`<details class="dropdown workspace-menu">
-<summary><span class="muted">Workspace</span> ${workspace ?? 'none'}</summary>
+<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span></summary>
 <ul>${workspaces.map(
     (id) =>
       html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}</a></li>`,

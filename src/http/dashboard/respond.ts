@@ -10,7 +10,7 @@ import { asServiceError, statusOf } from '../errorResponse.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import type { DashboardRoute, Page, Reply } from './route.ts';
-import { csrfField, requireCsrfToken, signedInUser } from './session.ts';
+import { csrfField, leaveSession, requireCsrfToken, signedInUser } from './session.ts';
 import { createVisit } from './visit.ts';
 
 export interface ResponderPorts {
@@ -37,15 +37,20 @@ export function createResponder(ports: ResponderPorts): Responder {
       res.set('Request-Id', requestId);
       let user: User | undefined;
       let code: string | undefined;
+      const fail = (error: ServiceError) => {
+        code = error.code;
+        logFailure(ports.logger, error, requestId, route.path);
+      };
       try {
         // A store of sessions that is away leaves a request without one.
         user = req.session && signedInUser(req, ports.users);
+        if (route.isBackground) leaveSession(req);
         const reply = await admitted(ports, route, req, res, requestId, user);
+        if ('page' in reply && reply.page.error) fail(reply.page.error);
         await send(ports, req, res, user, reply);
       } catch (thrown) {
         const error = asServiceError(thrown);
-        code = error.code;
-        logFailure(ports.logger, error, requestId, route.path);
+        fail(error);
         if (res.headersSent) res.destroy();
         else await send(ports, req, res, user, { page: errorPage(error, requestId) });
       }
@@ -81,13 +86,16 @@ async function admitted(
   if (workspace !== undefined && !ports.directory.access.workspaces.has(workspace as string)) {
     throw new ServiceError('not_found', 'There is no such workspace.');
   }
-  if (req.method === 'POST') requireCsrfToken(req);
+  if (route.method === 'post') requireCsrfToken(req);
   return route.handle(createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user }));
 }
 
-/** The sign-in page, which leads back to a page that was asked for. */
-function signInPath({ method, originalUrl }: Request): string {
-  return method === 'GET' ? `/sign-in?next=${encodeURIComponent(originalUrl)}` : '/sign-in';
+/** The sign-in page, which leads back to the page that was asked for, or that a part was asked for. */
+function signInPath(req: Request): string {
+  const shown = req.get('HX-Current-URL');
+  const isPage = req.method === 'GET' && !req.get('HX-Request');
+  const next = isPage ? req.originalUrl : shown && URL.parse(shown)?.pathname;
+  return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
 }
 
 async function send(
@@ -122,13 +130,16 @@ function redirect(req: Request, res: Response, target: string): void {
 function document({ directory }: ResponderPorts, req: Request, user: User | undefined, page: Page): string {
   const workspaces = [...directory.access.workspaces.keys()];
   const asked = req.params.workspace as string | undefined;
-  if (asked !== undefined && directory.access.workspaces.has(asked) && user) req.session.workspace = asked;
-  const workspace = [asked, req.session?.workspace, workspaces[0]].find(
+  const session = req.session as Request['session'] | undefined;
+  if (session && user && asked !== undefined && directory.access.workspaces.has(asked)) {
+    session.workspace = asked;
+  }
+  const workspace = [asked, session?.workspace, workspaces[0]].find(
     (id) => id !== undefined && workspaces.includes(id),
   );
-  const notices = req.session?.notices ?? [];
-  if (notices.length > 0) req.session.notices = [];
-  const csrf = user ? csrfField(req) : html``;
+  const notices = session?.notices ?? [];
+  if (session && notices.length > 0) session.notices = [];
+  const csrf = session && user ? csrfField(req) : html``;
   return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
 }
 

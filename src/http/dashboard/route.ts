@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
 import type { Actor, Caller } from '../../commands/caller.ts';
+import type { ServiceError } from '../../errors.ts';
 import type { Role, User } from '../../users/user.ts';
 import type { Html } from './html.ts';
 
@@ -15,6 +16,8 @@ export interface DashboardRoute {
   /** Below `/dashboard`; a segment `:workspace` is the id of a workspace that there is. */
   path: string;
   access: 'public' | readonly Role[];
+  /** Asked for by the page, not by the user: it does not prolong the session. */
+  isBackground?: boolean;
   handle(visit: Visit): Promise<Reply>;
 }
 
@@ -47,6 +50,8 @@ export interface Page {
   body: Html;
   /** Default 200. */
   status?: number;
+  /** What the page tells of, for the log. */
+  error?: ServiceError;
 }
 
 /** What a page answers. `redirect` is a path below `/dashboard`, or the address of an identity provider. */

@@ -1,15 +1,39 @@
-import type { RateLimiters } from '../../ports/rateLimiters.ts';
-import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { AppPorts } from '../routes/index.ts';
+import { accountRoutes } from './pages/account.ts';
+import { auditRoutes } from './pages/audit.ts';
 import { homeRoutes } from './pages/home.ts';
+import { keysRoutes } from './pages/keys.ts';
+import { type OpenIdConnectPagePorts, openIdConnectRoutes } from './pages/openIdConnect.ts';
+import { overviewRoutes } from './pages/overview.ts';
+import { recordsRoutes } from './pages/records.ts';
+import { referenceRoutes } from './pages/reference.ts';
+import { setupRoutes } from './pages/setup.ts';
+import { signInRoutes } from './pages/signIn.ts';
+import { usersRoutes } from './pages/users.ts';
+import { webhooksRoutes } from './pages/webhooks.ts';
+import { workspacesRoutes } from './pages/workspaces.ts';
 import type { DashboardRoute } from './route.ts';
 
-export interface DashboardPorts extends AppPorts {
-  users: UserDirectory;
-  limiters: RateLimiters;
+export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts {
+  /** Whether the description of the interface is served without a key. */
+  openapiPublic: boolean;
 }
 
 /** Every page of the dashboard. */
 export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
-  return [...homeRoutes(ports)];
+  return [
+    ...signInRoutes(ports),
+    ...openIdConnectRoutes(ports),
+    ...setupRoutes(ports),
+    ...accountRoutes(ports),
+    ...usersRoutes(ports),
+    ...homeRoutes(ports),
+    ...overviewRoutes(ports),
+    ...referenceRoutes(ports),
+    ...recordsRoutes(ports),
+    ...auditRoutes(ports),
+    ...workspacesRoutes(ports),
+    ...keysRoutes(ports),
+    ...webhooksRoutes(ports),
+  ];
 }

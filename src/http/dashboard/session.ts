@@ -38,7 +38,6 @@ export function sessions(readModels: ReadModels, secret: Buffer): RequestHandler
     resave: false,
     saveUninitialized: false,
     rolling: true,
-    unset: 'destroy',
     cookie: { path: '/dashboard', httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: IDLE_MS },
   });
 }
@@ -57,6 +56,11 @@ export function beginSession(req: Request, user: User): Promise<void> {
       resolve();
     });
   });
+}
+
+/** Leaves the session as it is: the request neither changes nor prolongs it. */
+export function leaveSession(req: Request): void {
+  Reflect.deleteProperty(req, 'session');
 }
 
 /** Ends the session. */

@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { recordAccess } from '../../commands/recordAccess.ts';
+import { type AccessSubject, recordAccess } from '../../commands/recordAccess.ts';
 import { removeDocument } from '../../commands/removeDocument.ts';
 import {
   type DocumentPorts,
@@ -12,9 +12,9 @@ import { listDocuments, readDocument } from '../../queries/readDocument.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { documentFormats } from '../../records/document.ts';
 import type { Endpoint } from '../endpoint.ts';
-import { callerOf } from '../exchange.ts';
+import { callerOf, type Exchange } from '../exchange.ts';
 import { readMultipart } from '../readMultipart.ts';
-import { pageRequest, pathId, requestedMoment } from './parameters.ts';
+import { accessSubject, pageRequest, pathId, requestedMoment } from './parameters.ts';
 
 export const documentsRoute = '/integration/encounters/:id/documents';
 export const documentRoute = `${documentsRoute}/:documentId`;
@@ -22,11 +22,17 @@ export const documentRoute = `${documentsRoute}/:documentId`;
 export const encounterId = (req: Request) => pathId(req, 'id', 'Encounter');
 export const documentId = (req: Request) => pathId(req, 'documentId', 'Document');
 
+/** What a request to a document, or to all of an encounter, is about. */
+export function documentSubject({ req: { params } }: Exchange): AccessSubject {
+  return accessSubject('document', params.id, params.documentId);
+}
+
 /** `POST /integration/encounters/{id}/documents` (spec 4.6). */
 export function uploadEndpoint(ports: DocumentPorts): Endpoint {
   return {
     route: documentsRoute,
     access: 'write',
+    subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
@@ -48,6 +54,7 @@ export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint
   return {
     route: documentRoute,
     access: 'write',
+    subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
@@ -63,6 +70,7 @@ export function listDocumentsEndpoint(ports: DocumentPorts & QueryPorts): Endpoi
   return {
     route: documentsRoute,
     access: 'read',
+    subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
@@ -85,6 +93,7 @@ export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): En
   return {
     route: documentRoute,
     access: 'read',
+    subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
       const [encounter, id] = [encounterId(exchange.req), documentId(exchange.req)];

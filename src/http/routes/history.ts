@@ -5,14 +5,15 @@ import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
-import { documentId, documentRoute, encounterId } from './documents.ts';
-import { pageRequest, pathId } from './parameters.ts';
+import { documentId, documentRoute, documentSubject, encounterId } from './documents.ts';
+import { accessSubject, pageRequest, pathId } from './parameters.ts';
 
 /** `GET /integration/{kinds}/{id}/history`: every version, newest first. */
 export function recordHistoryEndpoint(ports: HistoryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id/history`,
     access: 'read',
+    subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
       const id = pathId(exchange.req, 'id', entry.title);
       const caller = callerOf(exchange);
@@ -34,6 +35,7 @@ export function documentHistoryEndpoint(ports: HistoryPorts & { documentStore: D
   return {
     route: `${documentRoute}/history`,
     access: 'read',
+    subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
       const request = pageRequest(exchange.req);

@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
+import type { AccessSubject } from '../../commands/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Moment } from '../../history/stateAt.ts';
 import type { ExpectedRevision } from '../../ports/eventLog.ts';
@@ -26,7 +27,7 @@ export const pageQuerySchema = z.object({
 });
 
 /** The page that a request asks for. Throws `validation_failed`. */
-export function pageRequest(req: Request): PageRequest {
+export function pageRequest(req: Pick<Request, 'query'>): PageRequest {
   const { limit, page_token } = validate(pageQuerySchema, req.query);
   return { limit, pageToken: page_token };
 }
@@ -46,7 +47,7 @@ export const momentQuerySchema = z.object({
 });
 
 /** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
-export function requestedMoment(req: Request): { moment: Moment; query: object } | undefined {
+export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; query: object } | undefined {
   const { as_of: sent } = req.query;
   // The `+` of an offset that was not percent-encoded arrives as a space, which no moment has.
   const as_of = typeof sent === 'string' ? sent.replace(' ', '+') : sent;
@@ -59,11 +60,25 @@ export function requestedMoment(req: Request): { moment: Moment; query: object }
   return undefined;
 }
 
+const callerId = identifier('', '');
+
+/** What a request is about, as far as it names it with identifiers that records can have. */
+export function accessSubject(
+  kind: NonNullable<AccessSubject['kind']>,
+  recordId: unknown,
+  documentId?: unknown,
+): AccessSubject {
+  return {
+    kind,
+    ...(callerId.safeParse(recordId).success && { record_id: recordId as string }),
+    ...(callerId.safeParse(documentId).success && { document_id: documentId as string }),
+  };
+}
+
 /** A caller's identifier out of the path. One that no record can have is `not_found`. */
 export function pathId(req: Request, name: string, title: string): string {
   const value = req.params[name];
-  if (!identifier('', '').safeParse(value).success)
-    throw new ServiceError('not_found', `${title} not found.`);
+  if (!callerId.safeParse(value).success) throw new ServiceError('not_found', `${title} not found.`);
   return value as string;
 }
 

@@ -10,21 +10,22 @@ import { kindPartition } from '../../records/streamNames.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
-import { expectedRevision, pageRequest, pathId, requestedMoment } from './parameters.ts';
+import { accessSubject, expectedRevision, pageRequest, pathId, requestedMoment } from './parameters.ts';
 
 /** `POST /integration/{kinds}` (spec 4.1 to 4.5). */
 export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}`,
     access: 'write',
+    subject: ({ input }) => accessSubject(entry.kind, (input as { id?: unknown } | null | undefined)?.id),
     async handle(exchange) {
       const expected = expectedRevision(exchange.req);
-      const input = await readJson(exchange.req);
+      exchange.input = await readJson(exchange.req);
       const { version, outcome, warnings } = await upsertRecord(
         ports,
         callerOf(exchange),
         entry,
-        input,
+        exchange.input,
         expected,
       );
       return {
@@ -40,6 +41,7 @@ export function readEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id`,
     access: 'read',
+    subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
       const id = pathId(exchange.req, 'id', entry.title);
       const caller = callerOf(exchange);
@@ -63,6 +65,7 @@ export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}`,
     access: 'read',
+    subject: () => ({ kind: entry.kind }),
     async handle(exchange) {
       const request = pageRequest(exchange.req);
       const caller = callerOf(exchange);

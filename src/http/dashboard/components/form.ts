@@ -16,6 +16,9 @@ interface InputField extends Field {
   isRequired?: boolean;
   autocomplete?: string;
   placeholder?: string;
+  min?: number;
+  /** Distance of the values that may be sent; of a time, in seconds. */
+  step?: number;
 }
 
 /** The message about a field, if there is one. */
@@ -25,12 +28,14 @@ export function messageOf(details: readonly FieldMessage[] | undefined, field: s
 
 /** A line of input with its label, hint and message. */
 export function input(field: InputField): Html {
-  const { name, label, type = 'text', value = '', isRequired, autocomplete, placeholder } = field;
+  const { name, label, type = 'text', value = '', isRequired, autocomplete, placeholder, min, step } = field;
   return html`<div class="field">
 <label for="${name}">${label}</label>
 <input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${
     autocomplete && html` autocomplete="${autocomplete}"`
-  }${placeholder && html` placeholder="${placeholder}"`}${describedBy(field)}>
+  }${placeholder && html` placeholder="${placeholder}"`}${min !== undefined && html` min="${min}"`}${
+    step !== undefined && html` step="${step}"`
+  }${describedBy(field)}>
 ${notes(field)}
 </div>`;
 }

@@ -5,6 +5,22 @@ export function time(iso: string): Html {
   return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>`;
 }
 
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** How long ago a moment was, or how far off it is; the moment itself shows on hovering. */
+export function timeAgo(iso: string): Html {
+  const seconds = (Date.parse(iso) - Date.now()) / 1000;
+  const [unit, size] = units.find(([, one]) => Math.abs(seconds) >= one) ?? (['second', 1] as const);
+  const text =
+    unit === 'second' && seconds <= 0 ? 'just now' : relative.format(Math.round(seconds / size), unit);
+  return html`<time datetime="${iso}" title="${iso}">${text}</time>`;
+}
+
 /** A word for a state, with a colour of its own beside it. */
 export function badge(text: string, tone: 'good' | 'bad' | 'neutral'): Html {
   return html`<span class="badge badge-${tone}">${text}</span>`;
@@ -18,6 +34,11 @@ export function code(text: string): Html {
 /** What stands where a list is empty, with what to do about it. */
 export function empty(text: HtmlValue): Html {
   return html`<p class="empty">${text}</p>`;
+}
+
+/** What stands where a list cannot be shown yet, with the address of the page to be loaded again. */
+export function tryAgain(address: string): Html {
+  return empty(html`This list is not up to date yet. Nothing is lost. <a href="${address}">Try again</a>`);
 }
 
 /** A text that is shown only now, with a button that copies it. */

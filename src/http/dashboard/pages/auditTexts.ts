@@ -1,0 +1,39 @@
+import type { AccessAction } from '../../../commands/recordAccess.ts';
+
+const accessTexts: Record<AccessAction, string> = {
+  'record.read': 'Record read',
+  'record.list': 'Records listed',
+  'record.history': 'History read',
+  'document.list': 'Documents listed',
+  'document.download': 'Document downloaded',
+  'document.history': 'History of document read',
+  'events.read': 'Events read',
+  'events.subscribe': 'Event stream opened',
+  export: 'Events exported',
+  verify: 'Log verified',
+  'audit.read': 'Audit trail read',
+  'audit.export': 'Audit trail exported',
+  'request.refused': 'Request refused',
+  sign_in: 'Signed in',
+  'sign_in.refused': 'Sign-in refused',
+  sign_out: 'Signed out',
+};
+
+/** What was done, in words: of an `AccessRecorded` by its action, else by the event's type (`PatientUpserted`). */
+export function actionText(action: string): string {
+  const known = accessTexts[action as AccessAction];
+  if (known !== undefined) return known;
+  const words = action.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.replace(/^Api key/, 'API key');
+}
+
+/** `validation_failed` as people read it. */
+export function wordsOf(code: string): string {
+  return code.replaceAll('_', ' ');
+}
+
+/** A kind of record or setting, as people read it. */
+export function kindText(kind: string): string {
+  const text = wordsOf(kind).replace(/^api /, 'API ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

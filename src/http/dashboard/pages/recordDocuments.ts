@@ -1,0 +1,146 @@
+import { recordAccess } from '../../../commands/recordAccess.ts';
+import {
+  type DocumentName,
+  type DocumentVersion,
+  readContentAt,
+  readDocumentHistory,
+} from '../../../history/documentHistory.ts';
+import type { HistoryPorts } from '../../../history/recordHistory.ts';
+import type { DocumentStore } from '../../../ports/documentStore.ts';
+import { listDocuments, readDocument } from '../../../queries/readDocument.ts';
+import type { QueryPorts } from '../../../queries/readRecord.ts';
+import { documentFormats } from '../../../records/document.ts';
+import { documentId, encounterId } from '../../routes/documents.ts';
+import { pageRequest, requestedMoment } from '../../routes/parameters.ts';
+import { breadcrumb } from '../components/breadcrumb.ts';
+import { documentTable, fileSize } from '../components/documents.ts';
+import { table } from '../components/table.ts';
+import { badge, code, tryAgain } from '../components/text.ts';
+import { origin } from '../components/versions.ts';
+import { type Html, type HtmlValue, html } from '../html.ts';
+import { documentsPath, recordPath, recordsPath } from '../recordPaths.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
+import { recordsSection, unlessBehind } from './recordQuery.ts';
+
+interface DocumentPorts extends QueryPorts, HistoryPorts {
+  documentStore: DocumentStore;
+}
+
+/** `…/records/encounters/{id}/documents`: an encounter's documents, the history of each, and their bytes. */
+export function recordDocumentsRoutes(ports: DocumentPorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/records/encounters/:id/documents';
+  const route = (suffix: string, page: (ports: DocumentPorts, visit: Visit) => Promise<Reply>) =>
+    ({
+      method: 'get',
+      path: path + suffix,
+      access: phiReaders,
+      handle: (visit: Visit) => page(ports, visit),
+    }) as const;
+  return [route('', listPage), route('/:documentId', historyPage), route('/:documentId/download', download)];
+}
+
+async function listPage(ports: DocumentPorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const id = encounterId(req);
+  const request = pageRequest(req);
+  const list = await unlessBehind(listDocuments(ports, workspace, id, request));
+  if (list) {
+    const access = { kind: 'document', record_id: id, query: { ...request } } as const;
+    await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
+  }
+  const body = html`${crumbs(workspace, id)}
+<h1>Documents</h1>
+${list ? documentTable(workspace, id, list.items) : tryAgain(req.originalUrl)}
+${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}`;
+  return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
+}
+
+async function historyPage(ports: DocumentPorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const name = nameOf(req, workspace);
+  const request = pageRequest(req);
+  const { items, next_page_token } = await readDocumentHistory(ports, name, request);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'document.history',
+    ...subjectOf(name),
+    query: { ...request },
+  });
+  const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
+  const body = html`${crumbs(workspace, name.encounterId)}
+<h1>Document</h1>
+<p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
+<h2>Timeline</h2>
+${versionTable(path, items)}
+${next(path, next_page_token, 'Older versions')}`;
+  return { page: { title: 'Document', section: recordsSection, body } };
+}
+
+function versionTable(path: string, versions: readonly DocumentVersion[]): Html {
+  return table(
+    'Versions of the document',
+    [
+      { title: 'Version', isHeader: true, cell: ({ version }) => version },
+      {
+        title: 'What',
+        cell: ({ sha256 }) => (sha256 === null ? badge('removed', 'bad') : badge('uploaded', 'good')),
+      },
+      { title: 'When, by whom', cell: origin },
+      { title: 'File', cell: file },
+      {
+        title: 'Download',
+        isTitleHidden: true,
+        cell: ({ version, sha256, content_available }) => {
+          if (sha256 === null) return undefined;
+          if (!content_available) return html`<span class="muted">no longer kept</span>`;
+          return html`<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
+        },
+      },
+    ],
+    versions,
+  );
+}
+
+function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
+  if (size === null) return undefined;
+  return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
+}
+
+async function download(
+  { eventLog, documentStore }: DocumentPorts,
+  { req, workspace, caller }: Visit,
+): Promise<Reply> {
+  const name = nameOf(req, workspace);
+  const at = requestedMoment(req);
+  const { document, content } = at
+    ? await readContentAt({ eventLog, documentStore }, name, at.moment)
+    : await readDocument(eventLog, documentStore, workspace, name.encounterId, name.documentId);
+  try {
+    await recordAccess(eventLog, caller, {
+      action: 'document.download',
+      ...subjectOf(name),
+      ...(at && { query: { ...at.query } }),
+    });
+  } catch (error) {
+    content.destroy();
+    throw error;
+  }
+  return { download: { type: documentFormats[document.format], name: document.filename, body: content } };
+}
+
+function nameOf(req: Visit['req'], workspace: string): DocumentName {
+  return { workspace, encounterId: encounterId(req), documentId: documentId(req) };
+}
+
+function subjectOf({ encounterId: record_id, documentId: document_id }: DocumentName) {
+  return { kind: 'document', record_id, document_id } as const;
+}
+
+function crumbs(workspace: string, encounter: string): Html {
+  return breadcrumb([
+    { text: 'Records', path: recordsPath(workspace) },
+    { text: 'Encounters', path: recordsPath(workspace, 'encounter') },
+    { text: encounter, path: recordPath(workspace, 'encounter', encounter) },
+  ]);
+}
+
+function next(address: string, token: string | null, text: string): Html {
+  return html`${token && html`<p><a href="${address}?page_token=${encodeURIComponent(token)}" rel="next">${text}</a></p>`}`;
+}

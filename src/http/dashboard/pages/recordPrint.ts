@@ -1,0 +1,100 @@
+import { type AccessRecorded, recordAccess } from '../../../commands/recordAccess.ts';
+import {
+  type HistoryPorts,
+  type RecordVersion,
+  readRecordAt,
+  readRecordHistory,
+} from '../../../history/recordHistory.ts';
+import type { Page as ListPage } from '../../../queries/page.ts';
+import { listDocuments } from '../../../queries/readDocument.ts';
+import type { QueryPorts, RecordView } from '../../../queries/readRecord.ts';
+import type { DocumentView } from '../../../records/document.ts';
+import { pathId } from '../../routes/parameters.ts';
+import { printedDocuments } from '../components/documents.ts';
+import { facts } from '../components/facts.ts';
+import { recordFields, recordName } from '../components/recordFields.ts';
+import { code, time, tryAgain } from '../components/text.ts';
+import { printedVersion } from '../components/versions.ts';
+import { type Html, html } from '../html.ts';
+import { recordPath } from '../recordPaths.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
+import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
+
+/** Versions, and documents, that are printed at most. */
+const MAX_PRINTED = 1000;
+const most = MAX_PRINTED.toLocaleString('en-US');
+
+interface PrintPorts extends QueryPorts, HistoryPorts {}
+
+/** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
+export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/print',
+      access: phiReaders,
+      handle: (visit) => printPage(ports, visit),
+    },
+  ];
+}
+
+async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const request = { limit: MAX_PRINTED, pageToken: undefined };
+  const history = await readRecordHistory(ports, workspace, entry, id, request);
+  // The state that the newest of these versions made, whatever was sent since.
+  const version = history.items[0]?.version as number;
+  const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
+  const documents =
+    entry.kind === 'encounter' && (await unlessBehind(listDocuments(ports, workspace, id, request)));
+  const query = { limit: MAX_PRINTED };
+  const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
+  if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
+    ...accesses,
+  );
+  const body = html`<div class="paper">
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to the record</a>
+<button type="button" data-print hidden>Print</button></p>
+<h1>${entry.title} ${recordName(view.record)}</h1>
+${printedFacts(visit, view)}
+<h2>Current state</h2>
+${recordFields(workspace, entry, view.record)}
+${entry.kind === 'encounter' && documentSection(documents || undefined, req.originalUrl)}
+<h2>Timeline</h2>
+${timelineSection(history)}
+</div>`;
+  return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
+}
+
+/** Which record it is, and who had it printed when. */
+function printedFacts({ workspace, user, requestId }: Visit, view: RecordView): Html {
+  const { id, version, created_at, updated_at } = view;
+  const now = new Date().toISOString();
+  return facts([
+    ['ID', code(id)],
+    ['Workspace', code(workspace)],
+    ['Version', version],
+    ['Created', time(created_at)],
+    ['Last change', time(updated_at)],
+    ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
+  ]);
+}
+
+function documentSection(list: ListPage<DocumentView> | undefined, address: string): Html {
+  return html`<h2>Documents</h2>
+${list ? printedDocuments(list.items) : tryAgain(address)}
+${list?.next_page_token && html`<p>The first ${most} documents; there are more, which are not printed here.</p>`}`;
+}
+
+function timelineSection({ items, next_page_token }: ListPage<RecordVersion>): Html {
+  const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
+  const newest = `The newest ${most} versions, newest first; there are older ones, which are not printed here.`;
+  return html`<p>${next_page_token === null ? all : newest}</p>
+${items.map(printedVersion)}`;
+}

@@ -1,0 +1,40 @@
+import type { Request } from 'express';
+import { ServiceError } from '../../../errors.ts';
+import { type CatalogEntry, catalog } from '../../../records/catalog.ts';
+
+export const recordsSection = 'Records';
+
+/** The query without the fields that a form sent empty. */
+export function filledQuery({ query }: Request): Request['query'] {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+}
+
+/** The kind of a plural name, as it stands in paths; `not_found` for another one. */
+export function kindOf(plural: unknown): CatalogEntry {
+  const entry = catalog.find((one) => one.plural === plural);
+  if (entry === undefined) throw new ServiceError('not_found', 'There is no such kind of record.');
+  return entry;
+}
+
+/** A kind's name as the heading of many. */
+export function pluralTitle({ plural }: CatalogEntry): string {
+  return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+/** Why a query names no state of a record; throws any other error again. */
+export function refusedQuery(error: unknown): ServiceError {
+  if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'not_found')) {
+    return error;
+  }
+  throw error;
+}
+
+/** What a part of a page reads from a read model; undefined where that is too far behind, or away. */
+export async function unlessBehind<Result>(read: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,71 @@
+import { UserManager } from '../../../users/manageUsers.ts';
+import { type SignInPorts, signInWithoutPassword } from '../../../users/signIn.ts';
+import { formError, input, messageOf } from '../components/form.ts';
+import { newPasswordFields, repeatedPassword } from '../components/password.ts';
+import { type Refusal, refusalOf, textOf } from '../form.ts';
+import { html } from '../html.ts';
+import { originOf } from '../origin.ts';
+import type { DashboardRoute, Page, Visit } from '../route.ts';
+import { beginSession } from '../session.ts';
+
+/** The page of a setup link: it makes the first administrator, once. */
+export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
+  const manager = (visit: Visit) =>
+    new UserManager(ports.users, { ...originOf(visit), principal: { type: 'service', id: 'setup-link' } });
+  return [
+    {
+      method: 'get',
+      path: '/setup',
+      access: 'public',
+      async handle(visit) {
+        const { token } = visit.req.query;
+        await manager(visit).requireSetupLink(String(token));
+        return { page: setupPage(visit, String(token)) };
+      },
+    },
+    {
+      method: 'post',
+      path: '/setup',
+      access: 'public',
+      async handle(visit) {
+        const { form, req, notice } = visit;
+        const token = textOf(form, 'token');
+        const name = textOf(form, 'name');
+        try {
+          await manager(visit).requireSetupLink(token);
+          const password = repeatedPassword(form);
+          const user = await manager(visit).redeemSetupLink(token, name, password);
+          await beginSession(req, await signInWithoutPassword(ports, user, originOf(visit)));
+        } catch (error) {
+          return { page: setupPage(visit, token, name, refusalOf(error)) };
+        }
+        notice('Welcome. You are the first administrator.');
+        return { redirect: '/' };
+      },
+    },
+  ];
+}
+
+function setupPage({ csrf }: Visit, token: string, name = '', refusal?: Refusal): Page {
+  const error = messageOf(refusal?.details, 'name');
+  return {
+    title: 'Set up the dashboard',
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Set up the dashboard</h1>
+<p>You become the first administrator: you make workspaces, API keys and further users.</p>
+${refusal?.details.length === 0 && formError(refusal.text)}
+<form method="post" action="/dashboard/setup">${csrf}<input type="hidden" name="token" value="${token}">
+${input({
+  name: 'name',
+  label: 'Name',
+  value: name,
+  isRequired: true,
+  autocomplete: 'username',
+  hint: 'What you type to sign in, usually your e-mail address.',
+  error,
+})}
+${newPasswordFields(refusal)}
+<button type="submit">Create administrator</button>
+</form>`,
+  };
+}

@@ -1,0 +1,117 @@
+import { type ErrorCode, ServiceError } from '../../../errors.ts';
+import type { IdentityProvider } from '../../../users/IdentityProvider.ts';
+import { recordSignOut, type SignInPorts, signIn } from '../../../users/signIn.ts';
+import { statusOf } from '../../errorResponse.ts';
+import { formError, input } from '../components/form.ts';
+import { passwordOf, textOf } from '../form.ts';
+import { html } from '../html.ts';
+import { originOf } from '../origin.ts';
+import { type DashboardRoute, everyone, type Page, type Visit } from '../route.ts';
+import { beginSession, endSession, signedInUser } from '../session.ts';
+
+export interface SignInPagePorts extends SignInPorts {
+  /** Undefined: users sign in with passwords alone. */
+  identityProvider: IdentityProvider | undefined;
+}
+
+const refusals: readonly ErrorCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
+
+/** Signing in with a password, and out. */
+export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/sign-in',
+      access: 'public',
+      async handle(visit) {
+        const next = pathAfter(visit.req.query.next);
+        if (signedInUser(visit.req, ports.users)) return { redirect: next };
+        return { page: signInPage(ports, visit, next) };
+      },
+    },
+    {
+      method: 'post',
+      path: '/sign-in',
+      access: 'public',
+      async handle(visit) {
+        const { form, req } = visit;
+        const next = pathAfter(textOf(form, 'next'));
+        const name = textOf(form, 'name');
+        try {
+          const user = await signIn(ports, name, passwordOf(form, 'password'), originOf(visit));
+          await beginSession(req, user);
+        } catch (error) {
+          return { page: refusedPage(ports, visit, next, error, name) };
+        }
+        return { redirect: next };
+      },
+    },
+    {
+      method: 'post',
+      path: '/sign-out',
+      access: everyone,
+      async handle(visit) {
+        const { user } = visit;
+        await endSession(visit.req);
+        await recordSignOut(ports, user, originOf(visit));
+        return { redirect: '/sign-in' };
+      },
+    },
+  ];
+}
+
+/**
+ * Where to go after the sign-in, below `/dashboard`: a page of the dashboard that was asked for, else its start. An
+ * address on another site is none.
+ */
+export function pathAfter(next: unknown): string {
+  const base = 'http://dashboard.invalid';
+  const target = typeof next === 'string' && URL.canParse(next, base) ? new URL(next, base) : undefined;
+  if (target?.origin !== base) return '/';
+  const [, path] = /^\/dashboard(\/.*)$/.exec(target.pathname) ?? [];
+  return path === undefined ? '/' : path + target.search;
+}
+
+/**
+ * The sign-in page with what was wrong, so that it can be tried again, or another way; throws any error that is none of
+ * the sign-in's.
+ */
+export function refusedPage(
+  ports: SignInPagePorts,
+  visit: Visit,
+  next: string,
+  error: unknown,
+  name = '',
+): Page {
+  if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error;
+  if (error.retryAfterSeconds !== undefined) visit.res.set('Retry-After', String(error.retryAfterSeconds));
+  return {
+    ...signInPage(ports, visit, next, { name, error: error.message }),
+    status: statusOf[error.code],
+    error,
+  };
+}
+
+/** The page of the sign-in; `error` is what was wrong the last time. */
+export function signInPage(
+  { identityProvider }: SignInPagePorts,
+  { csrf }: Visit,
+  next: string,
+  { name = '', error }: { name?: string; error?: string } = {},
+): Page {
+  const target = `/dashboard${next}`;
+  return {
+    title: 'Sign in',
+    body: html`<h1>Sign in</h1>
+${formError(error)}
+<form method="post" action="/dashboard/sign-in">${csrf}<input type="hidden" name="next" value="${target}">
+${input({ name: 'name', label: 'Name', value: name, isRequired: true, autocomplete: 'username' })}
+${input({ name: 'password', label: 'Password', type: 'password', isRequired: true, autocomplete: 'current-password' })}
+<button type="submit">Sign in</button>
+</form>
+${
+  identityProvider &&
+  html`<p><a role="button" class="outline secondary" href="/dashboard/sign-in/openid-connect?next=${encodeURIComponent(target)}">Sign in with ${identityProvider.name}</a></p>`
+}`,
+  };
+}

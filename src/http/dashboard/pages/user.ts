@@ -1,0 +1,129 @@
+import { ServiceError } from '../../../errors.ts';
+import { UserManager } from '../../../users/manageUsers.ts';
+import type { UserDirectory } from '../../../users/UserDirectory.ts';
+import type { User } from '../../../users/user.ts';
+import { breadcrumb } from '../components/breadcrumb.ts';
+import { confirmedChange } from '../components/confirmation.ts';
+import { formError } from '../components/form.ts';
+import { newPasswordFields, repeatedPassword } from '../components/password.ts';
+import { roleField, roleOf } from '../components/role.ts';
+import { userFacts } from '../components/userFacts.ts';
+import { type Refusal, refusalOf, textOf } from '../form.ts';
+import { html } from '../html.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../route.ts';
+
+export const usersSection = 'Users';
+
+interface UserPagePorts {
+  users: UserDirectory;
+}
+
+/** One user: the role, the password, disable and enable. */
+export function userRoutes({ users }: UserPagePorts): DashboardRoute[] {
+  /** The user of the path; `not_found` when there is none. */
+  const find = async ({ req }: Visit): Promise<User> => {
+    await users.refresh();
+    const user = users.find(req.params.user as string);
+    if (user === undefined) throw new ServiceError('not_found', 'There is no such user.');
+    return user;
+  };
+  /** A form on the user's page: makes its change, and shows the page again. */
+  const change = (
+    name: string,
+    make: (manager: UserManager, user: User, visit: Visit) => Promise<string>,
+  ): DashboardRoute => ({
+    method: 'post',
+    path: `/users/:user/${name}`,
+    access: admins,
+    async handle(visit): Promise<Reply> {
+      const user = await find(visit);
+      try {
+        visit.notice(await make(new UserManager(users, visit.actor), user, visit));
+      } catch (error) {
+        return { page: userPage(user, visit, name, refusalOf(error)) };
+      }
+      return { redirect: pathAfterChange(users, visit, user) };
+    },
+  });
+  return [
+    {
+      method: 'get',
+      path: '/users/:user',
+      access: admins,
+      handle: async (visit) => ({ page: userPage(await find(visit), visit) }),
+    },
+    change('role', async (manager, { id, name }, { form }) => {
+      const role = roleOf(textOf(form, 'role'));
+      await manager.setRole(id, role);
+      return `User ${name} has the role ${role}.`;
+    }),
+    change('password', async (manager, { id, name }, { form }) => {
+      await manager.setPassword(id, repeatedPassword(form));
+      return `The password of user ${name} is set. Sessions that were open have ended.`;
+    }),
+    ...confirmedChange({
+      path: '/users/:user/disable',
+      find,
+      question: ({ id, name }) => ({
+        title: `Disable user ${name}?`,
+        section: usersSection,
+        text: 'The user can no longer sign in, and sessions that are open end. API keys that the user made go on working.',
+        button: 'Disable user',
+        isDangerous: true,
+        back: `/users/${id}`,
+      }),
+      async make({ id, name }, { actor, notice }) {
+        await new UserManager(users, actor).setState(id, 'disabled');
+        notice(`User ${name} is disabled.`);
+        return { redirect: `/users/${id}` };
+      },
+    }),
+    change('enable', async (manager, { id, name }) => {
+      await manager.setState(id, 'active');
+      return `User ${name} is active.`;
+    }),
+  ];
+}
+
+/** Who took the role of administrator from himself may no longer see the page. */
+function pathAfterChange(users: UserDirectory, visit: Visit, { id }: User): string {
+  return users.find(visit.user.id)?.role === 'admin' ? `/users/${id}` : '/';
+}
+
+/** `tried` is the form that was refused. */
+function userPage(user: User, { csrf }: Visit, tried?: string, refusal?: Refusal): Page {
+  const { id, name, role, state, origin } = user;
+  const refusalOfForm = (form: string) => (form === tried ? refusal : undefined);
+  return {
+    title: name,
+    section: usersSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`${breadcrumb([{ text: 'Users', path: '/users' }])}
+<h1>${name}</h1>
+${refusal?.details.length === 0 && formError(refusal.text)}
+${userFacts(user)}
+<div class="actions">
+${
+  state === 'active'
+    ? html`<a role="button" class="outline secondary" href="/dashboard/users/${id}/disable">Disable</a>`
+    : html`<form method="post" action="/dashboard/users/${id}/enable">${csrf}<button type="submit">Enable</button></form>`
+}
+<a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
+</div>
+<h2>Role</h2>
+${origin === 'openid_connect' && html`<p>The identity provider sets the role again at the next sign-in.</p>`}
+<form method="post" action="/dashboard/users/${id}/role">${csrf}
+${roleField(role, refusalOfForm('role'))}
+<div class="actions"><button type="submit">Change role</button></div>
+</form>
+${
+  origin === 'password' &&
+  html`<h2>Password</h2>
+<p>A new password ends the user's sessions. Tell it to the user in a safe way, and ask for it to be changed.</p>
+<form method="post" action="/dashboard/users/${id}/password">${csrf}
+${newPasswordFields(refusalOfForm('password'), 'New password')}
+<div class="actions"><button type="submit">Set password</button></div>
+</form>`
+}`,
+  };
+}

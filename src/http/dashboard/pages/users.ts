@@ -1,0 +1,116 @@
+import type { PrincipalUse } from '../../../../projections/auditTally.ts';
+import type { ReadModels } from '../../../ports/readModels.ts';
+import { lastUses } from '../../../queries/auditTallies.ts';
+import { INSTALLATION } from '../../../records/streamNames.ts';
+import { UserManager } from '../../../users/manageUsers.ts';
+import type { UserDirectory } from '../../../users/UserDirectory.ts';
+import type { User } from '../../../users/user.ts';
+import { formError, input, messageOf } from '../components/form.ts';
+import { newPasswordFields, repeatedPassword } from '../components/password.ts';
+import { roleField, roleOf } from '../components/role.ts';
+import { table } from '../components/table.ts';
+import { time, timeAgo } from '../components/text.ts';
+import { originTexts, userState } from '../components/userFacts.ts';
+import { type Refusal, refusalOf, textOf } from '../form.ts';
+import { type Html, html } from '../html.ts';
+import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts';
+import { userRoutes, usersSection } from './user.ts';
+
+export interface UsersPagePorts {
+  users: UserDirectory;
+  readModels: ReadModels;
+}
+
+/** What was typed into the form before it was refused. */
+interface Typed {
+  name: string;
+  role: string;
+}
+
+/** Settings, Users: list and create; each user has a page of its own. */
+export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
+  const { users } = ports;
+  const list = async (visit: Visit, typed?: Typed, refusal?: Refusal) => {
+    const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
+    return { page: listPage(users.all(), uses, visit, typed, refusal) };
+  };
+  return [
+    { method: 'get', path: '/users', access: admins, handle: (visit) => list(visit) },
+    {
+      method: 'post',
+      path: '/users',
+      access: admins,
+      async handle(visit) {
+        const { form, actor, notice } = visit;
+        const typed = { name: textOf(form, 'name'), role: textOf(form, 'role') };
+        try {
+          const password = repeatedPassword(form);
+          const role = roleOf(typed.role);
+          const user = await new UserManager(users, actor).create({ name: typed.name, role, password });
+          notice(`User ${user.name} is made.`);
+        } catch (error) {
+          return list(visit, typed, refusalOf(error));
+        }
+        return { redirect: '/users' };
+      },
+    },
+    ...userRoutes(ports),
+  ];
+}
+
+function listPage(
+  users: User[],
+  uses: Map<string, PrincipalUse>,
+  { csrf }: Visit,
+  typed: Typed = { name: '', role: 'viewer' },
+  refusal?: Refusal,
+): Page {
+  return {
+    title: 'Users',
+    section: usersSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Users</h1>
+<p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
+${userTable(users, uses)}
+<h2>Create a user</h2>
+${refusal?.details.length === 0 && formError(refusal.text)}
+<form method="post" action="/dashboard/users">${csrf}
+${input({
+  name: 'name',
+  label: 'Name',
+  value: typed.name,
+  isRequired: true,
+  autocomplete: 'off',
+  hint: 'What the user types to sign in, usually an e-mail address. It can never be changed.',
+  error: messageOf(refusal?.details, 'name'),
+})}
+${roleField(typed.role, refusal)}
+${newPasswordFields(refusal)}
+<div class="actions"><button type="submit">Create user</button></div>
+</form>`,
+  };
+}
+
+function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
+  return table(
+    'Users',
+    [
+      {
+        title: 'User',
+        isHeader: true,
+        cell: ({ id, name }) => html`<a href="/dashboard/users/${id}">${name}</a>`,
+      },
+      { title: 'Role', cell: ({ role }) => role },
+      { title: 'State', cell: userState },
+      { title: 'Signs in by', cell: ({ origin }) => originTexts[origin] },
+      { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },
+      { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
+    ],
+    users,
+  );
+}
+
+function lastSeen(use: PrincipalUse | undefined): Html {
+  if (use === undefined) return html`<span class="muted">never</span>`;
+  return html`${timeAgo(use.at)}${use.code && html`<br><span class="error">refused: ${use.code}</span>`}`;
+}

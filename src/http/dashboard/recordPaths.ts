@@ -1,0 +1,18 @@
+import { catalogEntry, type RecordKind } from '../../records/catalog.ts';
+
+/** The address of a workspace's records, below `/dashboard`; those of one kind where it is named. */
+export function recordsPath(workspace: string, kind?: RecordKind): string {
+  const query = kind === undefined ? '' : `?kind=${catalogEntry(kind).plural}`;
+  return `/workspaces/${workspace}/records${query}`;
+}
+
+/** The address of a record, below `/dashboard`. */
+export function recordPath(workspace: string, kind: RecordKind, id: string): string {
+  return `${recordsPath(workspace)}/${catalogEntry(kind).plural}/${encodeURIComponent(id)}`;
+}
+
+/** The address of an encounter's documents, below `/dashboard`; that of one document's history where it is named. */
+export function documentsPath(workspace: string, encounterId: string, documentId?: string): string {
+  const path = `${recordPath(workspace, 'encounter', encounterId)}/documents`;
+  return documentId === undefined ? path : `${path}/${encodeURIComponent(documentId)}`;
+}

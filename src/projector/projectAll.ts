@@ -1,0 +1,47 @@
+import type { Projection } from '../../projections/projection.ts';
+import type { Position } from '../ports/eventLog.ts';
+import { ownTarget, type Target } from './applyBatch.ts';
+import { type ProjectorPorts, project } from './project.ts';
+
+/** How far, in positions, a read model may be behind the others for the log to be read for them together. */
+const NEAR = 10_000;
+
+/**
+ * Keeps the read models of all projections up to the log, until the signal. They are kept up together, so that each
+ * event is read once; one that is far behind, such as a new one, catches up by itself while the others go on. Rejects when
+ * a store is away.
+ */
+export async function projectAll(
+  projections: readonly Projection[],
+  ports: ProjectorPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const targets = projections.map(ownTarget);
+  while (!signal.aborted) {
+    const positions = await Promise.all(targets.map(({ model }) => ports.readModels.checkpoint(model)));
+    const furthest: Position = Math.max(...positions);
+    const isBehind = (_: Target, index: number) => (positions[index] as Position) < furthest - NEAR;
+    const behind = targets.filter(isBehind);
+    const together = targets.filter((target, index) => !isBehind(target, index));
+    await untilCaughtUp(together, behind, ports, signal);
+  }
+}
+
+/** Resolves when those behind have caught up: from then on all go together. With none behind, at the signal. */
+async function untilCaughtUp(
+  together: Target[],
+  behind: Target[],
+  ports: ProjectorPorts,
+  signal: AbortSignal,
+): Promise<void> {
+  const round = new AbortController();
+  const until = AbortSignal.any([signal, round.signal]);
+  const keepingUp = project(together, ports, until);
+  const catchUps = behind.map((target) => project([target], ports, until, ({ caughtUp }) => caughtUp));
+  try {
+    await Promise.race(behind.length > 0 ? [Promise.all(catchUps), keepingUp] : [keepingUp]);
+  } finally {
+    round.abort();
+    await Promise.allSettled([keepingUp, ...catchUps]);
+  }
+}

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { notePhi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents } from '../support/service.ts';
+
+describe('the pages of API keys', () => {
+  let dashboard: TestDashboard;
+  let workspace: string;
+  let page: Page;
+  beforeAll(async () => {
+    dashboard = await startDashboard();
+    workspace = dashboard.service.workspaceId('clinic');
+    page = await dashboard.openAs('admin', `/workspaces/${workspace}/keys`);
+  });
+  afterAll(() => dashboard.stop());
+
+  const post = (key: string) => dashboard.service.as(key).post('/integration/payers', samples.payer());
+  const row = (name: string) => page.getByRole('row', { name });
+  const toList = () => page.goto(`/dashboard/workspaces/${workspace}/keys`);
+
+  /** Makes a key by the form, and gives the key that the page shows. */
+  async function createKey(name: string, ...permissions: string[]): Promise<string> {
+    await page.goto(`/dashboard/workspaces/${workspace}/keys`);
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByLabel('Name').fill(name);
+    for (const permission of permissions) await page.getByLabel(permission, { exact: false }).first().check();
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    const key = await page.getByLabel('The key').inputValue();
+    notePhi(key);
+    return key;
+  }
+
+  test('a key is made, shown once, used, deactivated, activated and deleted; each change names the user', async () => {
+    const events = await newEvents(dashboard.service, async () => {
+      const key = await createKey('EMR sync', 'read');
+      expect(key).toMatch(/^clk_\w{38}$/);
+      await expectAccessible(page);
+      await takePictures(page, 'key-made');
+      expect((await post(key)).status).toBe(200);
+
+      await toList();
+      expect(await page.content()).not.toContain(key);
+      await expect(row('EMR sync').textContent()).resolves.toMatch(
+        /write, read\s*active.*by admin-.*@clinic\.example \(user\)/s,
+      );
+      await eventually(async () => {
+        await toList();
+        expect(await row('EMR sync').textContent()).toContain('just now');
+      });
+
+      await row('EMR sync').getByRole('link', { name: 'Deactivate' }).click();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+        'Deactivate the API key EMR sync?',
+      );
+      await expectAccessible(page);
+      await takePictures(page, 'key-deactivate');
+      await page.getByRole('button', { name: 'Deactivate API key' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('API key EMR sync is deactivated.');
+      await eventually(async () => expect((await post(key)).status).toBe(403));
+
+      await row('EMR sync').getByRole('link', { name: 'Activate', exact: false }).click();
+      await page.getByRole('button', { name: 'Activate API key' }).click();
+      await eventually(async () => expect((await post(key)).status).toBe(200));
+
+      await row('EMR sync').getByRole('link', { name: 'Delete' }).click();
+      await expectAccessible(page);
+      await page.getByLabel('Type the name of the key').fill('Another');
+      await page.getByRole('button', { name: 'Delete API key' }).click();
+      expect(await page.getByRole('alert').textContent()).toContain('This is not the name of the key.');
+      await page.getByLabel('Type the name of the key').fill('EMR sync');
+      await page.getByRole('button', { name: 'Delete API key' }).click();
+      await eventually(async () => expect((await post(key)).status).toBe(401));
+      await page.getByText('Deleted keys (1)').click();
+      expect(await page.getByRole('region', { name: 'Deleted API keys' }).textContent()).toContain(
+        'EMR sync',
+      );
+      await expectAccessible(page);
+      await takePictures(page, 'keys');
+    });
+    const changes = events.filter(({ stream }) => stream === 'access');
+    expect(changes.map(({ type }) => type)).toEqual([
+      'ApiKeyCreated',
+      'ApiKeyDeactivated',
+      'ApiKeyActivated',
+      'ApiKeyDeleted',
+    ]);
+    for (const { metadata } of changes) {
+      expect(metadata).toMatchObject({
+        principal: { type: 'user', id: expect.stringMatching(/^usr_/) },
+        clientIp: '127.0.0.1',
+        requestId: expect.any(String),
+        userAgent: expect.stringContaining('Chrome'),
+      });
+    }
+  });
+
+  test('a key is rotated: the new one is shown once, the one before it ends at the chosen time', async () => {
+    const before = await createKey('Nightly', 'read');
+    await toList();
+    const events = await newEvents(dashboard.service, async () => {
+      await row('Nightly').getByRole('link', { name: 'Rotate' }).click();
+      await page.getByLabel('The present key ends').selectOption('in 7 days');
+      await expectAccessible(page);
+      await takePictures(page, 'key-rotate');
+      await page.getByRole('button', { name: 'Rotate API key' }).click();
+    });
+    const after = await page.getByLabel('The key').inputValue();
+    notePhi(after);
+    expect(after).not.toBe(before);
+    expect([(await post(before)).status, (await post(after)).status]).toEqual([200, 200]);
+    expect(events.map(({ type }) => type)).toEqual(['ApiKeyRotated']);
+    const [{ data, recordedAt } = {} as RecordedEvent] = events;
+    const lasts = Date.parse(String(data.expires_at)) - Date.parse(recordedAt);
+    expect(Math.round(lasts / 86_400_000)).toBe(7);
+
+    await toList();
+    const old = row('Nightly').filter({ hasText: 'replaced by' });
+    expect(await old.textContent()).toContain('expires in 7 days');
+    expect(await old.getByRole('link', { name: 'Rotate' }).count()).toBe(0);
+    await old.getByRole('link', { name: 'Deactivate' }).click();
+    await page.goto(page.url().replace('deactivate', 'rotate'));
+    await page.getByRole('button', { name: 'Rotate API key' }).click();
+    expect(await page.getByRole('alert').textContent()).toMatch(/is being replaced by key key_\w+ already\./);
+  });
+
+  test('markup in a name shows as text, and a name that cannot be is refused', async () => {
+    const name = '<img src=x onerror="document.title=1"> & "co"';
+    await createKey(name);
+    expect(await page.getByText(name).count()).toBe(1);
+    await toList();
+    expect(await row(name).locator('img').count()).toBe(0);
+    await row(name).getByRole('link', { name: 'Delete' }).click();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(`Delete the API key ${name}?`);
+    await page.getByLabel('Type the name of the key').fill(name);
+    await page.getByRole('button', { name: 'Delete API key' }).click();
+    expect(await page.getByRole('status').textContent()).toContain(`API key ${name} is deleted.`);
+
+    const events = await newEvents(dashboard.service, async () => {
+      await page.goto(`/dashboard/workspaces/${workspace}/keys/new`);
+      await page.getByLabel('Name').fill('x'.repeat(101));
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      expect(await page.getByRole('alert').textContent()).toBe('The name of a key has 1 to 100 characters.');
+    });
+    expect(events).toEqual([]);
+  });
+
+  test('a key of another workspace is not found', async () => {
+    const { id } = await dashboard.service.createKey('south');
+    for (const path of [`${workspace}/keys/${id}/delete`, `${workspace}/keys/key_none/rotate`]) {
+      await page.goto(`/dashboard/workspaces/${path}`);
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Not found');
+    }
+  });
+
+  test('nobody but an administrator sees keys and webhooks, by the menu or by the address', async () => {
+    for (const role of ['compliance', 'viewer'] as const) {
+      const other = await dashboard.openAs(role, `/workspaces/${workspace}/keys`);
+      for (const path of ['keys', 'keys/new', 'webhooks', 'webhooks/new', 'deactivate']) {
+        const answer = await other.goto(`/dashboard/workspaces/${workspace}/${path}`);
+        expect(answer?.status()).toBe(403);
+        const menu = await other.getByRole('navigation', { name: 'Main' }).textContent();
+        expect(menu).not.toMatch(/API keys|Webhooks|Workspaces/);
+      }
+    }
+  });
+});

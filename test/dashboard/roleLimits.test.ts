@@ -1,0 +1,167 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { admins, everyone, phiReaders } from '../../src/http/dashboard/route.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import { type Role, roles } from '../../src/users/user.ts';
+import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { appendedBy } from '../support/service.ts';
+
+const accessNames = { public: 'public', everyone, phiReaders, admins } as const;
+
+/** Who may do what, by URL. A page or action that is not listed here fails, and so does one with another access. */
+const expected: Record<keyof typeof accessNames, string[]> = {
+  public: [
+    'get /sign-in',
+    'post /sign-in',
+    'get /sign-in/openid-connect',
+    'get /sign-in/openid-connect/callback',
+    'get /setup',
+    'post /setup',
+  ],
+  everyone: [
+    'get /',
+    'post /sign-out',
+    'get /account',
+    'post /account/password',
+    'get /workspaces/:workspace',
+    'get /workspaces/:workspace/figures',
+    'get /reference',
+  ],
+  phiReaders: [
+    'get /workspaces/:workspace/records',
+    'get /workspaces/:workspace/records/:kind/:id',
+    'get /workspaces/:workspace/records/:kind/:id/compare',
+    'get /workspaces/:workspace/records/:kind/:id/print',
+    'get /workspaces/:workspace/records/encounters/:id/documents',
+    'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
+    'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+    'get /workspaces/:workspace/audit',
+    'get /workspaces/:workspace/audit/export',
+    'get /audit',
+    'get /audit/export',
+  ],
+  admins: [
+    'get /users',
+    'post /users',
+    'get /users/:user',
+    'post /users/:user/role',
+    'post /users/:user/password',
+    'get /users/:user/disable',
+    'post /users/:user/disable',
+    'post /users/:user/enable',
+    'get /workspaces',
+    'post /workspaces',
+    ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
+    'get /workspaces/:workspace/keys',
+    ...both('/workspaces/:workspace/keys/new'),
+    ...['rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
+      both(`/workspaces/:workspace/keys/:id/${action}`),
+    ),
+    'get /workspaces/:workspace/webhooks',
+    'get /workspaces/:workspace/webhooks/:id',
+    ...both('/workspaces/:workspace/webhooks/new'),
+    ...['edit', 'ping', 'replay', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
+      both(`/workspaces/:workspace/webhooks/:id/${action}`),
+    ),
+  ],
+};
+
+/** The question and its answer. */
+function both(path: string): string[] {
+  return [`get ${path}`, `post ${path}`];
+}
+
+/** With an identity provider, so that its pages are among them. */
+const routes = dashboardRoutes({ identityProvider: {} } as DashboardPorts);
+const nameOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`;
+
+let dashboard: TestDashboard;
+const pages = new Map<Role, Page>();
+
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  for (const role of roles) pages.set(role, await dashboard.openAs(role, '/account'));
+});
+afterAll(() => dashboard.stop());
+
+/** The address of a route, of things that there may not be. */
+const urlOf = (path: string) => {
+  const filled = path
+    .replace(':workspace', dashboard.service.workspaceId('clinic'))
+    .replace(':kind', 'patients')
+    .replace(/:\w+/g, 'none');
+  return `${dashboard.service.url}/dashboard${filled}`;
+};
+
+async function send(page: Page | undefined, method: string, path: string, accept = 'text/html') {
+  if (!page) throw new Error('there is no such page');
+  return page.request.fetch(urlOf(path), { method, maxRedirects: 0, headers: { accept } });
+}
+
+test.each(Object.entries(expected))('for %s are the pages and actions of the list', (name, listed) => {
+  const access = accessNames[name as keyof typeof accessNames];
+  const actual = routes.filter((route) => route.access === access).map(nameOf);
+  expect(actual.toSorted()).toEqual(listed.toSorted());
+});
+
+test('every page and action is for one of these', () => {
+  const listed = Object.values(accessNames);
+  expect(routes.filter(({ access }) => !listed.includes(access as never)).map(nameOf)).toEqual([]);
+});
+
+describe.each(roles)('the role %s', (role) => {
+  const limited = routes.filter(({ access }) => access !== 'public');
+
+  test('is refused what is for others, with 403, and changes nothing', async () => {
+    const refused: string[] = [];
+    const appended = await appendedBy(dashboard.service, async () => {
+      for (const route of limited.filter(({ access }) => !access.includes(role))) {
+        const answer = await send(pages.get(role), route.method, route.path);
+        expect([nameOf(route), answer.status()]).toEqual([nameOf(route), 403]);
+        expect(await answer.text()).toContain(`The role ${role} may not see this page.`);
+        refused.push(nameOf(route));
+      }
+    });
+    expect(appended).toEqual([]);
+    const others = {
+      admin: [],
+      compliance: expected.admins,
+      viewer: [...expected.admins, ...expected.phiReaders],
+    };
+    expect(refused.toSorted()).toEqual(others[role].toSorted());
+  });
+
+  test('gets the pages that are for it, or hears that there is no such thing', async () => {
+    for (const { method, path, access } of limited) {
+      if (method !== 'get' || !access.includes(role)) continue;
+      const answer = await send(pages.get(role), method, path);
+      expect([path, [200, 303, 400, 404].includes(answer.status()) || answer.status()]).toEqual([path, true]);
+    }
+  });
+
+  test('is offered nothing in its menus that it may not see', async () => {
+    const page = await dashboard.openAs(role, '/account');
+    const links = await page
+      .locator('nav a, header a')
+      .evaluateAll((all) => all.map((link) => link.getAttribute('href') ?? ''));
+    expect(links.length).toBeGreaterThan(2);
+    for (const link of links) {
+      const answer = await page.request.get(new URL(link, dashboard.service.url).href);
+      expect([link, answer.status()]).toEqual([link, 200]);
+    }
+  });
+});
+
+test('whoever is not signed in is led to the sign-in, and then to the page', async () => {
+  const page = await dashboard.open('/sign-in');
+  for (const { method, path, access } of routes) {
+    if (access === 'public') continue;
+    const answer = await send(page, method, path);
+    const next = `?next=${encodeURIComponent(new URL(urlOf(path)).pathname)}`;
+    expect([path, answer.status(), answer.headers().location]).toEqual([
+      path,
+      303,
+      `/dashboard/sign-in${method === 'get' ? next : ''}`,
+    ]);
+  }
+});

@@ -1,0 +1,329 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { unavailable } from '../../src/errors.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { UserManager } from '../../src/users/manageUsers.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
+import { startFaultyApp } from '../support/app.ts';
+import {
+  expectAccessible,
+  signIn,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { StoredSession } from '../support/StoredSession.ts';
+import { appendedBy } from '../support/service.ts';
+
+let dashboard: TestDashboard;
+let readModels: ReadModels;
+let users: UserDirectory;
+
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  readModels = await openReadModels(dashboard.service.config.readModelUrl);
+  users = await UserDirectory.open(dashboard.service.eventLog);
+});
+afterAll(async () => {
+  users.close();
+  await readModels.close();
+  await dashboard.stop();
+});
+
+const manager = () => new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+const urlOf = (path: string) => `${dashboard.service.url}/dashboard${path}`;
+const isSignIn = (page: Page) => new URL(page.url()).pathname === '/dashboard/sign-in';
+
+/** Loads the page anew until the session has ended. */
+const untilSignedOut = (page: Page) =>
+  eventually(async () => {
+    await page.reload();
+    expect(isSignIn(page)).toBe(true);
+  });
+
+describe('what is sent with every page', () => {
+  test.each(['/sign-in', '/no-such-page', '/assets/pico.0.css'])(
+    '%s has headers of protection',
+    async (path) => {
+      const { headers } = await dashboard.service.get(`/dashboard${path}`);
+      expect(headers).toMatchObject({
+        'content-security-policy':
+          "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'same-origin',
+        'cross-origin-opener-policy': 'same-origin',
+        'cache-control': 'no-store',
+      });
+      expect(headers['x-powered-by']).toBeUndefined();
+    },
+  );
+
+  test('assets have a hash of their content in their names, and are kept for ever', async () => {
+    const { text } = await dashboard.service.get('/dashboard/sign-in');
+    const paths = [...text.matchAll(/(?:src|href)="(\/dashboard\/assets\/[^"]+)"/g)].map(
+      ([, path]) => path ?? '',
+    );
+    expect(paths.map((path) => path.replace(/[0-9a-f]{16}/, 'HASH'))).toEqual([
+      '/dashboard/assets/pico.HASH.css',
+      '/dashboard/assets/dashboard.HASH.css',
+      '/dashboard/assets/dashboard.HASH.js',
+      '/dashboard/assets/htmx.HASH.js',
+    ]);
+    for (const path of paths) {
+      const { status, headers, text: content } = await dashboard.service.get(path);
+      expect(status).toBe(200);
+      expect(headers).toMatchObject({
+        'cache-control': 'public, max-age=31536000, immutable',
+        'content-type': path.endsWith('.css') ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+      });
+      expect(headers['set-cookie']).toBeUndefined();
+      expect(content.length).toBeGreaterThan(1_000);
+    }
+  });
+
+  test('the cookie is for the dashboard alone, and no script or other site gets it', async () => {
+    const cookieOf = async (headers: Record<string, string>) => {
+      const answer = await proxied.get('/dashboard/sign-in', headers);
+      return String(answer.headers['set-cookie'])
+        .replace(/=s[^;]+/, '')
+        .replace(/Expires=[^;]+/, 'Expires');
+    };
+    const proxied = await dashboard.service.another({ TRUST_PROXY: '127.0.0.1' });
+    const plain = 'chartledger_session; Path=/dashboard; Expires; HttpOnly';
+    expect(await cookieOf({})).toBe(`${plain}; SameSite=Lax`);
+    expect(await cookieOf({ 'x-forwarded-proto': 'https' })).toBe(`${plain}; Secure; SameSite=Lax`);
+    await proxied.stop();
+    const { headers } = await dashboard.service.get('/dashboard/sign-in', { 'x-forwarded-proto': 'https' });
+    expect(String(headers['set-cookie'])).not.toContain('Secure');
+  });
+});
+
+describe('a session', () => {
+  test('ends when it was not used for 15 minutes', async () => {
+    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
+    const session = await StoredSession.of(page, readModels);
+    await session.setBack(14 * 60_000);
+    await page.reload();
+    expect(isSignIn(page)).toBe(false);
+    await session.setBack(15 * 60_000 + 1);
+    await page.reload();
+    expect(isSignIn(page)).toBe(true);
+    expect(new URL(page.url()).searchParams.get('next')).toBe('/dashboard/reference');
+  });
+
+  test('ends 12 hours after the sign-in, however much it is used', async () => {
+    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
+    const session = await StoredSession.of(page, readModels);
+    await session.signedInBefore(12 * 3_600_000 - 60_000);
+    await page.reload();
+    expect(isSignIn(page)).toBe(false);
+    await session.signedInBefore(12 * 3_600_000 + 1);
+    await page.reload();
+    expect(isSignIn(page)).toBe(true);
+  });
+
+  test('ends with the sign-out, for whoever kept the cookie too', async () => {
+    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
+    const cookies = await page.context().cookies();
+    await page.locator('.user-menu summary').click();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL(urlOf('/sign-in'));
+    await page.context().addCookies(cookies);
+    await page.goto(urlOf('/reference'));
+    expect(isSignIn(page)).toBe(true);
+  });
+
+  test('ends when the user is disabled', async () => {
+    const user = await dashboard.createUser('viewer');
+    const page = await dashboard.openFor(user, '/reference');
+    await manager().setState(user.id, 'disabled');
+    await untilSignedOut(page);
+  });
+
+  test('ends when the password changes', async () => {
+    const user = await dashboard.createUser('viewer');
+    const page = await dashboard.openFor(user, '/reference');
+    await manager().setPassword(user.id, phi('another battery, correct'));
+    await untilSignedOut(page);
+  });
+
+  test('has another id after the sign-in than before', async () => {
+    const page = await dashboard.open('/sign-in');
+    const [before] = await page.context().cookies();
+    await signIn(page, await dashboard.createUser('viewer'));
+    const [after] = await page.context().cookies();
+    expect(after?.value).not.toBe(before?.value);
+  });
+
+  test('goes on after a restart of the service', async () => {
+    const other = await startDashboard();
+    const page = await other.openFor(await other.createUser('viewer'), '/reference');
+    const cookies = await page.context().cookies();
+    await other.service.restart();
+    const moved = await other.browser.newContext({ baseURL: other.service.url });
+    await moved.addCookies(cookies.map((cookie) => ({ ...cookie, domain: '127.0.0.1' })));
+    const again = await moved.newPage();
+    await again.goto('/dashboard/reference');
+    expect(isSignIn(again)).toBe(false);
+    await other.stop();
+  });
+});
+
+describe('a form', () => {
+  const send = async (page: Page, form: Record<string, string>) =>
+    page.request.post(urlOf('/workspaces'), { form, maxRedirects: 0 });
+  const tokenOn = (page: Page) => page.locator('main input[name=csrf_token]').first().inputValue();
+
+  test.each([
+    ['without a token', async () => ({})],
+    ['with a wrong token', async () => ({ csrf_token: 'a'.repeat(64) })],
+    [
+      "with another session's token",
+      async () => ({
+        csrf_token: await tokenOn(
+          await dashboard.openFor(await dashboard.createUser('admin'), '/workspaces'),
+        ),
+      }),
+    ],
+  ])('%s is refused, and changes nothing', async (_name, fields) => {
+    const page = await dashboard.openAs('admin', '/workspaces');
+    const id = dashboard.service.workspaceId('forged');
+    const form = { id, ...(await fields()) };
+    const appended = await appendedBy(dashboard.service, async () => {
+      const answer = await send(page, form);
+      expect(answer.status()).toBe(403);
+      expect(await answer.text()).toContain('This form is too old, or was not sent from the dashboard.');
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('with its token is taken', async () => {
+    const page = await dashboard.openAs('admin', '/workspaces');
+    const form = { id: dashboard.service.workspaceId('meant'), csrf_token: await tokenOn(page) };
+    const appended = await appendedBy(dashboard.service, async () => {
+      expect((await send(page, form)).status()).toBe(303);
+    });
+    expect(appended).toEqual(['access: WorkspaceCreated']);
+  });
+
+  test('that is too large is refused', async () => {
+    const page = await dashboard.openAs('admin', '/workspaces');
+    const answer = await send(page, { id: 'x'.repeat(200_000) });
+    expect(answer.status()).toBe(400);
+    expect(await answer.text()).toContain('The request is not valid HTTP for this service.');
+  });
+});
+
+describe('what is not there', () => {
+  test('an unknown page and an unknown workspace are 404', async () => {
+    const page = await dashboard.openAs('viewer', '/reference');
+    for (const [path, text] of [
+      ['/no-such-page', 'There is no such page.'],
+      ['/workspaces/no_such_workspace', 'There is no such workspace.'],
+      ['/workspaces/%3Cscript%3E', 'There is no such workspace.'],
+    ] as const) {
+      const answer = await page.goto(urlOf(path));
+      expect(answer?.status()).toBe(404);
+      expect(await page.locator('main').innerText()).toContain(text);
+      expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Not found');
+    }
+    expect((await page.request.post(urlOf('/no-such-page'))).status()).toBe(404);
+    await expectAccessible(page);
+    await takePictures(page, 'not-found');
+  });
+
+  test('while the read models are away, 503 says so', async () => {
+    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
+    const app = await startFaultyApp(dashboard.service, {
+      readModels: { load: () => Promise.reject(unavailable('the read models', new Error('gone'))) },
+    });
+    const answer = await page.goto(`${app.url}/dashboard/reference`);
+    expect(answer?.status()).toBe(503);
+    expect(await page.getByRole('heading', { level: 1 }).innerText()).toBe('Not available right now');
+    expect(await page.content()).not.toContain('gone');
+    await app.stop();
+  });
+});
+
+describe('by keyboard', () => {
+  const focused = (page: Page) =>
+    page.evaluate(
+      'document.activeElement.textContent.trim() || document.activeElement.id || document.activeElement.tagName',
+    );
+
+  test('the first stop leads past the menu', async () => {
+    const page = await dashboard.openAs('viewer', '/reference');
+    await page.keyboard.press('Tab');
+    expect(await focused(page)).toBe('Skip to the content');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+  });
+
+  test('every part is reached in the order of the page', async () => {
+    const page = await dashboard.openAs('admin', '/workspaces');
+    const stops: string[] = [];
+    while (stops.at(-1) !== 'Create workspace' && stops.length < 60) {
+      await page.keyboard.press('Tab');
+      stops.push(String(await focused(page)));
+    }
+    const wanted = [
+      'Skip to the content',
+      'Chartledger',
+      'Dark',
+      'Overview',
+      'API reference',
+      'Create workspace',
+    ];
+    expect(stops.filter((stop) => wanted.includes(stop))).toEqual(wanted);
+  });
+});
+
+test('colours are those of the system until the button chooses others, and stay so', async () => {
+  const page = await dashboard.openAs('viewer', '/reference');
+  const background = () => page.evaluate('getComputedStyle(document.documentElement).backgroundColor');
+  await page.emulateMedia({ colorScheme: 'light' });
+  const light = await background();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  await page.reload();
+  const dark = await background();
+  expect(dark).not.toBe(light);
+  await page.getByRole('button', { name: 'Use light colours' }).click();
+  expect(await background()).toBe(light);
+  await page.reload();
+  expect(await background()).toBe(light);
+  await page.getByRole('button', { name: 'Use dark colours' }).click();
+  expect(await background()).toBe(dark);
+});
+
+test('works without scripts', async () => {
+  const user = await dashboard.createUser('admin');
+  const page = await dashboard.open('/sign-in', { javaScriptEnabled: false });
+  await signIn(page, user);
+  await page.goto(urlOf('/workspaces'));
+  const id = dashboard.service.workspaceId('unscripted');
+  await page.getByLabel('Id').fill(id);
+  await page.getByRole('button', { name: 'Create workspace' }).click();
+  expect(await page.locator('.notice').innerText()).toContain(id);
+  await page.locator('.user-menu summary').click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  expect(isSignIn(page)).toBe(true);
+});
+
+test("the service's address leads browsers to the dashboard, and tells programs that nothing is there", async () => {
+  const { service } = dashboard;
+  const browser = await service.get('/', { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' });
+  expect([browser.status, browser.headers.location, browser.headers.vary]).toEqual([
+    302,
+    '/dashboard',
+    'Accept',
+  ]);
+  for (const accept of ['application/json', '*/*']) {
+    const program = await service.get('/', { accept });
+    expect([program.status, program.body.code]).toEqual([404, 'not_found']);
+  }
+});

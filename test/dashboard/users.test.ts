@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import {
+  expectAccessible,
+  signIn,
+  startDashboard,
+  type TestDashboard,
+  type TestUser,
+  takePictures,
+} from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { inShort, installationEvents } from '../support/installation.ts';
+import { phi } from '../support/phi.ts';
+import { Visitor } from '../support/visitor.ts';
+
+let dashboard: TestDashboard;
+let page: Page;
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  page = await dashboard.openAs('admin', '/users');
+});
+afterAll(() => dashboard.stop());
+
+const events = (work: () => Promise<unknown>) => installationEvents(dashboard.service, work);
+
+const row = (name: string) => page.getByRole('row', { name });
+
+async function openUser(name: string): Promise<void> {
+  await page.goto('/dashboard/users');
+  await row(name).getByRole('link', { name }).click();
+  await page.getByRole('heading', { level: 1, name }).waitFor();
+}
+
+async function createByForm({ name, password }: Omit<TestUser, 'id'>, role: string, again = password) {
+  await page.getByLabel('Name').fill(name);
+  await page.getByLabel('Role').selectOption(role);
+  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByLabel('The same again').fill(again);
+  await page.getByRole('button', { name: 'Create user' }).click();
+}
+
+const notice = () => page.getByRole('status').textContent();
+
+/** Whether somebody is signed in. */
+async function isSignedIn(somebody: Page): Promise<boolean> {
+  await somebody.goto('/dashboard/account');
+  return new URL(somebody.url()).pathname === '/dashboard/account';
+}
+
+test('a user is made, changed, disabled and enabled; each change names who made it', async () => {
+  const ada = { name: 'ada@clinic.example', password: phi('correct horse') };
+  const appended = await events(async () => {
+    await createByForm(ada, 'compliance');
+    expect(await notice()).toContain(`User ${ada.name} is made.`);
+    expect(await row(ada.name).textContent()).toMatch(/compliance\s*active\s*password\s*never/);
+    await expectAccessible(page);
+    await takePictures(page, 'users');
+
+    await openUser(ada.name);
+    await expectAccessible(page);
+    await takePictures(page, 'user');
+    await page.getByLabel('Role').selectOption('viewer');
+    await page.getByRole('button', { name: 'Change role' }).click();
+    expect(await notice()).toContain(`User ${ada.name} has the role viewer.`);
+
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await expectAccessible(page);
+    await takePictures(page, 'user-disable');
+    await page.getByRole('button', { name: 'Disable user' }).click();
+    expect(await notice()).toContain(`User ${ada.name} is disabled.`);
+    await page.getByRole('button', { name: 'Enable' }).click();
+    expect(await notice()).toContain(`User ${ada.name} is active.`);
+
+    await page.getByLabel('New password').fill(phi('another password'));
+    await page.getByLabel('The same again').fill('something else');
+    await page.getByRole('button', { name: 'Set password' }).click();
+    expect(await page.getByText('The two passwords differ.').count()).toBe(1);
+    const password = phi('another password');
+    await page.getByLabel('New password').fill(password);
+    await page.getByLabel('The same again').fill(password);
+    await page.getByRole('button', { name: 'Set password' }).click();
+    expect(await notice()).toContain(`The password of user ${ada.name} is set.`);
+  });
+  expect(inShort(appended)).toEqual([
+    'UserCreated',
+    'UserRoleSet',
+    'UserDisabled',
+    'UserEnabled',
+    'UserPasswordSet',
+  ]);
+  for (const { metadata } of appended) {
+    expect(metadata).toMatchObject({
+      principal: { type: 'user', id: expect.stringMatching(/^usr_/) },
+      clientIp: '127.0.0.1',
+      requestId: expect.any(String),
+    });
+  }
+});
+
+test('what is wrong with a form is said beside its fields, and what was typed stays, but for passwords', async () => {
+  const taken = await dashboard.createUser('viewer');
+  await page.goto('/dashboard/users');
+  const password = phi('correct horse');
+  const appended = await events(async () => {
+    await createByForm({ name: taken.name.toUpperCase(), password }, 'compliance');
+    expect(await page.getByText('There is a user of that name already.').count()).toBe(1);
+    expect(await page.getByLabel('Role').inputValue()).toBe('compliance');
+    expect(await page.content()).not.toContain(password);
+    await expectAccessible(page);
+    await createByForm({ name: 'new@clinic.example', password }, 'viewer', 'something else');
+    expect(await page.getByText('The two passwords differ.').count()).toBe(1);
+    await createByForm({ name: 'new@clinic.example', password: 'too short' }, 'viewer');
+    expect(await page.getByText('A password has at least 12 characters.').count()).toBe(1);
+    expect(await page.getByLabel('Name').inputValue()).toBe('new@clinic.example');
+  });
+  expect(appended).toEqual([]);
+});
+
+test('a role that is taken away is gone at once, and so is the session of a disabled user', async () => {
+  const user = await dashboard.createUser('compliance');
+  const theirs = await dashboard.open('/sign-in');
+  await signIn(theirs, user);
+  const menu = () => theirs.getByRole('navigation', { name: 'Main' }).textContent();
+  expect(await menu()).toContain('Audit trail');
+  await openUser(user.name);
+  await page.getByLabel('Role').selectOption('viewer');
+  await page.getByRole('button', { name: 'Change role' }).click();
+  await theirs.reload();
+  expect(await menu()).not.toContain('Audit trail');
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('button', { name: 'Disable user' }).click();
+  expect(await isSignedIn(theirs)).toBe(false);
+  await page.getByRole('button', { name: 'Enable' }).click();
+  await signIn(theirs, user);
+  expect(await isSignedIn(theirs)).toBe(true);
+
+  const password = phi('another password');
+  await page.getByLabel('New password').fill(password);
+  await page.getByLabel('The same again').fill(password);
+  await page.getByRole('button', { name: 'Set password' }).click();
+  expect(await isSignedIn(theirs)).toBe(false);
+  await theirs.context().close();
+});
+
+test('a name is text, whatever it holds', async () => {
+  const name = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
+  await page.goto('/dashboard/users');
+  await createByForm({ name, password: phi('correct horse') }, 'viewer');
+  expect(await row(name).count()).toBe(1);
+  await openUser(name);
+  expect(await page.locator('main script, main img').count()).toBe(0);
+});
+
+test('only administrators see users, by the menu or by the address', async () => {
+  const user = await dashboard.createUser('viewer');
+  for (const role of ['compliance', 'viewer'] as const) {
+    const theirs = await dashboard.openAs(role, '/account');
+    expect(await theirs.getByRole('navigation', { name: 'Main' }).textContent()).not.toContain('Users');
+    const somebody = new Visitor(dashboard.service.url);
+    const { cookies } = await theirs.context().storageState();
+    somebody.cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    await somebody.get('/account');
+    const appended = await events(async () => {
+      for (const path of ['/users', `/users/${user.id}`, `/users/${user.id}/disable`]) {
+        expect((await somebody.get(path)).status).toBe(403);
+      }
+      const form = { name: 'eve', role: 'admin', password: 'correct horse', again: 'correct horse' };
+      expect((await somebody.post('/users', form)).status).toBe(403);
+      for (const change of ['role', 'password', 'disable', 'enable']) {
+        expect((await somebody.post(`/users/${user.id}/${change}`, form)).status).toBe(403);
+      }
+    });
+    expect(appended).toEqual([]);
+    await theirs.context().close();
+  }
+  expect((await page.goto('/dashboard/users/usr_none'))?.status()).toBe(404);
+});
+
+test('the last active administrator stays one, and another one may go', async () => {
+  await page.goto('/dashboard/account');
+  const own = (await page.locator('dd').first().textContent()) as string;
+  const appended = await events(async () => {
+    await openUser(own);
+    await page.getByLabel('Role').selectOption('viewer');
+    await page.getByRole('button', { name: 'Change role' }).click();
+    expect(await page.getByRole('alert').textContent()).toContain('This is the last active administrator.');
+    await expectAccessible(page);
+    await page.getByRole('button', { name: 'Disable', exact: true }).click();
+    await page.getByRole('button', { name: 'Disable user' }).click();
+    expect(await page.getByRole('alert').textContent()).toContain('This is the last active administrator.');
+  });
+  expect(appended).toEqual([]);
+
+  await dashboard.createUser('admin');
+  await eventually(async () => {
+    await openUser(own);
+    await page.getByLabel('Role').selectOption('viewer');
+    await page.getByRole('button', { name: 'Change role' }).click();
+    await page.getByText(`User ${own} has the role viewer.`).waitFor();
+  });
+  expect((await page.goto('/dashboard/users'))?.status()).toBe(403);
+});

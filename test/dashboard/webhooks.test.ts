@@ -1,0 +1,189 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { openLoopback } from '../support/delivery.ts';
+import { eventually } from '../support/eventually.ts';
+import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { notePhi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents, startTestService, type TestService } from '../support/service.ts';
+import { hookUrl } from '../support/webhooks.ts';
+
+describe('the pages of webhooks', () => {
+  let service: TestService;
+  let dashboard: TestDashboard;
+  let page: Page;
+  let list: string;
+  let endpoint: HookEndpoint;
+  beforeAll(async () => {
+    service = await startTestService(openLoopback);
+    dashboard = await startDashboard(service);
+    endpoint = await HookEndpoint.open();
+    list = `/dashboard/workspaces/${service.workspaceId('clinic')}/webhooks`;
+    page = await dashboard.openAs('admin', '/account');
+    await page.goto(list);
+  });
+  afterAll(async () => {
+    await dashboard.stop();
+    await service.stop();
+    await endpoint.down();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const heading = () => page.getByRole('heading', { level: 1 }).textContent();
+  const notice = () => page.getByRole('status').textContent();
+
+  /** Makes a webhook by the form, and gives the secret that the page shows. */
+  async function create(url: string): Promise<string> {
+    await page.goto(list);
+    await button('Create webhook').click();
+    await page.getByLabel('Address (URL)').fill(url);
+    await button('Create webhook').click();
+    const secret = await page.getByLabel('The secret that signs the messages').inputValue();
+    notePhi(secret);
+    return secret;
+  }
+
+  async function confirm(name: string): Promise<void> {
+    await page.getByRole('button', { name, exact: true }).click();
+    await page.getByRole('button', { name, exact: true }).click();
+  }
+
+  /** The changes of webhooks that `work` makes; each is an administrator's. */
+  async function changesBy(work: () => Promise<unknown>): Promise<RecordedEvent[]> {
+    const events = await newEvents(service, work);
+    const changes = events.filter(({ stream }) => stream === 'webhooks');
+    for (const { metadata } of changes) {
+      expect(metadata).toMatchObject({ principal: { type: 'user' }, clientIp: '127.0.0.1' });
+    }
+    return changes;
+  }
+
+  const typesOf = (events: RecordedEvent[]) => events.map(({ type }) => type);
+
+  test('a webhook is made, its secret shown once; it is pinged, sends, and sends again', async () => {
+    const changes = await changesBy(async () => {
+      const secret = await create(endpoint.url);
+      expect(secret).toMatch(/^whsec_/);
+      await expectAccessible(page);
+      await takePictures(page, 'webhook-secret');
+      await button('To the webhook').click();
+      expect(await page.content()).not.toContain(secret);
+
+      await confirm('Send a ping');
+      expect(await notice()).toContain('The ping will be sent');
+      await service.post('/integration/payers', samples.payer());
+      await eventually(() => expect(endpoint.accepted).toHaveLength(2));
+      await eventually(async () => {
+        await page.reload();
+        const rows = await page.getByRole('region', { name: 'Attempts' }).getByRole('row').allTextContents();
+        expect(rows).toHaveLength(3);
+        expect(rows.filter((row) => /delivered.*200.*answered 200/s.test(row))).toHaveLength(2);
+      });
+      await expectAccessible(page);
+      await takePictures(page, 'webhook');
+      await page.getByRole('button', { name: /^Send again msg_/ }).click();
+      await eventually(() => expect(endpoint.accepted).toHaveLength(3));
+    });
+    expect(typesOf(changes)).toEqual(['WebhookCreated', 'WebhookPinged', 'WebhookReplayRequested']);
+  });
+
+  test('a webhook is changed, and its secret rotated', async () => {
+    const before = await create(hookUrl());
+    await button('To the webhook').click();
+    const changes = await changesBy(async () => {
+      await button('Change').click();
+      await page.getByLabel('Description').fill('Billing <b>production</b>');
+      await page.getByLabel('patient', { exact: true }).check();
+      await expectAccessible(page);
+      await takePictures(page, 'webhook-form');
+      await button('Change webhook').click();
+      expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
+
+      await button('Rotate the secret').click();
+      await page.getByLabel('The present secret ends').selectOption('in 1 hour');
+      await button('Rotate the secret').click();
+      const after = await page.getByLabel('The secret that signs the messages').inputValue();
+      notePhi(after);
+      expect(after).not.toBe(before);
+      await button('To the webhook').click();
+      expect(await page.getByText('Previous secret ends').count()).toBe(1);
+    });
+    expect(typesOf(changes)).toEqual(['WebhookUpdated', 'WebhookSecretRotated']);
+    expect(changes[0]?.data).toMatchObject({ description: 'Billing <b>production</b>', kinds: ['patient'] });
+  });
+
+  test('a webhook is disabled, enabled, replayed and deleted', async () => {
+    const url = hookUrl();
+    await create(url);
+    await button('To the webhook').click();
+    const changes = await changesBy(async () => {
+      await confirm('Disable');
+      await page.goto(list);
+      expect(await page.getByRole('row', { name: url }).textContent()).toContain('somebody disabled it');
+      await expectAccessible(page);
+      await takePictures(page, 'webhooks');
+      await page.getByRole('link', { name: url }).click();
+      await confirm('Enable');
+
+      await button('Replay').click();
+      await page.getByLabel('Send once more').selectOption('all events from a time on');
+      await page.getByLabel('Time, UTC').fill('2999-01-01T00:00');
+      await button('Replay').click();
+      expect(await page.getByRole('alert').textContent()).toContain('from must not be in the future');
+      await expectAccessible(page);
+      await page.getByLabel('Time, UTC').fill('2020-01-01T00:00');
+      await takePictures(page, 'webhook-replay');
+      await button('Replay').click();
+      expect(await notice()).toContain('The messages will be sent once more.');
+
+      await confirm('Delete');
+      expect(await page.getByRole('row', { name: url }).count()).toBe(0);
+    });
+    expect(typesOf(changes)).toEqual([
+      'WebhookDisabled',
+      'WebhookEnabled',
+      'WebhookReplayRequested',
+      'WebhookDeleted',
+    ]);
+  });
+
+  test('what the form refuses stands beside its field, with what was sent, and appends nothing', async () => {
+    const events = await newEvents(service, async () => {
+      await page.goto(`${list}/new`);
+      await page.getByLabel('Address (URL)').fill('http://127.0.0.1:1/#here');
+      await page.getByLabel('payer', { exact: true }).check();
+      await page.getByLabel('chartledger.patient.upserted.v1').check();
+      await button('Create webhook').click();
+      expect(await heading()).toBe('Create webhook');
+      expect(await page.locator('#url-error').textContent()).toBe('must not contain a fragment (#)');
+      expect(await page.getByLabel('payer', { exact: true }).isChecked()).toBe(true);
+      await page.getByLabel('Address (URL)').fill(hookUrl());
+      await button('Create webhook').click();
+      expect(await page.getByText('must have a type that is of one of the kinds').count()).toBe(2);
+      await page.getByLabel('payer', { exact: true }).uncheck();
+      await page.getByLabel('Begin').selectOption('with the first event from a time on');
+      await page.getByLabel('Time, UTC').fill('2999-01-01T00:00');
+      await button('Create webhook').click();
+      expect(await page.locator('#start-error').textContent()).toBe('must not be in the future');
+      await expectAccessible(page);
+    });
+    expect(events).toEqual([]);
+  });
+
+  test('a webhook of another workspace, or none, is not found', async () => {
+    await create(hookUrl());
+    await button('To the webhook').click();
+    const { key } = await service.createKey('south');
+    expect(key).toBeDefined();
+    const [, id] = /webhooks\/(wh_\w+)$/.exec(page.url()) as RegExpExecArray;
+    for (const path of [
+      `/dashboard/workspaces/${service.workspaceId('south')}/webhooks/${id}`,
+      `${list}/wh_0000000000000000`,
+    ]) {
+      await page.goto(path);
+      expect(await heading()).toBe('Not found');
+    }
+  });
+});

@@ -1,0 +1,92 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents } from '../support/service.ts';
+
+describe('the page of workspaces', () => {
+  let dashboard: TestDashboard;
+  let page: Page;
+  beforeAll(async () => {
+    dashboard = await startDashboard();
+    page = await dashboard.openAs('admin', '/workspaces');
+  });
+  afterAll(() => dashboard.stop());
+
+  const row = (id: string) => page.getByRole('row', { name: id });
+
+  test('a workspace is made, deactivated and activated', async () => {
+    const { service } = dashboard;
+    const workspace = service.workspaceId('north');
+    const events = await newEvents(service, async () => {
+      await page.getByLabel('Id', { exact: true }).fill(workspace);
+      await page.getByRole('button', { name: 'Create workspace' }).click();
+      await expectPath(`/workspaces/${workspace}/keys`);
+      expect(await page.getByRole('status').textContent()).toContain(`Workspace ${workspace} is made.`);
+      expect(await page.getByText('There are no API keys').count()).toBe(1);
+      const { key } = await service.createKey('north');
+      const status = async () => (await service.as(key).post('/integration/payers', samples.payer())).status;
+
+      await page.goto('/dashboard/workspaces');
+      expect(await row(workspace).textContent()).toMatch(/active\s*1/);
+      await row(workspace)
+        .getByRole('link', { name: `Deactivate ${workspace}` })
+        .click();
+      expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe(
+        `Deactivate workspace ${workspace}?`,
+      );
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Deactivate workspace' }).click();
+      await expectPath('/workspaces');
+      await eventually(async () => expect(await status()).toBe(403));
+      await expectAccessible(page);
+      await takePictures(page, 'workspaces');
+
+      await row(workspace)
+        .getByRole('link', { name: `Activate ${workspace}` })
+        .click();
+      await page.getByRole('button', { name: 'Activate workspace' }).click();
+      await eventually(async () => expect(await status()).toBe(200));
+    });
+    const changes = events.filter(({ type }) => type.startsWith('Workspace'));
+    expect(changes.map(({ type }) => type)).toEqual([
+      'WorkspaceCreated',
+      'WorkspaceDeactivated',
+      'WorkspaceActivated',
+    ]);
+    for (const { metadata } of changes) {
+      expect(metadata).toMatchObject({ workspace, principal: { type: 'user' }, clientIp: '127.0.0.1' });
+    }
+  });
+
+  test('an id that cannot be is refused beside the form, and appends nothing', async () => {
+    const taken = dashboard.service.workspaceId('clinic');
+    const events = await newEvents(dashboard.service, async () => {
+      for (const [id, message] of [
+        ['Bad Id', 'The id of a workspace has 2 to 40 characters'],
+        [taken, `Workspace ${taken} exists already.`],
+      ] as const) {
+        await page.goto('/dashboard/workspaces');
+        await page.getByLabel('Id', { exact: true }).fill(id);
+        await page.getByRole('button', { name: 'Create workspace' }).click();
+        expect(await page.getByRole('alert').textContent()).toContain(message);
+        expect(await page.getByLabel('Id', { exact: true }).inputValue()).toBe(id);
+      }
+      await expectAccessible(page);
+    });
+    expect(events).toEqual([]);
+  });
+
+  test('nobody but an administrator sees it', async () => {
+    for (const role of ['compliance', 'viewer'] as const) {
+      const other = await dashboard.openAs(role, '/workspaces');
+      expect(await other.getByRole('heading', { level: 1 }).textContent()).toBe('Not allowed');
+    }
+  });
+
+  async function expectPath(path: string): Promise<void> {
+    await page.waitForLoadState();
+    expect(new URL(page.url()).pathname).toBe(`/dashboard${path}`);
+  }
+});

@@ -1,0 +1,229 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
+import type { AuditEntry } from '../../projections/auditEntry.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { lastUses, recentMinutes } from '../../src/queries/auditTallies.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/queries/auditTrail.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import type { TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let readModels: ReadModels;
+  beforeAll(async () => {
+    service = await start();
+    readModels = await openReadModels(service.config.readModelUrl);
+    // The projector of a service that has just started may still be on its way.
+    await eventually(() => trail('clinic'), 30_000);
+  });
+  afterAll(async () => {
+    await readModels.close();
+    await service.stop();
+  });
+
+  const ports = () => ({ eventLog: service.eventLog, readModels });
+  const trail = async (label: string, filter: AuditFilter = {}, limit = 100, pageToken?: string) =>
+    readAuditTrail(ports(), service.workspaceId(label), filter, { limit, pageToken });
+  const entries = async (label: string, filter?: AuditFilter) => (await trail(label, filter)).items;
+
+  async function whole(label: string, filter: AuditFilter = {}): Promise<AuditEntry[]> {
+    const all: AuditEntry[] = [];
+    for await (const some of await wholeAuditTrail(ports(), service.workspaceId(label), filter))
+      all.push(...some);
+    return all;
+  }
+
+  /** A client for a workspace of its own, whose key may write and read. */
+  async function open(label: string) {
+    const created = await service.createKey(label);
+    return { client: service.as(created.key), keyId: created.id };
+  }
+
+  async function upsertMany(client: TestService | ReturnType<TestService['as']>, count: number) {
+    for (let sent = 0; sent < count; sent += 25) {
+      const wave = Math.min(25, count - sent);
+      await Promise.all(
+        Array.from({ length: wave }, () => client.post('/integration/payers', samples.payer())),
+      );
+    }
+  }
+
+  test('tells who did what to what, from where, and what came of it, newest first', async () => {
+    const { client, keyId } = await open('told');
+    const agent = { 'user-agent': 'emr-connector/4.2' };
+    const payer = samples.payer();
+    await client.post('/integration/payers', payer, agent);
+    const read = await client.get(`/integration/payers/${payer.id}`, agent);
+    const refused = await client.post('/integration/payers', { id: payer.id }, agent);
+    const principal = { type: 'api_key', id: keyId };
+    const about = {
+      principal,
+      clientIp: '127.0.0.1',
+      userAgent: 'emr-connector/4.2',
+      kind: 'payer',
+      id: payer.id,
+    };
+    const operator = { type: 'operator', id: 'test' };
+    const common = {
+      position: expect.any(Number),
+      eventId: expect.any(String),
+      recordedAt: expect.any(String),
+    };
+    expect(await entries('told')).toEqual([
+      {
+        ...common,
+        ...about,
+        eventId: refused.headers['request-id'],
+        type: 'AccessRecorded',
+        action: 'request.refused',
+        code: 'validation_failed',
+        method: 'POST',
+        route: '/integration/payers',
+      },
+      {
+        ...common,
+        ...about,
+        eventId: read.headers['request-id'],
+        type: 'AccessRecorded',
+        action: 'record.read',
+      },
+      { ...common, ...about, type: 'PayerUpserted', version: 1 },
+      {
+        ...common,
+        type: 'ApiKeyCreated',
+        principal: operator,
+        requestId: expect.any(String),
+        kind: 'api_key',
+        id: keyId,
+      },
+      {
+        ...common,
+        type: 'WorkspaceCreated',
+        principal: operator,
+        requestId: expect.any(String),
+        kind: 'workspace',
+        id: service.workspaceId('told'),
+      },
+    ]);
+  });
+
+  describe('finds by', () => {
+    let keyId: string;
+    let patient: string;
+    let encounter: string;
+    let document: string;
+    beforeAll(async () => {
+      const opened = await open('found');
+      keyId = opened.keyId;
+      patient = phi('patient');
+      document = phi('document');
+      encounter = await createEncounter(opened.client);
+      // The same id for two kinds: neither is found for the other.
+      await opened.client.post('/integration/payers', { ...samples.payer(), id: patient });
+      await opened.client.post('/integration/patients', { ...samples.patient(), id: patient });
+      await opened.client.upload(documentsPath(encounter), documentForm({ document_id: document }));
+      await opened.client.get(`/integration/patients/${patient}`);
+      await opened.client.get(`/integration/patients/${phi('patient')}`);
+      await upsertMany(opened.client, 2 * ENTRIES_A_CHUNK);
+    });
+
+    const found = async (filter: AuditFilter) =>
+      (await entries('found', filter)).map(({ action, type }) => action ?? type);
+
+    test('key', async () => {
+      expect(
+        new Set((await entries('found', { principal: keyId })).map(({ principal }) => principal.id)),
+      ).toEqual(new Set([keyId]));
+      expect(await found({ principal: 'test' })).toEqual(['ApiKeyCreated', 'WorkspaceCreated']);
+      expect(await found({ principal: 'key_of_nobody' })).toEqual([]);
+    });
+
+    test('record id, kind and action', async () => {
+      expect(await found({ id: patient })).toEqual(['record.read', 'PatientUpserted', 'PayerUpserted']);
+      expect(await found({ id: patient, kind: 'payer' })).toEqual(['PayerUpserted']);
+      expect(await found({ kind: 'document' })).toEqual(['DocumentUploaded']);
+      expect(await entries('found', { id: encounter, kind: 'document' })).toMatchObject([
+        { documentId: document, version: 1 },
+      ]);
+      expect(await found({ action: 'record.read' })).toEqual(['record.read']);
+      expect(await found({ id: keyId })).toEqual(['ApiKeyCreated']);
+    });
+
+    test('outcome', async () => {
+      expect(await found({ outcome: 'refused' })).toEqual(['request.refused']);
+      const accepted = await whole('found', { outcome: 'accepted' });
+      expect(accepted).toHaveLength((await whole('found')).length - 1);
+    });
+
+    test('time', async () => {
+      const all = await whole('found');
+      const times = [...new Set(all.map(({ recordedAt }) => recordedAt))];
+      for (const from of [times[0], times[Math.floor(times.length / 2)], times.at(-1)] as string[]) {
+        expect(await whole('found', { from })).toEqual(all.filter(({ recordedAt }) => recordedAt >= from));
+        expect(await whole('found', { to: from })).toEqual(all.filter(({ recordedAt }) => recordedAt < from));
+      }
+      const [to, from] = [times[1] as string, times.at(-2) as string];
+      expect(await whole('found', { from, to })).toEqual(
+        all.filter(({ recordedAt }) => recordedAt >= from && recordedAt < to),
+      );
+    });
+
+    test('workspace alone', async () => {
+      expect(await entries('other', { id: patient })).toEqual([]);
+      expect(await trail('nowhere')).toEqual({ items: [], next_page_token: null, lookedBackTo: null });
+    });
+  });
+
+  test.each([{}, { kind: 'payer' }] as AuditFilter[])(
+    'pages of %j neither skip nor repeat an entry while new ones arrive',
+    async (filter) => {
+      const { client } = await open('paged');
+      await upsertMany(client, 2 * ENTRIES_A_CHUNK + 20);
+      const before = await whole('paged', filter);
+      const paged: AuditEntry[] = [];
+      for (let token: string | undefined; ; ) {
+        const [page] = await Promise.all([trail('paged', filter, 7, token), upsertMany(client, 3)]);
+        paged.push(...page.items);
+        if (page.next_page_token === null) break;
+        token = page.next_page_token;
+      }
+      const known = new Set(before.map(({ eventId }) => eventId));
+      expect(paged.filter(({ eventId }) => known.has(eventId))).toEqual(before);
+      expect(new Set(paged.map(({ eventId }) => eventId)).size).toBe(paged.length);
+    },
+  );
+
+  test('a token that no page gave is refused', async () => {
+    await expect(trail('clinic', {}, 10, 'seven')).rejects.toMatchObject({ code: 'validation_failed' });
+  });
+
+  test('each key has a last use, and each minute its numbers', async () => {
+    const { client, keyId } = await open('used');
+    const other = await service.createKey('used', ['read']);
+    await upsertMany(client, ENTRIES_A_CHUNK);
+    await client.post('/integration/payers', {});
+    await service.as(other.key).get('/integration/payers');
+    const workspace = service.workspaceId('used');
+    await eventually(async () => {
+      const uses = await lastUses(ports(), workspace);
+      expect(Object.fromEntries(uses)).toEqual({
+        [keyId]: { at: expect.any(String), code: 'validation_failed', count: ENTRIES_A_CHUNK + 1 },
+        [other.id]: { at: expect.any(String), count: 1 },
+      });
+      const [newest] = await entries('used', { principal: keyId });
+      expect(uses.get(keyId)?.at).toBe(newest?.recordedAt);
+    });
+    const minutes = await recentMinutes(ports(), workspace);
+    expect(minutes).toHaveLength(60);
+    const sum = (of: (minute: (typeof minutes)[number]) => number) =>
+      minutes.reduce((total, minute) => total + of(minute), 0);
+    expect(sum(({ events }) => events)).toBe(ENTRIES_A_CHUNK + 3);
+    expect(sum(({ requests }) => requests)).toBe(ENTRIES_A_CHUNK + 2);
+    expect(sum(({ refused }) => refused.validation_failed ?? 0)).toBe(1);
+  });
+});

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import Provider, { type Configuration } from 'oidc-provider';
+
+const CLIENT_ID = 'chartledger';
+const CLIENT_SECRET = 'a secret of the tests';
+
+/** An account at the identity provider. */
+export interface ProviderAccount {
+  sub: string;
+  preferred_username?: string;
+  email?: string;
+  roles?: unknown;
+}
+
+/** An OpenID provider on this machine; whoever comes is signed in, without a question, as `account`. */
+export interface TestIdentityProvider {
+  issuer: string;
+  /** Settings with which a service uses it. */
+  env: Record<string, string>;
+  /** Who signs in next; undefined: somebody who says no. */
+  account: ProviderAccount | undefined;
+  /** Accepts this address of the service as the way back. */
+  allow(redirectUri: string): void;
+  stop(): Promise<void>;
+}
+
+/** `claims`: where the claims are told: in the ID token, or by the user info endpoint alone. */
+export async function startIdentityProvider(claims: 'id token' | 'user info'): Promise<TestIdentityProvider> {
+  let handle: (req: IncomingMessage, res: ServerResponse) => unknown = () => undefined;
+  const server = createServer((req, res) => handle(req, res));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const redirectUris: string[] = [`${issuer}/never`];
+  const self: TestIdentityProvider = {
+    issuer,
+    env: { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: CLIENT_ID, OIDC_CLIENT_SECRET: CLIENT_SECRET },
+    account: undefined,
+    allow: (redirectUri) => redirectUris.push(redirectUri),
+    async stop() {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close');
+    },
+  };
+  const provider = new Provider(issuer, configuration(self, redirectUris, claims));
+  const callback = provider.callback();
+  handle = async (req, res) => {
+    if (req.url?.startsWith('/interaction/')) await interact(provider, self, req, res);
+    else await callback(req, res);
+  };
+  return self;
+}
+
+function configuration(
+  self: TestIdentityProvider,
+  redirect_uris: string[],
+  claims: 'id token' | 'user info',
+): Configuration {
+  return {
+    clients: [{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris }],
+    claims: { openid: ['sub', 'roles'], profile: ['preferred_username'], email: ['email'] },
+    conformIdTokenClaims: claims === 'user info',
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },
+    cookies: { keys: ['of the tests'] },
+    pkce: { required: () => true },
+    // Each sign-in asks anew who it is.
+    ttl: { Session: 1, Grant: 60, Interaction: 60, AccessToken: 60, IdToken: 60 },
+    async findAccount(_ctx, sub) {
+      const account = self.account ?? { sub };
+      return { accountId: sub, claims: async () => ({ ...account, sub }) };
+    },
+  };
+}
+
+/** Answers the provider's questions: who it is, and that the service may know. */
+async function interact(
+  provider: Provider,
+  { account }: TestIdentityProvider,
+  req: IncomingMessage,
+  res: ServerResponse,
+): Promise<void> {
+  const { prompt, params, session } = await provider.interactionDetails(req, res);
+  if (account === undefined) {
+    await provider.interactionFinished(req, res, { error: 'access_denied' });
+    return;
+  }
+  if (prompt.name === 'login') {
+    await provider.interactionFinished(req, res, { login: { accountId: account.sub } });
+    return;
+  }
+  const grant = new provider.Grant({
+    accountId: session?.accountId as string,
+    clientId: params.client_id as string,
+  });
+  grant.addOIDCScope('openid profile email');
+  const consent = { grantId: await grant.save() };
+  await provider.interactionFinished(req, res, { consent }, { mergeWithLastSubmission: true });
+}

@@ -1,0 +1,22 @@
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { INSTALLATION } from '../../src/records/streamNames.ts';
+import { readAll } from './events.ts';
+import type { TestService } from './service.ts';
+
+/** The events that `work` had appended about users and sign-ins: what concerns no single workspace. */
+export async function installationEvents(
+  { eventLog }: TestService,
+  work: () => Promise<unknown>,
+): Promise<RecordedEvent[]> {
+  const before = await eventLog.head();
+  await work();
+  const events = await readAll(eventLog, before);
+  return events.filter(({ metadata }) => metadata.workspace === INSTALLATION);
+}
+
+/** Such events in short: the type, of an `AccessRecorded` its action, and why it was refused. */
+export function inShort(events: RecordedEvent[]): string[] {
+  return events.map(({ type, data }) =>
+    type === 'AccessRecorded' ? [data.action, data.code].filter(Boolean).join(' ') : type,
+  );
+}

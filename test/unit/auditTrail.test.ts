@@ -1,0 +1,189 @@
+import { describe, expect, test } from '@jest/globals';
+import { type AuditHead, audit, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
+import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
+import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
+import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/auditTally.ts';
+import type { EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { type AuditFilter, wholeAuditTrail } from '../../src/queries/auditTrail.ts';
+
+const START = Date.parse('2026-11-21T12:00:00.000Z');
+
+/** Event number n, recorded so many milliseconds after the start. */
+function event(n: number, ms: number, more: Partial<RecordedEvent> = {}): RecordedEvent {
+  return {
+    id: `event-${n}`,
+    type: 'PayerUpserted',
+    data: { id: `payer-${n % 7}` },
+    metadata: {
+      workspace: 'clinic',
+      principal: { type: 'api_key', id: `key_${n % 3}` },
+      requestId: `event-${n}`,
+      $correlationId: `event-${n}`,
+      schemaVersion: 1,
+    },
+    stream: `clinic.payer-${n % 7}`,
+    revision: n,
+    position: n + 1,
+    recordedAt: new Date(START + ms).toISOString(),
+    ...more,
+  };
+}
+
+/** The read model of these events, in memory. */
+function folded(events: RecordedEvent[]): Pick<ReadModels, 'load' | 'page' | 'checkpoint'> {
+  const rows = new Map<string, Row>();
+  for (const one of events) {
+    const changed = [audit.evolve(rows.get(audit.rowId(one)), one)].flat();
+    for (const row of changed) rows.set(row.id, JSON.parse(JSON.stringify(row)));
+  }
+  return {
+    load: async (_model, ids) => ids.flatMap((id) => rows.get(id) ?? []),
+    page: async (_model, { partition, after = -1, limit }) =>
+      [...rows.values()]
+        .filter((row) => row.partition === partition && row.order > after)
+        .sort((a, b) => a.order - b.order)
+        .slice(0, limit),
+    checkpoint: async () => events.length,
+  };
+}
+
+async function find(events: RecordedEvent[], filter: AuditFilter): Promise<string[]> {
+  const ports = {
+    eventLog: { head: async () => events.length } as EventLog,
+    readModels: folded(events) as ReadModels,
+  };
+  const found: AuditEntry[] = [];
+  for await (const some of await wholeAuditTrail(ports, 'clinic', filter)) found.push(...some);
+  return found.map(({ eventId }) => eventId);
+}
+
+const at = (ms: number) => new Date(START + ms).toISOString();
+const idsOf = (events: RecordedEvent[]) => events.map(({ id }) => id).reverse();
+
+describe('times', () => {
+  const events = Array.from({ length: 5 * ENTRIES_A_CHUNK + 9 }, (_, n) => event(n, 10 * Math.floor(n / 2)));
+
+  test.each([
+    [0, 1_000],
+    [0, 0],
+    [300, 310],
+    [310, 320],
+    [311, 319],
+    [640, 641],
+    [1_000, 100_000],
+    [-5, 100_000],
+    [1_640, 1_650],
+    [2_000, 3_000],
+  ])('from %i to %i milliseconds hold all that was recorded then', async (from, to) => {
+    const wanted = events.filter(({ recordedAt }) => recordedAt >= at(from) && recordedAt < at(to));
+    expect(await find(events, { from: at(from), to: at(to) })).toEqual(idsOf(wanted));
+  });
+
+  test('entries of a clock that went back count to the latest time', async () => {
+    const back = 2 * ENTRIES_A_CHUNK + 5;
+    const turned = events.map((one, n) => (n < back ? one : { ...one, recordedAt: at(0) }));
+    const latest = at(10 * Math.floor((back - 1) / 2));
+    expect(await find(turned, { to: latest })).toEqual(idsOf(turned.slice(0, back - 1)));
+    expect(await find(turned, { from: latest })).toEqual(idsOf(turned.slice(back - 1)));
+    expect(await find(turned, {})).toEqual(idsOf(turned));
+  });
+});
+
+describe('signatures', () => {
+  const entries = Array.from({ length: 2_000 }, (_, n) =>
+    auditEntry(
+      event(n, n, {
+        ...(n % 5 === 0 && {
+          type: 'AccessRecorded',
+          data: {
+            action: 'record.read',
+            kind: 'patient',
+            ...(n % 2 && { record_id: `Zoë ${n}`, code: 'not_found' }),
+          },
+        }),
+      }),
+    ),
+  );
+
+  test('never deny what an entry has, alone or together', () => {
+    for (const entry of entries) {
+      const has = {
+        principal: entry.principal.id,
+        action: entry.action ?? entry.type,
+        kind: entry.kind as string,
+      };
+      const outcome = entry.code ? 'refused' : 'accepted';
+      const all = { ...has, outcome, ...(entry.id !== undefined && { id: entry.id }) };
+      const signature = signaturesOf([entry]);
+      expect(hasFacets(entry, all)).toBe(true);
+      expect(signatureTest(all)(signature)).toBe(true);
+      for (const facet of auditFacets) {
+        const value = all[facet as keyof typeof all];
+        if (value !== undefined) expect(signatureTest({ [facet]: value })(signature)).toBe(true);
+      }
+    }
+  });
+
+  test('seldom affirm what no entry has', () => {
+    const mayHold = Array.from({ length: 1_000 }, (_, n) => signatureTest({ id: `absent-${n}` }));
+    const chunks = [entries.slice(0, ENTRIES_A_CHUNK), entries.slice(-ENTRIES_A_CHUNK)].map(signaturesOf);
+    const wrong = mayHold.filter((test) => chunks.some(test));
+    expect(wrong.length).toBeLessThan(20);
+  });
+
+  test('tell values of different entries from those of one', () => {
+    const [read, refused] = [
+      auditEntry(event(0, 0, { type: 'AccessRecorded', data: { action: 'record.read' } })),
+      auditEntry(
+        event(1, 1, { type: 'AccessRecorded', data: { action: 'request.refused', code: 'not_found' } }),
+      ),
+    ];
+    const together = signatureTest({ action: 'record.read', outcome: 'refused' });
+    expect(together(signaturesOf([read, refused]))).toBe(false);
+  });
+});
+
+describe('tallies', () => {
+  const entry = (n: number, ms: number, code?: string): AuditEntry => ({
+    ...auditEntry(event(n, ms)),
+    principal: { type: 'api_key', id: `key_${n}` },
+    ...(code && { code }),
+  });
+
+  test('forget who did nothing for longest', () => {
+    const all = Array.from({ length: MAX_USES + 2 }, (_, n) => entry(n, n));
+    const uses = addUses(addUses({}, all.slice(0, 10)), [...all.slice(10), entry(0, MAX_USES + 2)]);
+    expect(Object.keys(uses)).toHaveLength(MAX_USES);
+    expect(uses.key_0).toEqual({ at: at(MAX_USES + 2), count: 2 });
+    expect(uses.key_1).toBeUndefined();
+  });
+
+  test('count the last hour by minutes, whatever the clock does', () => {
+    const minutes = addMinutes(
+      [],
+      [entry(1, 0), entry(2, 59_999, 'not_found'), entry(3, 60_000), entry(4, 30_000, 'not_found')],
+    );
+    const first = START / 60_000;
+    expect(minutes).toEqual([
+      { minute: first, events: 2, requests: 2, refused: { not_found: 1 } },
+      { minute: first + 1, events: 2, requests: 2, refused: { not_found: 1 } },
+    ]);
+    const later = Array.from({ length: MAX_MINUTES }, (_, n) => entry(n, (n + 1) * 60_000));
+    expect(addMinutes(minutes, later)).toHaveLength(MAX_MINUTES);
+  });
+
+  test('are the same in the head, however the events came in chunks', () => {
+    const events = Array.from({ length: 3 * ENTRIES_A_CHUNK }, (_, n) => event(n, n * 1_000));
+    let row: Row | undefined;
+    for (const one of events) [row] = [audit.evolve(row, one)].flat();
+    const head = row?.body as unknown as AuditHead;
+    const all = events.map(auditEntry);
+    expect(head).toMatchObject({
+      size: events.length,
+      entries: [],
+      uses: addUses({}, all),
+      minutes: addMinutes([], all),
+    });
+  });
+});
