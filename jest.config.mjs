@@ -1,3 +1,5 @@
+import { missingBrowser } from './test/support/chromium.ts';
+
 const common = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleFileExtensions: ['ts', 'js', 'mjs', 'json'],
@@ -19,7 +21,12 @@ const reporters = ['default', './test/support/closingLine.mjs'];
 const phases = {
   suite: {
     testMatch: ['<rootDir>/test/**/*.test.ts'],
-    testPathIgnorePatterns: ['/node_modules/', '/test/afterwards/', '/test/faults/'],
+    testPathIgnorePatterns: [
+      '/node_modules/',
+      '/test/afterwards/',
+      '/test/faults/',
+      ...(missingBrowser ? ['/test/dashboard/'] : []),
+    ],
     globalSetup: './test/support/globalSetup.mjs',
     maxWorkers: 2,
   },

@@ -18,6 +18,7 @@ document.addEventListener('DOMContentLoaded', () => {
   const button = document.querySelector('[data-theme-toggle]');
   button.hidden = false;
   labelThemeButton(button);
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => labelThemeButton(button));
   button.addEventListener('click', () => {
     root.dataset.theme = isDark() ? 'light' : 'dark';
     localStorage.setItem('theme', root.dataset.theme);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Bench, Report, Scenario } from './scenario.ts';
+import { audit } from './scenarios/audit.ts';
 import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
@@ -29,6 +30,7 @@ const scenarios: Scenario[] = [
   projector,
   stream,
   webhooks,
+  audit,
   eventstoredb,
 ];
 const readmePath = new URL('README.md', import.meta.url);

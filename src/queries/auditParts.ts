@@ -35,6 +35,8 @@ export async function* auditParts(
   below: number | undefined,
 ): AsyncGenerator<AuditPart> {
   const head = await loadHead(readModels, workspace);
+  // The read model has been taken away since the page before, and is not whole again.
+  if (below !== undefined && below > (head?.size ?? 0)) throw unavailable('audit trail');
   if (head === undefined) return;
   const chunks = (head.size - head.entries.length) / ENTRIES_A_CHUNK;
   const oldestPending = head.entries[0];

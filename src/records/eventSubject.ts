@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../ports/eventLog.ts';
 import { catalog, type RecordKind } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
 
-/** Kinds that an export can be limited to. */
+/** Kinds of what events are about, and exports can be limited to. */
 export type SubjectKind = RecordKind | 'document';
 
 export const subjectKinds: readonly SubjectKind[] = [...catalog.map(({ kind }) => kind), 'document'];

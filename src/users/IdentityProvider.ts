@@ -89,13 +89,13 @@ export class IdentityProvider {
     }
   }
 
-  /** The claims of the ID token, and where they do not tell the role those of the user info, too. */
+  /** The claims of the ID token, and where they tell no name or no role those of the user info, too. */
   async #allClaims(
     configuration: client.Configuration,
     claims: client.IDToken,
     accessToken: string,
   ): Promise<Claims> {
-    const isTold = claimOf(claims, this.#settings.roleClaim) !== undefined;
+    const isTold = claimOf(claims, this.#settings.roleClaim) !== undefined && nameIn(claims) !== undefined;
     if (isTold || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
     return { ...(await client.fetchUserInfo(configuration, accessToken, claims.sub)), ...claims };
   }

@@ -90,4 +90,4 @@ test('is accessible, and looks right in light, dark and on a phone', async () =>
   const page = await dashboard.openAs('viewer', '/reference');
   await expectAccessible(page);
   await takePictures(page, 'reference');
-});
+}, 120_000);

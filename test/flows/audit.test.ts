@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { openReadModels } from '../../src/backends/openBackend.ts';
+import { recordAccess } from '../../src/commands/recordAccess.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { lastUses, recentMinutes } from '../../src/queries/auditTallies.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/queries/auditTrail.ts';
+import { encodeToken } from '../../src/queries/page.ts';
+import { INSTALLATION } from '../../src/records/streamNames.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -198,8 +202,31 @@ onEveryEngine((start) => {
     },
   );
 
+  test('what concerns no single workspace is in the trail of the installation', async () => {
+    const principal = { type: 'user' as const, id: phi('usr') };
+    const caller = { workspace: INSTALLATION, principal, requestId: uuidv7(), clientIp: '192.0.2.7' };
+    await recordAccess(service.eventLog, caller, { action: 'sign_in' });
+    await recordAccess(
+      service.eventLog,
+      { ...caller, requestId: uuidv7() },
+      { action: 'sign_in.refused', outcome: 'refused', code: 'wrong_password' },
+    );
+    const page = { limit: 10, pageToken: undefined };
+    const { items } = await readAuditTrail(ports(), INSTALLATION, { principal: principal.id }, page);
+    expect(items).toMatchObject([
+      { principal, action: 'sign_in.refused', code: 'wrong_password', clientIp: '192.0.2.7' },
+      { principal, action: 'sign_in' },
+    ]);
+    expect((await lastUses(ports(), INSTALLATION)).get(principal.id)).toMatchObject({
+      code: 'wrong_password',
+      count: 2,
+    });
+  });
+
   test('a token that no page gave is refused', async () => {
     await expect(trail('clinic', {}, 10, 'seven')).rejects.toMatchObject({ code: 'validation_failed' });
+    const beyond = encodeToken(1_000_000);
+    await expect(trail('clinic', {}, 10, beyond)).rejects.toMatchObject({ code: 'unavailable' });
   });
 
   test('each key has a last use, and each minute its numbers', async () => {

@@ -6,12 +6,14 @@ import { type Browser, type BrowserContext, chromium, type Page } from 'playwrig
 import { UserManager } from '../../src/users/manageUsers.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import type { Role } from '../../src/users/user.ts';
+import { chromiumPath } from './chromium.ts';
 import { outputFolder } from './output.ts';
 import { phi } from './phi.ts';
 import { startTestService, type TestService } from './service.ts';
 
-const CHROMIUM = '/usr/bin/chromium';
 const axeSource = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+const WAIT_MS = 15_000;
 
 const flags = [
   '--headless',
@@ -51,7 +53,7 @@ let lastUser = 0;
 /** Starts Chromium and, unless one is given, a service on the embedded engines. */
 export async function startDashboard(started?: TestService): Promise<TestDashboard> {
   const service = started ?? (await startTestService());
-  const browser = await chromium.launch({ executablePath: CHROMIUM, args: flags });
+  const browser = await chromium.launch({ executablePath: chromiumPath, args: flags });
   const users = await UserDirectory.open(service.eventLog);
   const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
   const signedIn = new Map<Role, Awaited<ReturnType<BrowserContext['storageState']>>>();
@@ -67,6 +69,8 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
     // Without it, axe-core may see the colours of a transition that is under way.
     const reducedMotion = 'reduce';
     const context = await browser.newContext({ baseURL: service.url, reducedMotion, ...options });
+    // Shorter than a test may take, so that it is the page that says what is missing.
+    context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
     await page.goto(`/dashboard${path}`);
     return page;
@@ -102,7 +106,7 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
 export async function signIn(page: Page, { name, password }: Omit<TestUser, 'id'>): Promise<void> {
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForLoadState();
 }
 
@@ -121,12 +125,19 @@ interface AxeResults {
   violations: { id: string; nodes: { html: string }[] }[];
 }
 
+/** A longer page is not looked at beyond it, in pixels: pictures of long ones take seconds. */
+const MOST_HEIGHT = 3_000;
+
 /** Takes pictures of a page in light, dark and at the width of a phone, to be looked at. */
 export async function takePictures(page: Page, name: string): Promise<void> {
   const folder = join(outputFolder, 'screenshots');
   mkdirSync(folder, { recursive: true });
-  const take = (kind: string) =>
-    page.screenshot({ path: join(folder, `${name}-${kind}.png`), fullPage: true });
+  const take = async (kind: string) => {
+    const width = page.viewportSize()?.width ?? 0;
+    const whole = Number(await page.evaluate('document.documentElement.scrollHeight'));
+    const clip = { x: 0, y: 0, width, height: Math.min(whole, MOST_HEIGHT) };
+    await page.screenshot({ path: join(folder, `${name}-${kind}.png`), fullPage: true, clip });
+  };
   await page.setViewportSize({ width: 1280, height: 800 });
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });

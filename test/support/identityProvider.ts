@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
 import Provider, { type Configuration } from 'oidc-provider';
 
 const CLIENT_ID = 'chartledger';
@@ -21,47 +22,49 @@ export interface TestIdentityProvider {
   env: Record<string, string>;
   /** Who signs in next; undefined: somebody who says no. */
   account: ProviderAccount | undefined;
-  /** Accepts this address of the service as the way back. */
+  /** Begins to answer, for a service with this redirect URI. */
   allow(redirectUri: string): void;
   stop(): Promise<void>;
 }
 
 /** `claims`: where the claims are told: in the ID token, or by the user info endpoint alone. */
 export async function startIdentityProvider(claims: 'id token' | 'user info'): Promise<TestIdentityProvider> {
-  let handle: (req: IncomingMessage, res: ServerResponse) => unknown = () => undefined;
-  const server = createServer((req, res) => handle(req, res));
+  const server = createServer((_req, res) => res.writeHead(503).end());
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const redirectUris: string[] = [`${issuer}/never`];
   const self: TestIdentityProvider = {
     issuer,
     env: { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: CLIENT_ID, OIDC_CLIENT_SECRET: CLIENT_SECRET },
     account: undefined,
-    allow: (redirectUri) => redirectUris.push(redirectUri),
+    allow(redirectUri) {
+      // It warns of keys and a store that are for tests alone.
+      const warnings = jest.spyOn(console, 'warn').mockReturnValue();
+      const provider = new Provider(issuer, configuration(self, redirectUri, claims));
+      warnings.mockRestore();
+      const answer = provider.callback();
+      server.removeAllListeners('request');
+      server.on('request', (req, res) =>
+        req.url?.startsWith('/interaction/') ? interact(provider, self, req, res) : answer(req, res),
+      );
+    },
     async stop() {
       server.close();
       server.closeAllConnections();
       await once(server, 'close');
     },
   };
-  const provider = new Provider(issuer, configuration(self, redirectUris, claims));
-  const callback = provider.callback();
-  handle = async (req, res) => {
-    if (req.url?.startsWith('/interaction/')) await interact(provider, self, req, res);
-    else await callback(req, res);
-  };
   return self;
 }
 
 function configuration(
   self: TestIdentityProvider,
-  redirect_uris: string[],
+  redirectUri: string,
   claims: 'id token' | 'user info',
 ): Configuration {
   return {
-    clients: [{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris }],
-    claims: { openid: ['sub', 'roles'], profile: ['preferred_username'], email: ['email'] },
+    clients: [{ client_id: CLIENT_ID, client_secret: CLIENT_SECRET, redirect_uris: [redirectUri] }],
+    claims: { openid: ['sub'], profile: ['preferred_username', 'roles'], email: ['email'] },
     conformIdTokenClaims: claims === 'user info',
     features: { devInteractions: { enabled: false } },
     interactions: { url: (_ctx, { uid }) => `/interaction/${uid}` },

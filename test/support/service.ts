@@ -24,6 +24,8 @@ const logger = createLogger(
 /** A running service over fresh stores, with what a test needs to talk to it and to look at its event log. */
 export interface TestService extends Client {
   config: Config;
+  /** The link that makes the dashboard's first administrator; undefined where the log holds users. */
+  setupUrl: string | undefined;
   /** Its own connection to the log. */
   eventLog: EventLog;
   /** The full id of a workspace that this service's tests call by its label: other suites may share its log. */
@@ -66,6 +68,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   let service = await startService(config, logger);
   return Object.assign(new Client(service.url, key), {
     config,
+    setupUrl: service.setupUrl,
     eventLog,
     workspaceId,
     createKey,

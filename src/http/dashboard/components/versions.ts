@@ -1,21 +1,9 @@
 import type { RecordVersion } from '../../../history/recordHistory.ts';
 import type { VersionEntry } from '../../../history/versionPage.ts';
-import type { Principal } from '../../../records/eventMetadata.ts';
 import { type Html, html } from '../html.ts';
 import { changeList } from './changes.ts';
+import { who } from './principal.ts';
 import { badge, code, time } from './text.ts';
-
-const principalTypes: Record<Principal['type'], string> = {
-  api_key: 'API key',
-  user: 'user',
-  operator: 'operator',
-  service: 'service',
-};
-
-/** Who it was: the name of the key or user, and which of both. */
-export function who({ type, id, name }: VersionEntry['principal']): Html {
-  return html`<strong>${name ?? code(id)}</strong> <span class="muted">(${principalTypes[type]})</span>`;
-}
 
 /** When, by whom, from where and in which request a version was made. */
 export function origin({ recorded_at, principal, client_ip, request_id }: VersionEntry): Html {
@@ -39,7 +27,6 @@ export function printedVersion(version: RecordVersion): Html {
   return html`<section class="version">
 <h3>Version ${version.version} ${outcomeBadge(version)}</h3>
 ${origin(version)}
-<p>${changeCount(version)}</p>
-${version.changes.length > 0 && changeList(version.changes)}
+${version.changes.length > 0 ? changeList(version.changes) : html`<p>${changeCount(version)}</p>`}
 </section>`;
 }

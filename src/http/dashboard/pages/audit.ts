@@ -88,7 +88,7 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   await ports.names.learn(items.map(({ principal }) => principal));
   await recordAccess(ports.eventLog, trail.caller, { action: 'audit.read', query: limits });
   const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(ports.names, trail), items)}
-${older(trail, limits, found)}`;
+${older(trail, limits, found, query.page_token === undefined)}`;
   return framed(ports, trail, limits, body);
 }
 
@@ -126,10 +126,11 @@ function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
 }
 
 /** Leads on; where scripts run, the older entries come below those that are there. */
-function older({ path }: Trail, limits: Record<string, string>, found: AuditPage): Html {
+function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
   const { next_page_token, items, lookedBackTo } = found;
   if (next_page_token === null) {
-    return html`<div id="older">${items.length === 0 && empty('Nothing in the audit trail is like that.')}</div>`;
+    const nothing = isNewest ? 'Nothing in the audit trail is like that.' : 'There is nothing older.';
+    return html`<div id="older">${items.length === 0 && empty(nothing)}</div>`;
   }
   const isShort = items.length < ENTRIES_A_PAGE && lookedBackTo !== null;
   const url = `${path}?${new URLSearchParams({ ...limits, page_token: next_page_token }).toString()}`;

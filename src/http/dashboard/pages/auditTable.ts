@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../../../projections/auditEntry.ts';
 import type { PrincipalNames } from '../../../history/PrincipalNames.ts';
 import type { RecordKind } from '../../../records/catalog.ts';
+import { principalTexts } from '../components/principal.ts';
 import type { TableColumn } from '../components/table.ts';
 import { badge, code, time } from '../components/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
@@ -27,16 +28,9 @@ export function auditColumns(names: PrincipalNames, place: Place): TableColumn<A
 
 /** From where it came, and its id. */
 function origin({ clientIp, userAgent, requestId, eventId }: AuditEntry): Html {
-  return html`${clientIp}${userAgent && html` <small class="muted">${userAgent}</small>`}
+  return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
 <div class="request-id">${code(requestId ?? eventId)}</div>`;
 }
-
-const principalTexts: Record<AuditEntry['principal']['type'], string> = {
-  api_key: 'API key',
-  user: 'user',
-  operator: 'command line',
-  service: 'service',
-};
 
 /** Leads to all that they did. */
 function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }: Place): Html {

@@ -8,7 +8,6 @@ import { diffFields, dottedFields, type FieldChange } from '../../../records/dif
 import { validate } from '../../../records/validate.ts';
 import { statusOf } from '../../errorResponse.ts';
 import { momentQuerySchema, pathId } from '../../routes/parameters.ts';
-import { breadcrumb } from '../components/breadcrumb.ts';
 import { after, before, changeWord } from '../components/changes.ts';
 import { fieldLabel } from '../components/fieldLabel.ts';
 import { formError, input } from '../components/form.ts';
@@ -16,9 +15,8 @@ import { fieldValue } from '../components/recordFields.ts';
 import { table } from '../components/table.ts';
 import { time } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
-import { recordPath, recordsPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
-import { kindOf, pluralTitle, recordsSection, refusedQuery } from './recordQuery.ts';
+import { kindOf, recordCrumbs, recordsSection, refusedQuery } from './recordQuery.ts';
 
 const { version } = momentQuerySchema.shape;
 const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
@@ -61,11 +59,7 @@ async function comparePage({ eventLog }: HistoryPorts, visit: Visit): Promise<Re
   } catch (error) {
     refusal = refusedQuery(error);
   }
-  const body = html`${breadcrumb([
-    { text: 'Records', path: recordsPath(workspace) },
-    { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
-    { text: id, path: recordPath(workspace, entry.kind, id) },
-  ])}
+  const body = html`${recordCrumbs(workspace, entry, id)}
 <h1>Compare versions</h1>
 ${versionForm(req.query, refusal)}
 ${compared && comparison(entry, compared)}`;

@@ -1,4 +1,6 @@
+import type { RecordExistence } from '../../../commands/RecordExistence.ts';
 import { recordAccess } from '../../../commands/recordAccess.ts';
+import { requireEncounter } from '../../../commands/uploadDocument.ts';
 import {
   type DocumentName,
   type DocumentVersion,
@@ -9,27 +11,30 @@ import type { HistoryPorts } from '../../../history/recordHistory.ts';
 import type { DocumentStore } from '../../../ports/documentStore.ts';
 import { listDocuments, readDocument } from '../../../queries/readDocument.ts';
 import type { QueryPorts } from '../../../queries/readRecord.ts';
+import { catalogEntry } from '../../../records/catalog.ts';
 import { documentFormats } from '../../../records/document.ts';
 import { documentId, encounterId } from '../../routes/documents.ts';
 import { pageRequest, requestedMoment } from '../../routes/parameters.ts';
-import { breadcrumb } from '../components/breadcrumb.ts';
 import { documentTable, fileSize } from '../components/documents.ts';
 import { table } from '../components/table.ts';
 import { badge, code, tryAgain } from '../components/text.ts';
 import { origin } from '../components/versions.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
-import { documentsPath, recordPath, recordsPath } from '../recordPaths.ts';
+import { documentsPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
-import { recordsSection, unlessBehind } from './recordQuery.ts';
+import { recordCrumbs, recordsSection, unlessBehind } from './recordQuery.ts';
 
-interface DocumentPorts extends QueryPorts, HistoryPorts {
+const encounter = catalogEntry('encounter');
+
+export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
+  existence: RecordExistence;
   documentStore: DocumentStore;
 }
 
 /** `…/records/encounters/{id}/documents`: an encounter's documents, the history of each, and their bytes. */
-export function recordDocumentsRoutes(ports: DocumentPorts): DashboardRoute[] {
+export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/records/encounters/:id/documents';
-  const route = (suffix: string, page: (ports: DocumentPorts, visit: Visit) => Promise<Reply>) =>
+  const route = (suffix: string, page: (ports: DocumentPagePorts, visit: Visit) => Promise<Reply>) =>
     ({
       method: 'get',
       path: path + suffix,
@@ -39,22 +44,23 @@ export function recordDocumentsRoutes(ports: DocumentPorts): DashboardRoute[] {
   return [route('', listPage), route('/:documentId', historyPage), route('/:documentId/download', download)];
 }
 
-async function listPage(ports: DocumentPorts, { req, workspace, caller }: Visit): Promise<Reply> {
+async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
   const id = encounterId(req);
   const request = pageRequest(req);
+  await requireEncounter(ports.existence, workspace, id);
   const list = await unlessBehind(listDocuments(ports, workspace, id, request));
   if (list) {
     const access = { kind: 'document', record_id: id, query: { ...request } } as const;
     await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
   }
-  const body = html`${crumbs(workspace, id)}
+  const body = html`${recordCrumbs(workspace, encounter, id)}
 <h1>Documents</h1>
 ${list ? documentTable(workspace, id, list.items) : tryAgain(req.originalUrl)}
 ${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}`;
   return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
 }
 
-async function historyPage(ports: DocumentPorts, { req, workspace, caller }: Visit): Promise<Reply> {
+async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
   const name = nameOf(req, workspace);
   const request = pageRequest(req);
   const { items, next_page_token } = await readDocumentHistory(ports, name, request);
@@ -64,7 +70,7 @@ async function historyPage(ports: DocumentPorts, { req, workspace, caller }: Vis
     query: { ...request },
   });
   const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
-  const body = html`${crumbs(workspace, name.encounterId)}
+  const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
 <h1>Document</h1>
 <p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
 <h2>Timeline</h2>
@@ -104,8 +110,8 @@ function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue 
 }
 
 async function download(
-  { eventLog, documentStore }: DocumentPorts,
-  { req, workspace, caller }: Visit,
+  { eventLog, documentStore }: DocumentPagePorts,
+  { req, res, workspace, caller }: Visit,
 ): Promise<Reply> {
   const name = nameOf(req, workspace);
   const at = requestedMoment(req);
@@ -122,6 +128,7 @@ async function download(
     content.destroy();
     throw error;
   }
+  res.set('Content-Length', String(document.size));
   return { download: { type: documentFormats[document.format], name: document.filename, body: content } };
 }
 
@@ -131,14 +138,6 @@ function nameOf(req: Visit['req'], workspace: string): DocumentName {
 
 function subjectOf({ encounterId: record_id, documentId: document_id }: DocumentName) {
   return { kind: 'document', record_id, document_id } as const;
-}
-
-function crumbs(workspace: string, encounter: string): Html {
-  return breadcrumb([
-    { text: 'Records', path: recordsPath(workspace) },
-    { text: 'Encounters', path: recordsPath(workspace, 'encounter') },
-    { text: encounter, path: recordPath(workspace, 'encounter', encounter) },
-  ]);
 }
 
 function next(address: string, token: string | null, text: string): Html {

@@ -1,6 +1,9 @@
 import type { Request } from 'express';
 import { ServiceError } from '../../../errors.ts';
 import { type CatalogEntry, catalog } from '../../../records/catalog.ts';
+import { breadcrumb } from '../components/breadcrumb.ts';
+import type { Html } from '../html.ts';
+import { recordPath, recordsPath } from '../recordPaths.ts';
 
 export const recordsSection = 'Records';
 
@@ -19,6 +22,15 @@ export function kindOf(plural: unknown): CatalogEntry {
 /** A kind's name as the heading of many. */
 export function pluralTitle({ plural }: CatalogEntry): string {
   return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+/** The way to a record's page, or, where an id is named, to what stands below that. */
+export function recordCrumbs(workspace: string, entry: CatalogEntry, id?: string): Html {
+  return breadcrumb([
+    { text: recordsSection, path: recordsPath(workspace) },
+    { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
+    ...(id === undefined ? [] : [{ text: id, path: recordPath(workspace, entry.kind, id) }]),
+  ]);
 }
 
 /** Why a query names no state of a record; throws any other error again. */

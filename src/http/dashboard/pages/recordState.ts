@@ -9,19 +9,18 @@ import type { DocumentView } from '../../../records/document.ts';
 import { instantOf } from '../../../records/instant.ts';
 import { statusOf } from '../../errorResponse.ts';
 import { pageRequest, pathId, requestedMoment } from '../../routes/parameters.ts';
-import { breadcrumb } from '../components/breadcrumb.ts';
 import { documentTable } from '../components/documents.ts';
 import { formError, input } from '../components/form.ts';
 import { recordFields, recordName } from '../components/recordFields.ts';
 import { code, time, tryAgain } from '../components/text.ts';
 import { olderVersions, timeline } from '../components/timeline.ts';
 import { type Html, html } from '../html.ts';
-import { documentsPath, recordPath, recordsPath } from '../recordPaths.ts';
+import { documentsPath, recordPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
 import {
   filledQuery,
   kindOf,
-  pluralTitle,
+  recordCrumbs,
   recordsSection,
   refusedQuery,
   unlessBehind,
@@ -84,10 +83,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   );
   const path = recordPath(workspace, entry.kind, id);
   const isOlderPage = filledQuery(req).page_token !== undefined;
-  const body = html`${breadcrumb([
-    { text: 'Records', path: recordsPath(workspace) },
-    { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
-  ])}
+  const body = html`${recordCrumbs(workspace, entry)}
 ${heading(entry, path, view)}
 ${asked && banner(path, view)}
 <div class="record-columns">

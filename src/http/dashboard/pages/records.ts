@@ -1,8 +1,6 @@
 import { recordsModel } from '../../../../projections/records.ts';
 import type { RecordExistence } from '../../../commands/RecordExistence.ts';
 import { recordAccess } from '../../../commands/recordAccess.ts';
-import type { HistoryPorts } from '../../../history/recordHistory.ts';
-import type { DocumentStore } from '../../../ports/documentStore.ts';
 import { readPage } from '../../../queries/page.ts';
 import { type QueryPorts, type RecordView, toRecordView } from '../../../queries/readRecord.ts';
 import { type CatalogEntry, catalog } from '../../../records/catalog.ts';
@@ -18,7 +16,7 @@ import { type Html, html } from '../html.ts';
 import { recordPath, recordsPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
 import { recordCompareRoutes } from './recordCompare.ts';
-import { recordDocumentsRoutes } from './recordDocuments.ts';
+import { type DocumentPagePorts, recordDocumentsRoutes } from './recordDocuments.ts';
 import { recordPrintRoutes } from './recordPrint.ts';
 import { filledQuery, kindOf, pluralTitle, recordsSection, unlessBehind } from './recordQuery.ts';
 import { recordStateRoutes } from './recordState.ts';
@@ -31,9 +29,7 @@ interface FindPorts extends QueryPorts {
 }
 
 /** `…/records`: the records of a kind, how to come to one by its id, and the pages of each. */
-export function recordsRoutes(
-  ports: FindPorts & HistoryPorts & { documentStore: DocumentStore },
-): DashboardRoute[] {
+export function recordsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
   return [
     {
       method: 'get',

@@ -6,8 +6,13 @@ import { messageSection, operationSection, responseSection } from '../reference/
 import { schemaSection } from '../reference/schemas.ts';
 import { type DashboardRoute, everyone } from '../route.ts';
 
+interface ReferencePorts {
+  openapiPublic: boolean;
+  publicUrl: string | undefined;
+}
+
 /** The API reference: what `GET /openapi/json` answers, to be read by people. */
-export function referenceRoutes({ openapiPublic }: { openapiPublic: boolean }): DashboardRoute[] {
+export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): DashboardRoute[] {
   // The document never changes while the process runs.
   let parts: Parts | undefined;
   return [
@@ -17,8 +22,8 @@ export function referenceRoutes({ openapiPublic }: { openapiPublic: boolean }): 
       access: everyone,
       async handle({ req }) {
         parts ??= draw(buildDocument(openapiPublic) as OpenApiDocument);
-        const origin = `${req.protocol}://${req.host}`;
-        return { page: { title: 'API reference', section: 'API reference', body: page(parts, origin) } };
+        const body = page(parts, publicUrl ?? `${req.protocol}://${req.get('host')}`);
+        return { page: { title: 'API reference', section: 'API reference', body } };
       },
     },
   ];
@@ -31,16 +36,16 @@ interface Parts {
   sections: Html;
 }
 
-function page({ version, contents, introduction, sections }: Parts, origin: string): Html {
+function page({ version, contents, introduction, sections }: Parts, url: string): Html {
   return html`<h1>API reference</h1>
 <div class="reference">
 ${contents}
 <div>
 <section id="introduction">
-<p class="muted">Version ${version}. For programs: <code>GET ${origin}/openapi/json</code> (OpenAPI 3.1).</p>
+<p class="muted">Version ${version}. For programs: <code>GET ${url}/openapi/json</code> (OpenAPI 3.1).</p>
 ${introduction}
 <p>The calls below take the address and the key from the environment:</p>
-<pre><code>export CHARTLEDGER_URL=${origin}
+<pre><code>export CHARTLEDGER_URL=${url}
 export CHARTLEDGER_API_KEY=clk_…</code></pre>
 </section>
 ${sections}

@@ -21,8 +21,7 @@ export function operationSection(placed: PlacedOperation): Html {
 ${markdown(operation.description)}
 ${parameterList(placed)}
 ${operation.requestBody && html`<h4>Body</h4>${contentPart(operation.requestBody.content)}`}
-<h4>Call</h4>
-${sample(`${id}-call`, curlSample(placed))}
+${call(`${id}-call`, curlSample(placed))}
 <h4>Answers</h4>
 <dl class="fields answers">${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}</dl>
 </section>`;
@@ -90,6 +89,7 @@ function examples({ example, examples: named = {} }: MediaType): Html[] {
   );
 }
 
-function sample(id: string, text: string): Html {
-  return html`<div class="sample"><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call">Copy</button><pre id="${id}"><code>${text}</code></pre></div>`;
+function call(id: string, text: string): Html {
+  return html`<div class="call"><h4>Call</h4><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call">Copy</button></div>
+<pre id="${id}"><code>${text}</code></pre>`;
 }

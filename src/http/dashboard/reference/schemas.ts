@@ -96,7 +96,7 @@ function details(schema: SchemaOrReference): Html {
     (one): one is Schema => one !== undefined && !isReference(one) && one.properties !== undefined,
   );
   const innerFields = inner ? propertiesOf(inner) : [];
-  return html`${values && html`<p>One of ${codes(values)}</p>`}${
+  return html`${values && html`<p>One of ${codes(values.filter((value) => value !== null))}</p>`}${
     !values && examples && html`<p class="muted">For example ${codes(examples)}</p>`
   }${innerFields.length > 0 && fields(innerFields)}`;
 }

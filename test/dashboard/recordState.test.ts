@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { expectAccessible, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { phi } from '../support/phi.ts';
+import { RecordsPages, startRecordsPages, textOf } from '../support/recordsPages.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+
+let dashboard: TestDashboard;
+let service: TestService;
+let records: RecordsPages;
+let page: Page;
+beforeAll(async () => {
+  ({ dashboard, records } = await startRecordsPages());
+  ({ service } = dashboard);
+  ({ page } = records);
+}, LONG_MS);
+afterAll(() => dashboard.stop());
+
+/** A patient in three versions, and the payer of its insurance. */
+async function sendPatient() {
+  const payer = samples.payer();
+  await service.post('/integration/payers', payer);
+  const patient = { ...samples.patient(), email: phi('nobody'), city: phi('Omaha') };
+  const insurance = { payer_id: payer.id, policy_number: phi('W1234') };
+  const second = { id: patient.id, city: phi('Lincoln'), primary_insurance: insurance };
+  const base = { first_name: patient.first_name, last_name: patient.last_name, date_of_birth: '1984-02-29' };
+  const sent = [patient, { ...base, ...second }, { ...base, id: patient.id, email: null }];
+  for (const one of sent) {
+    expect((await service.post('/integration/patients', one)).status).toBe(200);
+  }
+  return { payer, patient, insurance, city: second.city };
+}
+
+test('a record: its state with what billing may refuse, what it refers to, and its timeline', async () => {
+  const { payer, patient, insurance, city } = await sendPatient();
+  const provider = samples.provider();
+  await service.post('/integration/providers', { ...provider, npi: '1234567890' });
+  const accesses = await accessesBy(service, () => records.show(records.pathOf('patients', patient.id)));
+  const subject = { kind: 'patient', record_id: patient.id };
+  expect(accesses).toEqual([
+    { action: 'record.read', ...subject },
+    { action: 'record.history', ...subject, query: { limit: 20 } },
+  ]);
+  expect(await page.title()).toBe('Patient · Chartledger');
+  expect(await page.locator('.record-columns dt').first().innerText()).toBe('ID');
+  expect(await records.field('City').innerText()).toBe(city);
+  expect(await records.field('Country').innerText()).toBe('US');
+  expect(await records.field('Policy number').innerText()).toBe(insurance.policy_number);
+  expect(await records.versions()).toEqual(['Version 3', 'Version 2', 'Version 1']);
+  const [removed, changed, created] = [records.version(3), records.version(2), records.version(1)];
+  expect(await textOf(removed)).toMatch(
+    new RegExp(
+      `updated .*UTC by Test key \\(API key\\) from 127\\.0\\.0\\.1, request [-0-9a-f]{36} 1 field changed Email removed ${patient.email}`,
+    ),
+  );
+  const changes = await textOf(changed.locator('dl'));
+  expect(changes).toContain(`City changed ${patient.city} → became ${city}`);
+  expect(changes).toContain(`Primary insurance, policy number added ${insurance.policy_number}`);
+  expect(await created.innerText()).toContain('6 fields set');
+  await expectAccessible(page);
+  await takePictures(page, 'record');
+
+  await records.field('Payer ID').getByRole('link', { name: payer.id }).click();
+  await page.getByRole('heading', { name: `Payer ${payer.name}` }).waitFor();
+  await records.show(records.pathOf('providers', provider.id));
+  expect(await records.field('NPI').innerText()).toMatch(/^1234567890\s*Warning: has a wrong check digit$/);
+  await page.getByText('One value is likely to be refused by billing.').waitFor();
+  await expectAccessible(page);
+  await takePictures(page, 'record-warning');
+});
+
+test('a record in any version, and as of a time', async () => {
+  const { patient, city } = await sendPatient();
+  await records.show(records.pathOf('patients', patient.id));
+  const accesses = await accessesBy(service, async () => {
+    await records.version(1).getByRole('link', { name: 'Version 1' }).click();
+    await page.getByText('This is the record as it was in version 1').waitFor();
+  });
+  expect(accesses[0]).toEqual({
+    action: 'record.read',
+    kind: 'patient',
+    record_id: patient.id,
+    query: { version: 1 },
+  });
+  expect(await records.field('City').innerText()).toBe(patient.city);
+  expect(await records.field('Email').innerText()).toContain(patient.email);
+  await expectAccessible(page);
+  await takePictures(page, 'record-version');
+  await page.getByRole('link', { name: 'Show the latest version' }).click();
+  await page.getByRole('heading', { name: 'Current state' }).waitFor();
+  expect(await records.field('City').innerText()).toBe(city);
+
+  await page.getByLabel('As it was at (UTC)').fill('2999-12-31T23:59:59');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByText('This is the record as it was in version 3').waitFor();
+  expect(await page.getByLabel('As it was at (UTC)').inputValue()).toBe('2999-12-31T23:59:59');
+  await page.getByLabel('As it was at (UTC)').fill('1999-12-31T23:59:59');
+  await page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByRole('alert').filter({ hasText: 'There was no such patient at that time.' }).waitFor();
+  expect(await records.field('City').innerText()).toBe(city);
+  for (const [query, status] of [
+    ['version=4', 404],
+    ['version=one', 400],
+    ['as_of=yesterday', 400],
+    ['version=1&as_of=2026-01-01', 400],
+    ['as_of=', 200],
+  ] as const) {
+    const answer = await records.show(`${records.pathOf('patients', patient.id)}?${query}`);
+    expect([query, answer?.status()]).toEqual([query, status]);
+  }
+  for (const path of [
+    records.pathOf('patients', phi('unknown')),
+    records.pathOf('people', patient.id),
+    `${records.pathOf('patients', phi('unknown'))}/compare?from=1&to=1`,
+    `${records.pathOf('patients', phi('unknown'))}/print`,
+    `${records.pathOf('encounters', phi('unknown'))}/documents`,
+    `${records.pathOf('encounters', phi('unknown'))}/documents/x`,
+    `${records.pathOf('encounters', phi('unknown'))}/documents/x/download`,
+  ]) {
+    expect([path, (await records.show(path))?.status()]).toEqual([path, 404]);
+  }
+});
+
+test('older versions follow, with scripts in the page and without; any two are compared', async () => {
+  const payer = samples.payer();
+  const names = Array.from({ length: 45 }, (_, count) => phi(`Aetna ${count + 1}`));
+  for (const name of names) await service.post('/integration/payers', { id: payer.id, name });
+  const path = records.pathOf('payers', payer.id);
+  const all = names.map((_, at) => `Version ${at + 1}`).reverse();
+  await records.show(path);
+  expect(await records.versions()).toEqual(all.slice(0, 20));
+  for (const oldest of [6, 1]) {
+    const accesses = await accessesBy(service, async () => {
+      await page.getByRole('link', { name: 'Older versions' }).click();
+      await records.version(oldest).waitFor();
+    });
+    expect(accesses.map(({ action }) => action)).toEqual(['record.history']);
+  }
+  expect(await records.versions()).toEqual(all);
+
+  const storageState = await page.context().storageState();
+  const plain = await dashboard.open(path, { storageState, javaScriptEnabled: false });
+  await plain.getByRole('link', { name: 'Older versions' }).click();
+  await plain.waitForURL(/page_token/);
+  expect(await new RecordsPages(plain, service).versions()).toEqual(all.slice(20, 40));
+  await plain.getByRole('link', { name: 'To the latest versions' }).click();
+  await plain.getByRole('link', { name: 'Version 45' }).waitFor();
+  await plain.context().close();
+
+  const accesses = await accessesBy(service, async () => {
+    await page.getByLabel('from version 2', { exact: true }).check();
+    await page.getByLabel('to version 44', { exact: true }).check();
+    await page.getByRole('button', { name: 'Compare the chosen versions' }).click();
+    await page.getByRole('heading', { name: 'Compare versions' }).waitFor();
+  });
+  expect(accesses.map(({ action, query }) => [action, query])).toEqual([
+    ['record.read', { version: 2 }],
+    ['record.read', { version: 44 }],
+  ]);
+  await page.getByText('One field differs.').waitFor();
+  expect(await textOf(page.getByRole('row', { name: 'Name' }))).toBe(`Name ${names[1]} ${names[43]} changed`);
+  expect(await page.getByRole('row', { name: 'ID' }).locator('ins, del').count()).toBe(0);
+  await expectAccessible(page);
+  await takePictures(page, 'record-compare');
+  await page.getByLabel('To version').fill('99');
+  await page.getByRole('button', { name: 'Compare' }).click();
+  await page.getByRole('alert').filter({ hasText: 'The payer has no version 99.' }).waitFor();
+  expect((await records.show(`${path}/compare?from=x&to=1`))?.status()).toBe(400);
+});
