@@ -22,8 +22,9 @@ export class RecordsPages {
     return this.page.goto(`/dashboard${path}`);
   }
 
-  heading(): Promise<string> {
-    return this.page.getByRole('heading', { level: 1 }).innerText();
+  /** Waits until the page of that heading is shown. */
+  shows(heading: string): Promise<void> {
+    return this.page.getByRole('heading', { level: 1, name: heading, exact: true }).waitFor();
   }
 
   /** The value beside a name in a list of fields. */

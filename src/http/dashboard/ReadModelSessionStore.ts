@@ -6,6 +6,7 @@ const MODEL = 'sessions_v1';
 const PARTITION = 'sessions';
 /** How exactly the store knows when a session was last used: each use of it is no write. */
 const TOUCH_EVERY_MS = 60_000;
+const PRUNE_EVERY_MS = 60_000;
 
 type Callback<Result> = (error?: unknown, result?: Result) => void;
 
@@ -25,6 +26,7 @@ export class ReadModelSessionStore extends Store {
   readonly #readModels: ReadModels;
   readonly #idleMs: number;
   #lastPosition = 0;
+  #prunedAt = 0;
 
   /** `idleMs`: a session ends when it was not used for so long. */
   constructor(readModels: ReadModels, idleMs: number) {
@@ -39,6 +41,7 @@ export class ReadModelSessionStore extends Store {
 
   override set(sessionId: string, session: SessionData, callback?: Callback<void>): void {
     answer(this.#save(sessionId, session), callback);
+    this.#pruneNowAndThen();
   }
 
   override touch(sessionId: string, session: SessionData, callback?: Callback<void>): void {
@@ -47,11 +50,6 @@ export class ReadModelSessionStore extends Store {
 
   override destroy(sessionId: string, callback?: Callback<void>): void {
     answer(this.#readModels.remove(MODEL, [hashed(sessionId)], this.#position()), callback);
-  }
-
-  /** Removes the sessions that have ended. */
-  prune(): Promise<void> {
-    return this.#readModels.prune(MODEL, (Date.now() - this.#idleMs) * 1000);
   }
 
   async #load(sessionId: string): Promise<SessionData | null> {
@@ -72,6 +70,14 @@ export class ReadModelSessionStore extends Store {
   async #touch(sessionId: string, session: SessionData): Promise<void> {
     const [row] = await this.#readModels.load(MODEL, [hashed(sessionId)]);
     if (row && isBefore(row.position, TOUCH_EVERY_MS)) await this.#save(sessionId, session);
+  }
+
+  /** Removes the sessions that have ended; what cannot be removed now is the next time. */
+  #pruneNowAndThen(): void {
+    const now = Date.now();
+    if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
+    this.#prunedAt = now;
+    this.#readModels.prune(MODEL, (now - this.#idleMs) * 1000).catch(() => undefined);
   }
 
   /** A place in the order of this store's writes: microseconds since 1970, each used once. */

@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Cookie, type SessionData } from 'express-session';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { ReadModelSessionStore } from '../../src/http/dashboard/ReadModelSessionStore.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { eventually } from '../support/eventually.ts';
+
+const MODEL = 'sessions_v1';
+const IDLE_MS = 900_000;
+const folder = mkdtempSync(join(tmpdir(), 'chartledger-sessions-'));
+let readModels: ReadModels;
+
+beforeAll(async () => {
+  readModels = await openReadModels(`sqlite:${join(folder, 'read-models.db')}`);
+});
+afterAll(async () => {
+  await readModels.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function openStore() {
+  const store = new ReadModelSessionStore(readModels, IDLE_MS);
+  return {
+    get: promisify<string, SessionData | null | undefined>(store.get.bind(store)),
+    set: promisify<string, SessionData>(store.set.bind(store)),
+  };
+}
+
+const session = (userId: string): SessionData => ({ cookie: new Cookie(), userId });
+
+test('a session is known to every instance, under no name by which it could be taken over', async () => {
+  await openStore().set('session-1', session('usr_1'));
+  expect(await openStore().get('session-1')).toMatchObject({ userId: 'usr_1' });
+  expect(await openStore().get('session-2')).toBeNull();
+  expect(await readModels.load(MODEL, ['session-1'])).toEqual([]);
+});
+
+test('a session that was not used for long is not given, and is removed', async () => {
+  await openStore().set('session-3', session('usr_3'));
+  const rows = await readModels.page(MODEL, { partition: 'sessions', limit: 10 });
+  const stale = rows.find(({ body }) => body.userId === 'usr_3');
+  if (stale === undefined) throw new Error('the session was not saved');
+  await readModels.remove(MODEL, [stale.id], stale.position);
+  await readModels.save(MODEL, [{ ...stale, position: (Date.now() - IDLE_MS - 1_000) * 1_000 }]);
+  const store = openStore();
+  expect(await store.get('session-3')).toBeNull();
+  await store.set('session-4', session('usr_4'));
+  await eventually(async () => expect(await readModels.load(MODEL, [stale.id])).toEqual([]));
+  expect(await store.get('session-4')).toMatchObject({ userId: 'usr_4' });
+});
