@@ -16,12 +16,16 @@ import { modelName, type Projection } from './projection.ts';
 
 /** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
 export const ENTRIES_A_CHUNK = 64;
+/** Chunks of one index row. */
+export const CHUNKS_AN_INDEX = 16;
 
 /** Body of a workspace's head row: the entries that do not fill a chunk yet, and what all chunks come to. */
 export interface AuditHead {
   /** Entries of the workspace, those in chunks too. */
   size: number;
   entries: AuditEntry[];
+  /** Of the last chunks, which do not fill an index row yet, oldest first. */
+  indexes: AuditIndex[];
   /** The latest `recordedAt` in all chunks; empty without any. */
   latest: string;
   /** Of all entries in chunks. */
@@ -37,7 +41,7 @@ export interface AuditChunk {
   entries: AuditEntry[];
 }
 
-/** Body of a chunk's index row, which tells whether it is worth looking into the chunk. */
+/** Tells whether it is worth looking into a chunk. */
 export interface AuditIndex {
   /** The latest time so far at the chunk's first and at its last entry, ISO 8601: it never goes back. */
   from: string;
@@ -45,9 +49,15 @@ export interface AuditIndex {
   signatures: string;
 }
 
+/** Body of an index row: that of number n is of the chunks from `n * CHUNKS_AN_INDEX` on. */
+export interface AuditIndexRow {
+  indexes: AuditIndex[];
+}
+
 const emptyHead: AuditHead = {
   size: 0,
   entries: [],
+  indexes: [],
   latest: '',
   uses: {},
   minutes: [],
@@ -73,28 +83,21 @@ export const audit: Projection = {
       to: entries.reduce((latest, { recordedAt }) => laterOf(latest, recordedAt), head.latest),
       signatures: signaturesOf(entries),
     };
+    const indexes = [...head.indexes, index];
+    const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
     const after: AuditHead = {
       size,
       entries: [],
+      indexes: isIndexFull ? [] : indexes,
       latest: index.to,
       uses: addUses(head.uses, entries),
       minutes: addMinutes(head.minutes, entries),
       day: addDay(head.day, entries),
     };
-    const number = size / ENTRIES_A_CHUNK - 1;
-    const { workspace } = event.metadata;
-    const chunk: AuditChunk = { entries };
-    const place = { order: newestFirst(number), position: event.position };
-    return [
-      headRow(row, event, after),
-      { id: chunkId(workspace, number), partition: `${workspace} chunks`, ...place, body: { ...chunk } },
-      {
-        id: `${chunkId(workspace, number)} index`,
-        partition: indexPartition(workspace),
-        ...place,
-        body: { ...index },
-      },
-    ];
+    const chunks = size / ENTRIES_A_CHUNK;
+    const changed: [Row, ...Row[]] = [headRow(row, event, after), chunkRow(event, chunks - 1, { entries })];
+    if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
+    return changed;
   },
 };
 
@@ -103,7 +106,7 @@ export function chunkId(workspace: string, number: number): string {
   return `${workspace}/${number}`;
 }
 
-/** The partition that lists the index rows of a workspace's chunks, newest first. */
+/** The partition that lists the index rows of a workspace, newest first. */
 export function indexPartition(workspace: string): string {
   return `${workspace} index`;
 }
@@ -122,6 +125,18 @@ function headRow(row: Row | undefined, { metadata, position }: RecordedEvent, bo
     position,
     body: { ...body },
   };
+}
+
+function chunkRow({ metadata, position }: RecordedEvent, number: number, body: AuditChunk): Row {
+  const { workspace } = metadata;
+  const id = chunkId(workspace, number);
+  return { id, partition: `${workspace} chunks`, order: newestFirst(number), position, body: { ...body } };
+}
+
+function indexRow({ metadata, position }: RecordedEvent, number: number, body: AuditIndexRow): Row {
+  const partition = indexPartition(metadata.workspace);
+  const id = `${partition}/${number}`;
+  return { id, partition, order: newestFirst(number), position, body: { ...body } };
 }
 
 /** The later of two times: ISO 8601 in UTC, to the millisecond, sorts as text. */

@@ -37,15 +37,24 @@ export function signaturesOf(entries: readonly AuditEntry[]): string {
   return text;
 }
 
+/** From the facet that mostly says most (what is refused is rare) to the one that says least. */
+const bySelectivity: readonly AuditFacet[] = ['id', 'outcome', 'principal', 'action', 'kind'];
+
 /** A test for signatures: false means that none of the entries has all these values, true that one most likely has. */
 export function signatureTest(wanted: AuditFacetValues): (signatures: string) => boolean {
-  const parts = auditFacets.flatMap((facet, index) => {
+  const [first, ...others] = bySelectivity.flatMap((facet) => {
     const value = wanted[facet];
-    return value === undefined ? [] : [{ offset: index * FACET_LENGTH, hash: hash(value) }];
+    return value === undefined
+      ? []
+      : [{ offset: auditFacets.indexOf(facet) * FACET_LENGTH, hash: hash(value) }];
   });
+  if (first === undefined) return () => true;
   return (signatures) => {
-    for (let start = 0; start < signatures.length; start += SIGNATURE_LENGTH) {
-      if (parts.every((part) => signatures.startsWith(part.hash, start + part.offset))) return true;
+    for (let at = signatures.indexOf(first.hash); at !== -1; at = signatures.indexOf(first.hash, at + 1)) {
+      const start = at - first.offset;
+      const isAligned = start % SIGNATURE_LENGTH === 0;
+      if (isAligned && others.every((part) => signatures.startsWith(part.hash, start + part.offset)))
+        return true;
     }
     return false;
   };

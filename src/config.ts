@@ -41,17 +41,23 @@ function isTrustProxy(value: string): boolean {
 }
 
 /** `https:`, or `http:` on this machine alone. */
-const safeUrl = z.url({ protocol: /^https?$/, error: 'must be an address that begins with https:' }).refine(
-  (value) => {
-    const { protocol, hostname } = new URL(value);
-    return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  },
-  { error: 'must begin with https:, as it is not on this machine' },
-);
+const safeUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an address that begins with https:', abort: true })
+  .refine(
+    (value) => {
+      const { protocol, hostname } = new URL(value);
+      return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+    },
+    { error: 'must begin with https:, as it is not on this machine' },
+  );
 
 /** An address to which paths are added. */
 const baseUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an address such as https://chartledger.example.com' })
+  .url({
+    protocol: /^https?$/,
+    error: 'must be an address such as https://chartledger.example.com',
+    abort: true,
+  })
   .refine((value) => new URL(value).href === `${new URL(value).origin}/`, { error: 'must not have a path' })
   .transform((value) => new URL(value).origin);
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Express } from 'express';
 import type { Logger } from 'pino';
 import {
   loadSessionSecret,
@@ -113,7 +112,7 @@ async function openDashboard(
   config: Config,
   ports: DashboardPorts,
   { logger, clientIp }: EndpointContext,
-): Promise<Express> {
+): Promise<ReturnType<typeof dashboardApp>> {
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;
   const { directory, users } = ports;

@@ -2,7 +2,9 @@ import {
   type AuditChunk,
   type AuditHead,
   type AuditIndex,
+  type AuditIndexRow,
   auditModel,
+  CHUNKS_AN_INDEX,
   chunkId,
   ENTRIES_A_CHUNK,
   indexPartition,
@@ -10,11 +12,11 @@ import {
   newestFirst,
 } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { type AuditFacetValues, auditFacets, signatureTest } from '../../projections/auditSignature.ts';
+import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
 import { unavailable } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
-const INDEX_ROWS_AT_ONCE = 256;
+const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;
 
 /** A chunk of a workspace's audit trail, or what does not fill one yet. */
@@ -25,6 +27,8 @@ export interface AuditPart {
   from: string;
   /** In log order; left out where none can match. */
   entries: AuditEntry[];
+  /** How many chunks were looked at for it, with those just after it in which nothing can match. */
+  chunks: number;
 }
 
 /** What may match of a workspace's audit trail, newest part first, from the entry of number `below - 1` on. */
@@ -38,21 +42,19 @@ export async function* auditParts(
   // The read model has been taken away since the page before, and is not whole again.
   if (below !== undefined && below > (head?.size ?? 0)) throw unavailable('audit trail');
   if (head === undefined) return;
-  const chunks = (head.size - head.entries.length) / ENTRIES_A_CHUNK;
+  const chunks = chunksOf(head);
   const oldestPending = head.entries[0];
   if (oldestPending && (below === undefined || below > chunks * ENTRIES_A_CHUNK)) {
     const from = laterOf(head.latest, oldestPending.recordedAt);
-    yield { first: chunks * ENTRIES_A_CHUNK, from, entries: head.entries };
+    yield { first: chunks * ENTRIES_A_CHUNK, from, entries: head.entries, chunks: 0 };
   }
   let next = below === undefined ? chunks : Math.min(chunks, Math.ceil(below / ENTRIES_A_CHUNK));
   // A later page begins where the earlier one ended, which was before that time already.
   if (below === undefined && filter.to !== undefined) {
-    next = await chunksBefore(readModels, workspace, chunks, filter.to);
+    next = await chunksBefore(readModels, workspace, head, filter.to);
   }
-  for (let indexRows = 8; next > 0; indexRows = Math.min(2 * indexRows, INDEX_ROWS_AT_ONCE)) {
-    const indexes = await loadIndexes(readModels, workspace, next, Math.min(indexRows, next));
+  for await (const indexes of indexesBelow(readModels, workspace, head, next)) {
     yield* partsOf(readModels, workspace, filter, indexes);
-    next -= indexes.length;
   }
 }
 
@@ -67,37 +69,71 @@ interface NumberedIndex {
   index: AuditIndex;
 }
 
-/** The index rows of so many chunks below a number, newest first. */
-async function loadIndexes(
+/** How many chunks there are. */
+function chunksOf({ size, entries }: AuditHead): number {
+  return (size - entries.length) / ENTRIES_A_CHUNK;
+}
+
+/** The indexes of the chunks with numbers below `below`, some at a time, newest first. */
+async function* indexesBelow(
   readModels: ReadModels,
   workspace: string,
+  head: AuditHead,
   below: number,
-  limit: number,
-): Promise<NumberedIndex[]> {
+): AsyncGenerator<NumberedIndex[]> {
+  const rest = chunksOf(head) - head.indexes.length;
+  if (below > rest) yield numbered(head.indexes, rest, below);
+  let rows = Math.ceil(Math.min(below, rest) / CHUNKS_AN_INDEX);
+  for (let atOnce = 1; rows > 0; atOnce = Math.min(2 * atOnce, INDEX_ROWS_AT_ONCE)) {
+    const loaded = await loadIndexRows(readModels, workspace, rows, Math.min(atOnce, rows));
+    rows -= loaded.length;
+    yield loaded.flatMap(({ number, indexes }) => numbered(indexes, number * CHUNKS_AN_INDEX, below));
+  }
+}
+
+/** Indexes of chunks from number `first` on, those below `below`, newest first. */
+function numbered(indexes: readonly AuditIndex[], first: number, below: number): NumberedIndex[] {
+  return indexes
+    .slice(0, below - first)
+    .map((index, at) => ({ number: first + at, index }))
+    .reverse();
+}
+
+/** So many index rows with numbers below `below`, newest first. */
+async function loadIndexRows(readModels: ReadModels, workspace: string, below: number, limit: number) {
   const query = { partition: indexPartition(workspace), after: newestFirst(below), limit };
   const rows = await readModels.page(auditModel, query);
   if (rows.length < limit) throw unavailable('audit trail');
   return rows.map(({ order, body }) => ({
     number: newestFirst(order),
-    index: body as unknown as AuditIndex,
+    indexes: (body as unknown as AuditIndexRow).indexes,
   }));
 }
 
-/** How many of the first `chunks` chunks begin before a time. */
+/** How many of the first chunks begin before a time. */
 async function chunksBefore(
   readModels: ReadModels,
   workspace: string,
-  chunks: number,
+  head: AuditHead,
   time: string,
 ): Promise<number> {
-  let [low, high] = [0, chunks];
+  const isBefore = ({ from }: AuditIndex) => from < time;
+  const rest = chunksOf(head) - head.indexes.length;
+  let found = head.indexes.filter(isBefore).length;
+  if (found > 0) return rest + found;
+  let [low, high] = [0, rest / CHUNKS_AN_INDEX];
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const [found] = await loadIndexes(readModels, workspace, middle + 1, 1);
-    if (found && found.index.from < time) low = middle + 1;
-    else high = middle;
+    const [row] = await loadIndexRows(readModels, workspace, middle + 1, 1);
+    const before = row?.indexes.filter(isBefore).length ?? 0;
+    if (before > 0) {
+      low = middle + 1;
+      found = middle * CHUNKS_AN_INDEX + before;
+    } else {
+      high = middle;
+    }
   }
-  return low;
+  return found;
 }
 
 async function* partsOf(
@@ -106,21 +142,22 @@ async function* partsOf(
   filter: AuditFacetValues,
   indexes: NumberedIndex[],
 ): AsyncGenerator<AuditPart> {
-  const isFiltered = auditFacets.some((facet) => filter[facet] !== undefined);
   const mayMatch = signatureTest(filter);
-  const candidates = indexes
-    .filter(({ index }) => !isFiltered || mayMatch(index.signatures))
-    .map(({ number }) => number);
+  const candidates = indexes.filter(({ index }) => mayMatch(index.signatures)).map(({ number }) => number);
   const loaded = new Map<number, AuditEntry[]>();
   let atOnce = 1;
+  let chunks = 0;
   for (const { number, index } of indexes) {
+    chunks += 1;
     if (candidates[0] === number) {
       const wanted = candidates.splice(0, atOnce);
       for (const [at, entries] of await loadChunks(readModels, workspace, wanted)) loaded.set(at, entries);
       atOnce = Math.min(2 * atOnce, CHUNKS_AT_ONCE);
     }
-    yield { first: number * ENTRIES_A_CHUNK, from: index.from, entries: loaded.get(number) ?? [] };
-    loaded.delete(number);
+    const entries = loaded.get(number);
+    if (entries === undefined && number !== indexes.at(-1)?.number) continue;
+    yield { first: number * ENTRIES_A_CHUNK, from: index.from, entries: entries ?? [], chunks };
+    chunks = 0;
   }
 }
 

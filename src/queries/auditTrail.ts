@@ -22,8 +22,8 @@ export interface AuditPage extends Page<AuditEntry> {
   lookedBackTo: string | null;
 }
 
-/** Index rows that one page looks at: those of 131,072 entries. */
-const MAX_INDEX_ROWS = 2_048;
+/** Chunks that one page looks for in the index: those of 131,072 entries. */
+const MAX_CHUNKS = 2_048;
 const EXPORTED_AT_ONCE = 1_000;
 
 /**
@@ -82,14 +82,14 @@ async function readBack(
   const found: NumberedEntry[] = [];
   let next = 0;
   let lookedBackTo: string | null = null;
-  let indexRows = 0;
+  let chunks = 0;
   for await (const part of auditParts(readModels, workspace, filter, below)) {
     found.push(...matching(part, filter).filter(({ number }) => below === undefined || number < below));
     lookedBackTo = part.from;
     next = part.first;
     if (filter.from !== undefined && part.from < filter.from) next = 0;
-    indexRows += 1;
-    if (next === 0 || found.length > limit || indexRows === MAX_INDEX_ROWS) break;
+    chunks += part.chunks;
+    if (next === 0 || found.length > limit || chunks >= MAX_CHUNKS) break;
   }
   const items = found.slice(0, limit);
   const goOn = found.length > limit ? (items.at(-1) as NumberedEntry).number : next;

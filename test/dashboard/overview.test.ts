@@ -8,6 +8,7 @@ import { expectAccessible, startDashboard, type TestDashboard, takePictures } fr
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { StoredSession } from '../support/StoredSession.ts';
+import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;
 let readModels: ReadModels;
@@ -137,8 +138,11 @@ test('once the session has ended, the page goes to the sign-in by itself', async
 
 test('tells of webhooks that send nothing, and leads administrators to them', async () => {
   const { service } = dashboard;
-  const { key } = await service.createKey('hooked', ['webhooks']);
+  const { key } = await service.createKey('hooked', ['webhooks', 'write']);
   const client = service.as(key);
+  // Nothing answers there.
+  await client.post('/integration/webhooks', { url: 'https://nobody.invalid/hook' });
+  await client.post('/integration/payers', samples.payer());
   const { body } = await client.post('/integration/webhooks', { url: 'https://receiver.example/hook' });
   await client.send(`/integration/webhooks/${body.id}`, {
     method: 'PATCH',
@@ -147,6 +151,10 @@ test('tells of webhooks that send nothing, and leads administrators to them', as
   });
   const admin = await dashboard.openAs('admin', pathOf('hooked'));
   expect(await admin.getByText('1 disabled').count()).toBe(1);
+  await eventually(async () => {
+    await admin.reload();
+    expect(await admin.getByText('1 failing').count()).toBe(1);
+  });
   await admin.getByRole('link', { name: 'See the webhooks' }).click();
   expect(new URL(admin.url()).pathname).toBe(`/dashboard${pathOf('hooked')}/webhooks`);
 

@@ -67,7 +67,7 @@ test('a record: its state with what billing may refuse, what it refers to, and i
   await page.getByRole('heading', { name: `Payer ${payer.name}` }).waitFor();
   await records.show(records.pathOf('providers', provider.id));
   expect(await records.field('NPI').innerText()).toMatch(/^1234567890\s*Warning: has a wrong check digit$/);
-  await page.getByText('One value is likely to be refused by billing.').waitFor();
+  await page.getByText('Billing is likely to refuse one value.').waitFor();
   await expectAccessible(page);
   await takePictures(page, 'record-warning');
 });

@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { openReadModels } from '../../src/backends/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
-import { UserManager } from '../../src/users/manageUsers.ts';
-import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { startFaultyApp } from '../support/app.ts';
 import {
   expectAccessible,
@@ -13,36 +9,19 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
-import { eventually } from '../support/eventually.ts';
-import { phi } from '../support/phi.ts';
-import { StoredSession } from '../support/StoredSession.ts';
 import { appendedBy } from '../support/service.ts';
 
 let dashboard: TestDashboard;
-let readModels: ReadModels;
-let users: UserDirectory;
 
 beforeAll(async () => {
   dashboard = await startDashboard();
-  readModels = await openReadModels(dashboard.service.config.readModelUrl);
-  users = await UserDirectory.open(dashboard.service.eventLog);
 });
 afterAll(async () => {
-  users.close();
-  await readModels.close();
   await dashboard.stop();
 });
 
-const manager = () => new UserManager(users, { principal: { type: 'operator', id: 'test' } });
 const urlOf = (path: string) => `${dashboard.service.url}/dashboard${path}`;
 const isSignIn = (page: Page) => new URL(page.url()).pathname === '/dashboard/sign-in';
-
-/** Loads the page anew until the session has ended. */
-const untilSignedOut = (page: Page) =>
-  eventually(async () => {
-    await page.reload();
-    expect(isSignIn(page)).toBe(true);
-  });
 
 describe('what is sent with every page', () => {
   test.each(['/sign-in', '/no-such-page', '/assets/pico.0.css'])(
@@ -100,77 +79,6 @@ describe('what is sent with every page', () => {
     await proxied.stop();
     const { headers } = await dashboard.service.get('/dashboard/sign-in', { 'x-forwarded-proto': 'https' });
     expect(String(headers['set-cookie'])).not.toContain('Secure');
-  });
-});
-
-describe('a session', () => {
-  test('ends when it was not used for 15 minutes', async () => {
-    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
-    const session = await StoredSession.of(page, readModels);
-    await session.setBack(14 * 60_000);
-    await page.reload();
-    expect(isSignIn(page)).toBe(false);
-    await session.setBack(15 * 60_000 + 1);
-    await page.reload();
-    expect(isSignIn(page)).toBe(true);
-    expect(new URL(page.url()).searchParams.get('next')).toBe('/dashboard/reference');
-  });
-
-  test('ends 12 hours after the sign-in, however much it is used', async () => {
-    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
-    const session = await StoredSession.of(page, readModels);
-    await session.signedInBefore(12 * 3_600_000 - 60_000);
-    await page.reload();
-    expect(isSignIn(page)).toBe(false);
-    await session.signedInBefore(12 * 3_600_000 + 1);
-    await page.reload();
-    expect(isSignIn(page)).toBe(true);
-  });
-
-  test('ends with the sign-out, for whoever kept the cookie too', async () => {
-    const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
-    const cookies = await page.context().cookies();
-    await page.locator('.user-menu summary').click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.waitForURL(urlOf('/sign-in'));
-    await page.context().addCookies(cookies);
-    await page.goto(urlOf('/reference'));
-    expect(isSignIn(page)).toBe(true);
-  });
-
-  test('ends when the user is disabled', async () => {
-    const user = await dashboard.createUser('viewer');
-    const page = await dashboard.openFor(user, '/reference');
-    await manager().setState(user.id, 'disabled');
-    await untilSignedOut(page);
-  });
-
-  test('ends when the password changes', async () => {
-    const user = await dashboard.createUser('viewer');
-    const page = await dashboard.openFor(user, '/reference');
-    await manager().setPassword(user.id, phi('another battery, correct'));
-    await untilSignedOut(page);
-  });
-
-  test('has another id after the sign-in than before', async () => {
-    const page = await dashboard.open('/sign-in');
-    const [before] = await page.context().cookies();
-    await signIn(page, await dashboard.createUser('viewer'));
-    const [after] = await page.context().cookies();
-    expect(after?.value).not.toBe(before?.value);
-  });
-
-  test('goes on after a restart of the service', async () => {
-    const other = await startDashboard();
-    const page = await other.openFor(await other.createUser('viewer'), '/reference');
-    const cookies = await page.context().cookies();
-    await other.service.restart();
-    const moved = await other.browser.newContext({ baseURL: other.service.url });
-    await moved.addCookies(cookies.map((cookie) => ({ ...cookie, domain: '127.0.0.1' })));
-    const again = await moved.newPage();
-    await again.goto('/dashboard/reference');
-    expect(isSignIn(again)).toBe(false);
-    await other.stop();
   });
 });
 

@@ -97,6 +97,15 @@ test('a user is made, changed, disabled and enabled; each change names who made 
   }
 });
 
+test('the audit trail tells who made and changed users, and nothing of their passwords', async () => {
+  const { id } = await dashboard.createUser('viewer');
+  await eventually(async () => {
+    const text = await (await page.goto('/dashboard/audit'))?.text();
+    expect(text).toContain(id);
+    expect(text).not.toMatch(/scrypt|"?salt/);
+  });
+});
+
 test('what is wrong with a form is said beside its fields, and what was typed stays, but for passwords', async () => {
   const taken = await dashboard.createUser('viewer');
   await page.goto('/dashboard/users');

@@ -46,7 +46,7 @@ onEveryEngine((start) => {
     return all.filter(({ metadata }) => metadata.workspace === clinic());
   }
 
-  function lineOf({ position, ...event }: RecordedEvent, index: number) {
+  function lineOf({ position, dataText: _text, ...event }: RecordedEvent, index: number) {
     return { position, index, ...event, leaf: eventLeaf(event) };
   }
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -79,57 +79,59 @@ onEveryEngine((start) => {
     expect(JSON.stringify(listed)).not.toContain('scrypt');
   });
 
-  test('role, state and password are changed by name or id; the same again changes nothing', async () => {
-    const { id, name } = await created('viewer');
-    const events = await userEvents(async () => {
-      const changes: [string | undefined, string[], string][] = [
-        [undefined, ['set-role', name.toUpperCase(), 'compliance'], 'has the role compliance'],
-        [undefined, ['set-role', id, 'compliance'], 'has the role compliance'],
-        [undefined, ['disable', name], 'is disabled'],
-        [undefined, ['disable', id], 'is disabled'],
-        [undefined, ['enable', id], 'is active'],
-        [newPassword(), ['set-password', name, '--password-stdin'], 'is set'],
-      ];
-      for (const [input, args, result] of changes) {
-        const { code, stdout, stderr } = await cli(input, 'users', ...args);
-        expect({ args, code, stderr }).toEqual({ args, code: 0, stderr: '' });
-        expect(stdout).toContain(result);
-      }
+  describe('a user', () => {
+    let ada: { id: string; name: string };
+    beforeAll(async () => {
+      ada = await created('viewer');
     });
-    expect(events.map(({ type, data }) => [type, data.user_id])).toEqual([
-      ['UserRoleSet', id],
-      ['UserDisabled', id],
-      ['UserEnabled', id],
-      ['UserPasswordSet', id],
-    ]);
-  });
 
-  test('what cannot be is refused with exit code 1, one line that does not repeat it, and no event', async () => {
-    const { name } = await created('viewer');
-    const create = ['create', newName(), '--role', 'viewer', '--password-stdin'];
-    const refusals: [string | undefined, string[], string][] = [
-      ['elevenchars', create, 'at least 12 characters'],
-      ['', create, 'at least 12 characters'],
-      ['x'.repeat(201), create, 'at most 200 characters'],
-      [create[1], create, 'must not be the name'],
-      [newPassword(), ['create', name.toUpperCase(), '--role', 'viewer', '--password-stdin'], 'already'],
-      [newPassword(), ['create', ' ', '--role', 'viewer', '--password-stdin'], '1 to 100 characters'],
-      [newPassword(), ['create', 'x'.repeat(101), '--role', 'viewer', '--password-stdin'], '1 to 100'],
-      [undefined, create.slice(0, 4), 'There is no terminal to ask for the password'],
-      ['short', ['set-password', name, '--password-stdin'], 'at least 12 characters'],
-      [newPassword(), ['set-password', 'nobody', '--password-stdin'], 'There is no such user.'],
-      [undefined, ['disable', 'nobody'], 'There is no such user.'],
-      [undefined, ['set-role', 'nobody', 'admin'], 'There is no such user.'],
-    ];
-    const events = await userEvents(async () => {
-      for (const [input, args, message] of refusals) {
-        const { code, stdout, stderr } = await cli(input, 'users', ...args);
-        expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
+    test.each([
+      ['set-role', () => [ada.name.toUpperCase(), 'compliance'], 'has the role compliance', 'UserRoleSet'],
+      ['set-role', () => [ada.id, 'compliance'], 'has the role compliance', undefined],
+      ['disable', () => [ada.name], 'is disabled', 'UserDisabled'],
+      ['disable', () => [ada.id], 'is disabled', undefined],
+      ['enable', () => [ada.id], 'is active', 'UserEnabled'],
+      ['set-password', () => [ada.name, '--password-stdin'], 'is set', 'UserPasswordSet'],
+    ])('is changed by name or id: %s', async (command, args, result, type) => {
+      const events = await userEvents(async () => {
+        const { code, stdout, stderr } = await cli(newPassword(), 'users', command, ...args());
+        expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+        expect(stdout).toContain(result);
+      });
+      // The same again changes nothing.
+      expect(events.map(({ type, data }) => [type, data.user_id])).toEqual(type ? [[type, ada.id]] : []);
+    });
+
+    const name = newName();
+    const create = ['create', name, '--role', 'viewer', '--password-stdin'];
+    const named = (other: string) => ['create', other, ...create.slice(2)];
+
+    test.each([
+      ['a short password', 'elevenchars', () => create, 'at least 12 characters'],
+      ['no password', '', () => create, 'at least 12 characters'],
+      ['a password of 201 characters', 'x'.repeat(201), () => create, 'at most 200 characters'],
+      ['the name as the password', name, () => create, 'must not be the name'],
+      ['a name that is taken', newPassword(), () => named(ada.name.toUpperCase()), 'already'],
+      ['a blank name', newPassword(), () => named(' '), '1 to 100 characters'],
+      ['a name of 101 characters', newPassword(), () => named('x'.repeat(101)), '1 to 100 characters'],
+      ['no terminal', '', () => create.slice(0, 4), 'There is no terminal to ask for the password'],
+      [
+        'a short new password',
+        'short',
+        () => ['set-password', ada.name, '--password-stdin'],
+        'at least 12 characters',
+      ],
+      ['nobody', newPassword(), () => ['disable', 'nobody'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'There is no such user.'],
+    ])('with %s is refused: exit code 1, one line, no event', async (_what, input, args, message) => {
+      const events = await userEvents(async () => {
+        const { code, stdout, stderr } = await cli(input, 'users', ...args());
+        expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
         expect(stderr).toMatch(/^[^\n]+\n$/);
         expect(stderr).toContain(message);
         if (input) expect(stderr).not.toContain(input);
-      }
+      });
+      expect(events).toEqual([]);
     });
-    expect(events).toEqual([]);
   });
 });

@@ -29,6 +29,11 @@ export class Visitor {
     return this.post('/sign-in', { name, password, ...(next !== undefined && { next }) });
   }
 
+  /** Whether it is: others are sent to the sign-in page. */
+  async isSignedIn(): Promise<boolean> {
+    return (await this.get('/account')).status === 200;
+  }
+
   async #send(method: string, path: string, body?: string): Promise<TestResponse> {
     const answer = await new Client(this.#url, undefined).send(`/dashboard${path}`, {
       method,

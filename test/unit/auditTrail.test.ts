@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { type AuditHead, audit, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
+import { type AuditHead, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
 import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
 import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
 import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/auditTally.ts';
@@ -62,7 +62,9 @@ const at = (ms: number) => new Date(START + ms).toISOString();
 const idsOf = (events: RecordedEvent[]) => events.map(({ id }) => id).reverse();
 
 describe('times', () => {
-  const events = Array.from({ length: 5 * ENTRIES_A_CHUNK + 9 }, (_, n) => event(n, 10 * Math.floor(n / 2)));
+  const events = Array.from({ length: (2 * CHUNKS_AN_INDEX + 3) * ENTRIES_A_CHUNK + 9 }, (_, n) =>
+    event(n, 10 * Math.floor(n / 2)),
+  );
 
   test.each([
     [0, 1_000],
@@ -74,7 +76,11 @@ describe('times', () => {
     [1_000, 100_000],
     [-5, 100_000],
     [1_640, 1_650],
-    [2_000, 3_000],
+    [5_000, 5_120],
+    [5_120, 5_130],
+    [10_230, 10_250],
+    [11_000, 11_240],
+    [20_000, 30_000],
   ])('from %i to %i milliseconds hold all that was recorded then', async (from, to) => {
     const wanted = events.filter(({ recordedAt }) => recordedAt >= at(from) && recordedAt < at(to));
     expect(await find(events, { from: at(from), to: at(to) })).toEqual(idsOf(wanted));

@@ -56,6 +56,10 @@ describe('settings', () => {
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.1', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.0/8,', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.0/33', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
+    ['PUBLIC_URL', 'chartledger.example.com', 'must be an address such as https://'],
+    ['PUBLIC_URL', 'https://example.com/chartledger', 'must not have a path'],
+    ['OIDC_ISSUER', 'http://login.example.com', 'must begin with https:'],
+    ['OIDC_ISSUER', 'login.example.com', 'must be an address that begins with https:'],
     ['EVENT_LOG_URL', 'foo:', 'must begin with'],
     ['EVENT_LOG_URL', 'sqlite:', 'must begin with'],
     ['EVENT_LOG_URL', '/var/lib/events.db', 'must begin with'],
@@ -65,6 +69,21 @@ describe('settings', () => {
     const message = messageOf(() => loadConfig({ [name]: value }));
     expect(message).toContain(`Bad settings: ${name} ${reason}`);
     expect(message).not.toContain('\n');
+  });
+
+  test('an identity provider needs all its settings', () => {
+    const env = { OIDC_ISSUER: 'http://localhost:4000', OIDC_CLIENT_ID: 'id', OIDC_CLIENT_SECRET: 'secret' };
+    expect(loadConfig(env).openIdConnect).toEqual({
+      issuer: 'http://localhost:4000',
+      clientId: 'id',
+      clientSecret: 'secret',
+      roleClaim: 'roles',
+    });
+    expect(loadConfig({ OIDC_ROLE_CLAIM: 'groups' }).openIdConnect).toBeUndefined();
+    for (const missing of Object.keys(env)) {
+      expect(messageOf(() => loadConfig({ ...env, [missing]: '' }))).toContain('must be set together');
+    }
+    expect(loadConfig({ PUBLIC_URL: 'https://example.com/' }).publicUrl).toBe('https://example.com');
   });
 
   test('every bad setting is named at once', () => {

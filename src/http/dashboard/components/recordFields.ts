@@ -55,8 +55,10 @@ function isGroup(value: unknown): boolean {
 
 function warningCount({ length }: FieldMessage[]): Html {
   const text =
-    length === 1 ? 'One value is likely to be refused' : `${length} values are likely to be refused`;
-  return html`${length > 0 && html`<p class="warning">${text} by billing. It is marked below.</p>`}`;
+    length === 1
+      ? 'Billing is likely to refuse one value. It is marked below.'
+      : `Billing is likely to refuse ${length} values. They are marked below.`;
+  return html`${length > 0 && html`<p class="warning">${text}</p>`}`;
 }
 
 function remarks(warnings: FieldMessage[], field: string): Html[] {

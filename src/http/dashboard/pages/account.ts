@@ -27,9 +27,9 @@ export function accountRoutes(ports: SignInPorts): DashboardRoute[] {
       async handle(visit) {
         const { req, form, user, actor } = visit;
         try {
+          const password = repeatedPassword(form);
           await requirePresentPassword(ports, visit);
-          const manager = new UserManager(ports.users, actor);
-          await manager.setPassword(user.id, repeatedPassword(form));
+          await new UserManager(ports.users, actor).setPassword(user.id, password);
         } catch (error) {
           return { page: accountPage(visit, refusalOf(error)) };
         }

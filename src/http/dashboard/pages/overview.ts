@@ -37,7 +37,7 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
 
 /** Only what stands inside of the places is replaced: what has the focus, or was opened, stays. */
 function page(overview: Overview): Html {
-  const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id]?.(overview)}</div>`;
+  const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id](overview)}</div>`;
   return html`<div class="page-head"><h1>Overview</h1>
 <div class="muted" hx-get="/dashboard/workspaces/${overview.workspace}/figures" hx-trigger="every 10s" hx-swap="none">${place('taken-at')}</div></div>
 <h2>Today, UTC</h2>

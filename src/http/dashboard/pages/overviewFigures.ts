@@ -1,14 +1,13 @@
 import type { AuditDay, AuditMinute } from '../../../../projections/auditTally.ts';
 import { recentMinutes, today } from '../../../queries/auditTallies.ts';
 import { type ProjectionStatus, projectionStatus } from '../../../queries/projectionStatus.ts';
-import type { WebhookStatusView } from '../../../webhooks/webhookView.ts';
+import { type WebhookProblems, webhookProblems } from '../../../webhooks/webhookProblems.ts';
 import { barChart } from '../components/chart.ts';
 import { table } from '../components/table.ts';
 import { badge, empty, time } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
 import { admins, type Visit } from '../route.ts';
 import type { DashboardPorts } from '../routes.ts';
-import { webhookProblems } from '../webhookProblems.ts';
 
 /** What the overview shows of a workspace at one moment. */
 export interface Overview {
@@ -21,33 +20,33 @@ export interface Overview {
   minutes: AuditMinute[];
   day: AuditDay;
   projections: ProjectionStatus[];
-  troubled: WebhookStatusView[];
+  webhooks: WebhookProblems;
 }
 
 /** Reads all of it. Rejects with `unavailable`. */
 export async function readOverview(ports: DashboardPorts, { workspace, user }: Visit): Promise<Overview> {
-  const [minutes, day, projections, troubled] = await Promise.all([
+  const [minutes, day, projections, webhooks] = await Promise.all([
     recentMinutes(ports, workspace),
     today(ports, workspace),
     projectionStatus(ports.eventLog, ports.readModels),
     webhookProblems(ports, workspace),
   ]);
   const takenAt = new Date().toISOString();
-  return { workspace, isAdmin: admins.includes(user.role), takenAt, minutes, day, projections, troubled };
+  return { workspace, isAdmin: admins.includes(user.role), takenAt, minutes, day, projections, webhooks };
 }
 
 /** A part of the page that is drawn anew, by the id of its place. */
-export const figures: Record<string, (overview: Overview) => Html> = {
-  'taken-at': ({ takenAt }) => html`As of ${time(takenAt)}`,
-  today: ({ day }) => tiles(day),
-  requests: ({ minutes }) => series('Requests', minutes, ({ requests }) => requests),
-  events: ({ minutes }) => series('Events', minutes, ({ events }) => events),
-  refusals: ({ minutes }) => series('Refusals', minutes, ({ refused }) => total(refused), 'bad'),
-  reasons: ({ minutes }) => reasons(minutes),
-  minutes: ({ minutes }) => minuteTable(minutes),
-  projections: ({ projections }) => projectionTable(projections),
-  webhooks: webhookLines,
-};
+export const figures = {
+  'taken-at': ({ takenAt }: Overview) => html`As of ${time(takenAt)}`,
+  today: ({ day }: Overview) => tiles(day),
+  requests: ({ minutes }: Overview) => series('Requests', minutes, ({ requests }) => requests),
+  events: ({ minutes }: Overview) => series('Events', minutes, ({ events }) => events),
+  refusals: ({ minutes }: Overview) => series('Refusals', minutes, ({ refused }) => total(refused), 'bad'),
+  reasons: ({ minutes }: Overview) => reasons(minutes),
+  minutes: ({ minutes }: Overview) => minuteTable(minutes),
+  projections: ({ projections }: Overview) => projectionTable(projections),
+  webhooks: webhookLine,
+} satisfies Record<string, (overview: Overview) => Html>;
 
 function tiles({ requests, events, refused }: AuditDay): Html {
   const all = { Requests: requests, 'Events appended': events, Refusals: total(refused) };
@@ -120,15 +119,10 @@ function projectionTable(projections: ProjectionStatus[]): Html {
   );
 }
 
-function webhookLines({ troubled, workspace, isAdmin }: Overview): Html {
-  if (troubled.length === 0) return html`<p>${badge('No problems', 'good')}</p>`;
-  const count = (isDisabled: boolean) =>
-    troubled.filter(({ state }) => (state === 'disabled') === isDisabled).length;
-  const lines = [
-    { text: 'disabled', count: count(true) },
-    { text: 'failing', count: count(false) },
-  ];
-  return html`<p class="line">${lines.map(({ text, count }) => count > 0 && badge(`${count} ${text}`, 'bad'))}
+function webhookLine({ webhooks: { disabled, failing }, workspace, isAdmin }: Overview): Html {
+  if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
+  return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
+${failing > 0 && badge(`${failing} failing`, 'bad')}
 ${isAdmin && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">See the webhooks</a>`}</p>`;
 }
 

@@ -77,7 +77,7 @@ function versionForm(query: Visit['req']['query'], refusal: ServiceError | undef
       isRequired: true,
       value: [query[name] ?? ''].flat().join(),
     });
-  return html`<form method="get">
+  return html`<form method="get" class="moment">
 ${formError(refusal?.message)}
 <div class="line">${field('from', 'From version')}${field('to', 'To version')}<button type="submit" class="outline">Compare</button></div>
 </form>`;

@@ -91,12 +91,13 @@ function limitTexts({
 /** Values, an example, and the fields within. */
 function details(schema: SchemaOrReference): Html {
   if (isReference(schema)) return html``;
-  const { enum: values, examples, items, additionalProperties: more } = schema;
+  const { enum: all, examples, items, additionalProperties: more } = schema;
+  const values = all?.filter((value) => value !== null);
   const inner = [schema, items, more].find(
     (one): one is Schema => one !== undefined && !isReference(one) && one.properties !== undefined,
   );
   const innerFields = inner ? propertiesOf(inner) : [];
-  return html`${values && html`<p>One of ${codes(values.filter((value) => value !== null))}</p>`}${
+  return html`${values && html`<p>${values.length === 1 ? 'Only' : 'One of'} ${codes(values)}</p>`}${
     !values && examples && html`<p class="muted">For example ${codes(examples)}</p>`
   }${innerFields.length > 0 && fields(innerFields)}`;
 }
