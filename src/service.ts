@@ -115,8 +115,7 @@ async function openDashboard(
 ): Promise<ReturnType<typeof dashboardApp>> {
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;
-  const { directory, users } = ports;
-  return dashboardApp({ ports, directory, users, logger, clientIp, sessionSecret, trustProxy });
+  return dashboardApp({ ports, logger, clientIp, sessionSecret, trustProxy });
 }
 
 /** Settles abandoned uploads now and every hour; a store that is away is asked again. The result ends it. */

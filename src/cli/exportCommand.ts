@@ -4,7 +4,6 @@ import { recordAccess } from '../commands/recordAccess.ts';
 import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
 import { ExportFile, type FileDigest } from '../export/ExportFile.ts';
-import { type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import {
   type ExportJob,
   type ExportProgress,
@@ -14,6 +13,7 @@ import {
 } from '../export/exportEvents.ts';
 import type { ExportFormat } from '../export/exportLines.ts';
 import { type ExportManifest, manifestPath } from '../export/manifest.ts';
+import { type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instant.ts';
 import { createLogProgress } from './logProgress.ts';

@@ -2,8 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { admins, everyone, phiReaders } from '../../src/http/dashboard/route.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import { INSTALLATION } from '../../src/records/streamNames.ts';
 import { type Role, roles } from '../../src/users/user.ts';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';
 
 const accessNames = { public: 'public', everyone, phiReaders, admins } as const;
@@ -130,6 +132,26 @@ describe.each(roles)('the role %s', (role) => {
     };
     expect(refused.toSorted()).toEqual(others[role].toSorted());
   });
+
+  const others = role === 'admin' ? [] : ['/workspaces/:workspace/keys', '/users'];
+  for (const path of others)
+    test(`leaves in the audit trail that ${path} was refused`, async () => {
+      const before = await dashboard.service.eventLog.head();
+      await send(pages.get(role), 'get', path);
+      const events = await readAll(dashboard.service.eventLog, before);
+      expect(events.map(({ data, metadata }) => [metadata.workspace, data])).toEqual([
+        [
+          path.includes(':workspace') ? dashboard.service.workspaceId('clinic') : INSTALLATION,
+          {
+            action: 'request.refused',
+            outcome: 'refused',
+            code: 'permission_denied',
+            method: 'GET',
+            route: `/dashboard${path}`,
+          },
+        ],
+      ]);
+    });
 
   test('gets the pages that are for it, or hears that there is no such thing', async () => {
     for (const { method, path, access } of limited) {

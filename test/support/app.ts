@@ -78,8 +78,6 @@ export async function startFaultyApp(
   const gate = { directory, limit: async () => undefined };
   const dashboard = dashboardApp({
     ...around,
-    directory,
-    users,
     sessionSecret: await loadSessionSecret(service.config),
     trustProxy: service.config.trustProxy,
     ports: {

@@ -7,12 +7,15 @@ import { Router } from 'express';
 const require = createRequire(import.meta.url);
 const ownFolder = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets');
 
-/** What pages load, by the names that they use. */
+/** The parts of `dashboard.css`: a later one overrides those before. */
+const styles = ['base', 'layout', 'overview', 'reference', 'records'];
+
+/** What pages load, by the names that they use, and the files that make it. */
 const files = {
-  'pico.css': require.resolve('@picocss/pico/css/pico.min.css'),
-  'dashboard.css': join(ownFolder, 'dashboard.css'),
-  'htmx.js': require.resolve('htmx.org/dist/htmx.min.js'),
-  'dashboard.js': join(ownFolder, 'dashboard.js'),
+  'pico.css': [require.resolve('@picocss/pico/css/pico.min.css')],
+  'dashboard.css': styles.map((name) => join(ownFolder, 'styles', `${name}.css`)),
+  'htmx.js': [require.resolve('htmx.org/dist/htmx.min.js')],
+  'dashboard.js': [join(ownFolder, 'dashboard.js')],
 };
 
 export type AssetName = keyof typeof files;
@@ -29,8 +32,8 @@ interface Asset {
   content: Buffer;
 }
 
-function load([name, file]: [string, string]): [string, Asset] {
-  const content = readFileSync(file);
+function load([name, parts]: [string, string[]]): [string, Asset] {
+  const content = Buffer.concat(parts.map((file) => readFileSync(file)));
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
   const extension = extname(name);
   const path = `/assets/${name.slice(0, -extension.length)}.${hash}${extension}`;

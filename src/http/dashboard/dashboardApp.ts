@@ -9,7 +9,7 @@ import { sessions } from './session.ts';
 
 const FORM_LIMIT = '100kb';
 
-export interface DashboardContext extends ResponderPorts {
+export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
   ports: DashboardPorts;
   /** Signs the cookies. */
   sessionSecret: Buffer;
@@ -19,7 +19,7 @@ export interface DashboardContext extends ResponderPorts {
 
 /** The dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
 export function dashboardApp(context: DashboardContext): Express {
-  const { ports, sessionSecret, trustProxy } = context;
+  const { ports, logger, clientIp, sessionSecret, trustProxy } = context;
   const app = express();
   app.set('trust proxy', trustedProxies(trustProxy));
   app.use(securityHeaders());
@@ -27,7 +27,7 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(noStore);
   app.use(sessions(ports.readModels, sessionSecret));
   app.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
-  const responder = createResponder(context);
+  const responder = createResponder({ ...ports, logger, clientIp });
   for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
   app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
   app.use(((error, req, res, next) =>

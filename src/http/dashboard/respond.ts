@@ -4,16 +4,19 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { describeError, ServiceError } from '../../errors.ts';
 import type { AccessDirectory } from '../../keys/AccessDirectory.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
 import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { User } from '../../users/user.ts';
 import { asServiceError, statusOf } from '../errorResponse.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
+import { refuseRole } from './refuseRole.ts';
 import type { DashboardRoute, Page, Reply } from './route.ts';
 import { csrfField, leaveSession, requireCsrfToken, signedInUser } from './session.ts';
 import { createVisit } from './visit.ts';
 
 export interface ResponderPorts {
+  eventLog: EventLog;
   directory: AccessDirectory;
   users: UserDirectory;
   logger: Logger;
@@ -76,18 +79,16 @@ async function admitted(
   requestId: string,
   user: User | undefined,
 ): Promise<Reply> {
-  if (route.access !== 'public') {
-    if (user === undefined) return { redirect: signInPath(req) };
-    if (!route.access.includes(user.role)) {
-      throw new ServiceError('permission_denied', `The role ${user.role} may not see this page.`);
-    }
+  if (route.access !== 'public' && user === undefined) return { redirect: signInPath(req) };
+  const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
+  const workspace = req.params.workspace as string | undefined;
+  const isThere = workspace === undefined || ports.directory.access.workspaces.has(workspace);
+  if (route.access !== 'public' && !route.access.includes(visit.user.role)) {
+    await refuseRole(ports.eventLog, visit, route, isThere ? workspace : undefined);
   }
-  const { workspace } = req.params;
-  if (workspace !== undefined && !ports.directory.access.workspaces.has(workspace as string)) {
-    throw new ServiceError('not_found', 'There is no such workspace.');
-  }
+  if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
   if (route.method === 'post') requireCsrfToken(req);
-  return route.handle(createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user }));
+  return route.handle(visit);
 }
 
 /** The sign-in page, which leads back to the page that was asked for, or that a part was asked for. */

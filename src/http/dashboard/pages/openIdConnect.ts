@@ -1,7 +1,7 @@
 import type { Request } from 'express';
 import type { SignInFlow } from '../../../users/IdentityProvider.ts';
 import { signInProvided } from '../../../users/signInProvided.ts';
-import { originOf } from '../origin.ts';
+import { addressOf, originOf } from '../origin.ts';
 import type { DashboardRoute } from '../route.ts';
 import { beginSession } from '../session.ts';
 import { pathAfter, refusedPage, type SignInPagePorts } from './signIn.ts';
@@ -25,8 +25,7 @@ export interface OpenIdConnectPagePorts extends SignInPagePorts {
 export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRoute[] {
   const { identityProvider } = ports;
   if (identityProvider === undefined) return [];
-  const redirectUri = (req: Request) =>
-    `${ports.publicUrl ?? `${req.protocol}://${req.get('host')}`}/dashboard${CALLBACK}`;
+  const redirectUri = (req: Request) => `${addressOf(req, ports.publicUrl)}/dashboard${CALLBACK}`;
   return [
     {
       method: 'get',

@@ -1,5 +1,6 @@
 import { buildDocument } from '../../openapi/buildDocument.ts';
 import { type Html, html } from '../html.ts';
+import { addressOf } from '../origin.ts';
 import { type OpenApiDocument, operationsOf, type PlacedOperation } from '../reference/document.ts';
 import { inline, markdown } from '../reference/markdown.ts';
 import { messageSection, operationSection, responseSection } from '../reference/operationSection.ts';
@@ -22,7 +23,7 @@ export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): D
       access: everyone,
       async handle({ req }) {
         parts ??= draw(buildDocument(openapiPublic) as OpenApiDocument);
-        const body = page(parts, publicUrl ?? `${req.protocol}://${req.get('host')}`);
+        const body = page(parts, addressOf(req, publicUrl));
         return { page: { title: 'API reference', section: 'API reference', body } };
       },
     },
