@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createEncounter, documentsPath, formBody, formType, part } from '../support/documents.ts';
 import { phi } from '../support/phi.ts';
 import { pdf } from '../support/samples.ts';
-import { newEvents, startTestService, type TestService } from '../support/service.ts';
+import { changesBy, startTestService, type TestService } from '../support/service.ts';
 import { storedFiles } from '../support/storedFiles.ts';
 
 let service: TestService;
@@ -27,7 +27,7 @@ test('damaged forms are taken or refused, never a failure, and only what was tak
     maxLength: 5,
   });
   let taken = 0;
-  const events = await newEvents(service, () =>
+  const events = await changesBy(service, () =>
     fc.assert(
       fc.asyncProperty(edits, async (changes) => {
         let body = whole;

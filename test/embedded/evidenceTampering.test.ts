@@ -37,7 +37,8 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await projected();
-  events = await readAll(service.eventLog);
+  const all = await readAll(service.eventLog);
+  events = all.filter(({ metadata }) => metadata.workspace === clinic());
 });
 
 const clinic = () => service.workspaceId('clinic');

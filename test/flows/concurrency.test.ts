@@ -3,7 +3,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 
 const numbers = (count: number) => Array.from({ length: count }, (_, index) => index);
 
@@ -19,7 +19,7 @@ onEveryEngine((start) => {
     const second = await service.createKey('clinic');
     const clients = [service, service.as(second.key)];
     const names = new Map<number, string>();
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const answers = clients.flatMap((client) =>
         numbers(200).map(async () => {
           const name = phi('Aetna');
@@ -43,7 +43,7 @@ onEveryEngine((start) => {
     const payer = samples.payer();
     const fields = ['payer_code', 'payer_type', 'address_line1', 'address_line2', 'city'];
     const values = Object.fromEntries(fields.map((field) => [field, phi(field)]));
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const sent = fields.map((field) => service.post(paths.payer, { ...payer, [field]: values[field] }));
       expect((await Promise.all(sent)).map(({ status }) => status)).toEqual(fields.map(() => 200));
     });
@@ -55,7 +55,7 @@ onEveryEngine((start) => {
   test('of 50 conditional writes on one version, one is taken', async () => {
     const payer = samples.payer();
     await service.post(paths.payer, payer);
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const sent = numbers(50).map(() => service.post(paths.payer, payer, { 'if-match': '"1"' }));
       const statuses = (await Promise.all(sent)).map(({ status }) => status);
       expect(statuses.sort()).toEqual([200, ...numbers(49).map(() => 412)]);
@@ -65,7 +65,7 @@ onEveryEngine((start) => {
 
   test('of 50 creations of one record, one is taken', async () => {
     const payer = samples.payer();
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const sent = numbers(50).map(() => service.post(paths.payer, payer, { 'if-none-match': '*' }));
       const statuses = (await Promise.all(sent)).map(({ status }) => status);
       expect(statuses.filter((status) => status === 200)).toHaveLength(1);
@@ -77,7 +77,7 @@ onEveryEngine((start) => {
   test('records with the same ids, sent at once into two workspaces, stay apart', async () => {
     const other = service.as((await service.createKey('other')).key);
     const payers = numbers(50).map(samples.payer);
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const sent = payers.flatMap((payer) => [
         service.post(paths.payer, payer),
         other.post(paths.payer, { ...payer, city: 'Elsewhere' }),

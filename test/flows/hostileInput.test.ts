@@ -4,7 +4,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 
 const json = { 'content-type': 'application/json' };
 const valid = JSON.stringify({ id: 'payer-hostile', name: 'Aetna' });
@@ -83,7 +83,7 @@ onEveryEngine((start) => {
     service.send(paths.payer, { method: 'POST', body, headers });
 
   test.each(refused)('%s is refused', async (_name, body, status, code) => {
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const answer = await send(body);
       expect({ status: answer.status, body: answer.body }).toMatchObject({
         status,
@@ -96,7 +96,7 @@ onEveryEngine((start) => {
   });
 
   test.each(refusedTypes)('headers %j are refused with 415', async (headers, body) => {
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const answer = await send(body, headers);
       expect({ status: answer.status, body: answer.body }).toMatchObject({
         status: 415,
@@ -116,7 +116,7 @@ onEveryEngine((start) => {
     async function accepted(members: (own: string) => string): Promise<string[]> {
       const payer = samples.payer();
       let warned: string[] = [];
-      const events = await newEvents(service, async () => {
+      const events = await changesBy(service, async () => {
         const { status, body } = await send(members(JSON.stringify(payer).slice(1, -1)));
         expect(status).toBe(200);
         warned = body.warnings.map(({ field }: { field: string }) => field);
@@ -169,7 +169,7 @@ onEveryEngine((start) => {
         ...samples.payer(),
         name: `${phi('Aetna')} \u0000\u0001\t\n\r\u001f\u007f\ufffe\u202e😀'"\\<>&`,
       };
-      const events = await newEvents(service, async () => {
+      const events = await changesBy(service, async () => {
         expect((await service.post(paths.payer, payer)).status).toBe(200);
       });
       expect(events.map(({ data }) => data)).toEqual([payer]);

@@ -12,7 +12,7 @@ import {
   upsertReferred,
   withField,
 } from '../support/fieldValues.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 import { allRows, type FieldRow, specTables } from '../support/specTables.ts';
 
 /** What a reader sees of a record that was sent once. */
@@ -50,7 +50,7 @@ onEveryEngine((start) => {
   async function checkAllowed(kind: RecordKind, row: FieldRow): Promise<void> {
     const values = [...allowedValues(row, referred), ...(row.required ? [] : [null])];
     const records = values.map((value) => withField(minimal(kind, referred), row.field, value, referred));
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       for (const record of records) {
         const { status, body } = await service.post(paths[kind], record);
         expect({ status, body }).toMatchObject({ status: 200, body: { success: true, version: 1 } });
@@ -72,7 +72,7 @@ onEveryEngine((start) => {
 
   async function checkRefused(kind: RecordKind, row: FieldRow): Promise<void> {
     const values = [...refusedValues(row), ...(row.required ? [undefined, null] : [])];
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       for (const value of values) {
         const record = withField(minimal(kind, referred), row.field, value, referred);
         const { status, body, text } = await service.post(paths[kind], record);

@@ -11,7 +11,7 @@ import {
   withField,
 } from '../support/fieldValues.ts';
 import { notePhi, phi } from '../support/phi.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 
 const dates = [
   '2026-01-31',
@@ -100,7 +100,7 @@ onEveryEngine((start) => {
   async function send(kind: RecordKind, field: string, value: unknown) {
     const record: Fields = withField(minimal(kind, referred), field, value, referred);
     let answer = { status: 0, body: undefined as never, text: '' };
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       answer = (await service.post(paths[kind], record)) as never;
     });
     const read = await service.get(pathOf(kind, record.id));
@@ -173,7 +173,7 @@ onEveryEngine((start) => {
       expect(refused.text).not.toContain(ssn);
 
       const { ssn: _dropped, ...kept } = { ...minimal('patient', referred), ssn };
-      const events = await newEvents(service, async () => {
+      const events = await changesBy(service, async () => {
         const { status, body, text } = await service.post(paths.patient, { ...kept, ssn });
         expect({ status, warnings: body.warnings }).toEqual({
           status: 200,

@@ -4,7 +4,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -17,7 +17,7 @@ onEveryEngine((start) => {
 
   /** Sends these in turn, checks that each became one event as sent, and gives the record as read back. */
   async function upsert(kind: RecordKind, ...sent: ({ id: string } & Record<string, unknown>)[]) {
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       for (const record of sent) {
         const { status } = await service.post(paths[kind], record);
         expect(status).toBe(200);
@@ -119,7 +119,7 @@ onEveryEngine((start) => {
   test('a version that is refused changes nothing', async () => {
     const facility = samples.facility();
     const before = await upsert('facility', { ...facility, city: 'Omaha' });
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const { status } = await service.post(paths.facility, { ...facility, city: 'Lincoln', npi: '12' });
       expect(status).toBe(400);
     });

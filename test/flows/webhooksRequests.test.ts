@@ -6,7 +6,7 @@ import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/web
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 import { createWebhook, hookUrl, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
 
 const DAY_MS = 86_400_000;
@@ -36,7 +36,7 @@ onEveryEngine((start) => {
       const made = await createWebhook(client);
       const path = `${memberOf(made)}/secret/rotate`;
       const before = Date.now();
-      const [event, ...others] = await newEvents(service, async () => {
+      const [event, ...others] = await changesBy(service, async () => {
         const sent = body === undefined ? client.send(path, { method: 'POST' }) : client.post(path, body);
         const { status, body: answer } = await sent;
         expect([status, answer.error]).toEqual([200, undefined]);
@@ -96,7 +96,7 @@ onEveryEngine((start) => {
       const made = await createWebhook(client);
       await service.post('/integration/payers', samples.payer());
       const head = await service.eventLog.head();
-      const events = await newEvents(service, async () => {
+      const events = await changesBy(service, async () => {
         const pinged = await client.send(`${memberOf(made)}/ping`, { method: 'POST' });
         expect([pinged.status, pinged.body]).toEqual([
           200,
@@ -192,7 +192,7 @@ onEveryEngine((start) => {
     } finally {
       await readModels.close();
     }
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const first = await client.get(`${path}?limit=2`);
       expect(first.body.items).toEqual([shown[2], shown[1]]);
       const second = await client.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);

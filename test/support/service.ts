@@ -99,7 +99,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
  * and `refusalsBy`.
  */
 export async function appendedBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
-  const events = (await newEvents(service, work)).filter(({ type }) => type !== 'AccessRecorded');
+  const events = await changesBy(service, work);
   const suffix = service.workspaceId('');
   return events.map(({ stream, type }) => `${stream.replace(`${suffix}.`, '.')}: ${type}`);
 }
@@ -121,6 +121,14 @@ async function recordedBy(
 ): Promise<JsonObject[]> {
   const events = await newEvents(service, work);
   return events.filter(({ type, data }) => type === 'AccessRecorded' && wanted(data)).map(({ data }) => data);
+}
+
+/** The events, whole, by which `work` changed this service's workspaces: without what was read or refused. */
+export async function changesBy(
+  service: TestService,
+  work: () => Promise<unknown>,
+): Promise<RecordedEvent[]> {
+  return (await newEvents(service, work)).filter(({ type }) => type !== 'AccessRecorded');
 }
 
 /** The events that `work` had appended to this service's workspaces, whole. */
