@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;
@@ -85,9 +85,3 @@ test('the call is copied by its button', async () => {
   const copied = await page.evaluate('navigator.clipboard.readText()');
   expect(copied).toBe(await page.locator('#getHealth-call').innerText());
 });
-
-test('is accessible, and looks right in light, dark and on a phone', async () => {
-  const page = await dashboard.openAs('viewer', '/reference');
-  await expectAccessible(page);
-  await takePictures(page, 'reference');
-}, 120_000);

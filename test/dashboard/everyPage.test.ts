@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { openLoopback } from '../support/delivery.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { samples } from '../support/samples.ts';
+import { startTestService } from '../support/service.ts';
+import { createWebhook } from '../support/webhooks.ts';
+
+/** Routes that show nothing by themselves: they lead on, give a file, or a part of a page. */
+const noPages = [
+  '/',
+  '/sign-in/openid-connect',
+  '/sign-in/openid-connect/callback',
+  '/workspaces/:workspace/figures',
+  '/workspaces/:workspace/audit/export',
+  '/audit/export',
+  '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+];
+
+const pages = dashboardRoutes({ identityProvider: {} } as DashboardPorts)
+  .filter(({ method, path }) => method === 'get' && !noPages.includes(path))
+  .map(({ path }) => path);
+
+let dashboard: TestDashboard;
+let page: Page;
+/** Pages that are not for who is signed in. */
+const before = new Map<string, Page>();
+/** What a route names, by its name; whole routes where that depends on the page. */
+let things: Record<string, string>;
+
+beforeAll(async () => {
+  const service = await startTestService({ ...openLoopback, ROLES: 'api,projector' });
+  dashboard = await startDashboard(service);
+  const workspace = service.workspaceId('clinic');
+  const patient = samples.patient();
+  for (const city of ['Omaha', 'Lincoln']) await service.post('/integration/patients', { ...patient, city });
+  const encounter = await createEncounter(service);
+  await service.upload(documentsPath(encounter), documentForm());
+  const [document] = (await service.get(documentsPath(encounter))).body.items;
+  const [key, off] = [await service.createKey('clinic'), await service.createKey('clinic')];
+  await service.access.setKeyState(off.id, 'deactivated');
+  const client = service.as((await service.createKey('clinic', ['webhooks'])).key);
+  const [webhook, disabled] = [await createWebhook(client), await createWebhook(client)];
+  await client.send(`/integration/webhooks/${disabled.id}`, {
+    method: 'PATCH',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ state: 'disabled' }),
+  });
+  const user = await dashboard.createUser('viewer');
+  const root = `/workspaces/${workspace}`;
+  things = {
+    ':workspace': workspace,
+    ':kind': 'patients',
+    ':documentId': document.document_id,
+    ':user': user.id,
+    ':id': patient.id,
+    '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
+    keys: key.id,
+    '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,
+    webhooks: webhook.id,
+    '/workspaces/:workspace/webhooks/:id/enable': `${root}/webhooks/${disabled.id}/enable`,
+    encounters: encounter,
+  };
+  // The link ends with the first administrator.
+  before.set('/setup', await dashboard.open(service.setupUrl?.split('/dashboard')[1] ?? ''));
+  before.set('/sign-in', await dashboard.open('/sign-in'));
+  page = await dashboard.openAs('admin', '/account');
+}, 60_000);
+afterAll(async () => {
+  await dashboard.stop();
+  await dashboard.service.stop();
+});
+
+/** The address of the page of a route, of things that there are. */
+function addressOf(path: string): string {
+  const [, collection = ''] = /\/(keys|webhooks|encounters)\/:id/.exec(path) ?? [];
+  const filled = path.replace(/:\w+/g, (name) =>
+    encodeURIComponent((name === ':id' && things[collection]) || (things[name] ?? '')),
+  );
+  return things[path] ?? filled;
+}
+
+test.each(pages)(
+  '%s has no flaw that axe-core finds, and fits on a phone',
+  async (path) => {
+    const shown = before.get(path) ?? page;
+    if (shown === page) expect((await page.goto(`/dashboard${addressOf(path)}`))?.status()).toBe(200);
+    expect(await shown.getByRole('heading', { level: 1 }).count()).toBe(1);
+    await expectAccessible(shown);
+    await takePictures(shown, `page${path.replaceAll(/[/:]+/g, '-')}`);
+  },
+  60_000,
+);
