@@ -177,9 +177,11 @@ export class SqliteReadModels implements ReadModels {
   }
 
   #upsert(model: string, rows: Row[]): void {
-    const { upsert } = this.#model(model);
+    const { update, upsert } = this.#model(model);
     for (const { id, partition, order, position, body } of rows) {
-      upsert.run(id, partition, order, position, JSON.stringify(body));
+      const text = JSON.stringify(body);
+      const { changes } = update.run(position, text, id, partition, position);
+      if (changes === 0) upsert.run(id, partition, order, position, text);
     }
   }
 

@@ -17,7 +17,7 @@ export function openReadModelFile(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: 2500 });
   try {
     // All of it can be rebuilt, so a crash may cost the last commits, never the file's order (WAL).
-    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768;
+    db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA cache_size = -32768; PRAGMA wal_autocheckpoint = 8000;
       CREATE TABLE IF NOT EXISTS checkpoints (model TEXT PRIMARY KEY, position INTEGER NOT NULL) WITHOUT ROWID;
       CREATE TABLE IF NOT EXISTS parked (
         model TEXT, position INTEGER, event_id TEXT NOT NULL, reason TEXT NOT NULL, PRIMARY KEY (model, position)

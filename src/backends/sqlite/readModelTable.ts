@@ -10,6 +10,7 @@ export interface ReadModelStatements {
   load: Statement;
   page: Statement;
   count: Statement;
+  update: Statement;
   upsert: Statement;
   insert: Statement;
   swap: Statement;
@@ -36,6 +37,10 @@ export function prepareModel(db: DatabaseSync, model: string): ReadModelStatemen
       `SELECT ${columns} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
     ),
     count: db.prepare(`SELECT count(*) AS count FROM ${table}`),
+    // Most rows stay where they are listed: the index of lists is then left alone.
+    update: db.prepare(
+      `UPDATE ${table} SET position = ?, body = ? WHERE id = ? AND partition = ? AND position < ?`,
+    ),
     upsert: db.prepare(
       `INSERT INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
          partition = excluded.partition, position = excluded.position, body = excluded.body
