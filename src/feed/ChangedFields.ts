@@ -62,7 +62,10 @@ export class ChangedFields {
       states.set(event.stream, state);
       return change;
     });
-    for (const [stream, state] of states) this.#states.set(stream, state);
+    for (const [stream, state] of states) {
+      // One that is remembered already, and was only brought on, stays where it is.
+      if (this.#states.peek(stream) !== state) this.#states.set(stream, state);
+    }
     return changes;
   }
 
@@ -100,6 +103,7 @@ export class ChangedFields {
   }
 }
 
+/** The state after an event; where the event changes no field, that is `before`, brought on. */
 function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
   const { data, dataText } = upcast(event);
@@ -110,7 +114,8 @@ function apply(before: State | undefined, event: RecordedEvent): { state: State;
   // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
   const clears = text.includes(':null');
   if (!clears && text === before?.text) {
-    return { state: { revision, text }, change: { sent: text, changed: [] } };
+    before.revision = revision;
+    return { state: before, change: { sent: text, changed: [] } };
   }
   const fields: RecordFields | undefined = before && JSON.parse(before.text);
   const after =

@@ -1,6 +1,7 @@
 import type { Position, RecordedEvent } from '../ports/eventLog.ts';
+import { upcast } from '../records/upcast.ts';
 import type { Change, ChangedFields } from './ChangedFields.ts';
-import { toCloudEvent } from './cloudEvent.ts';
+import { toCloudEvent, toEnvelope } from './cloudEvent.ts';
 import { createDeidentifier, type Deidentifier } from './deidentify.ts';
 import type { Chunk } from './messages.ts';
 import { formatPosition } from './position.ts';
@@ -45,13 +46,12 @@ export class FeedText {
   #format(index: number, view: Selection['view']): string {
     const event = this.events[index] as RecordedEvent;
     const { sent, changed } = this.#changes[index] as Change;
-    const full = toCloudEvent(event, changed);
     if (view === 'deidentified') {
-      return JSON.stringify(this.#deidentifier()(event.metadata.workspace, full));
+      return JSON.stringify(this.#deidentifier()(event.metadata.workspace, toCloudEvent(event, changed)));
     }
-    const { data, ...envelope } = full;
+    const envelope = JSON.stringify(toEnvelope(upcast(event)));
     // What was sent is the most of it, and is text already.
-    return `${JSON.stringify(envelope).slice(0, -1)},"data":{"version":${data.version},"sent":${sent},"changed":${JSON.stringify(changed)}}}`;
+    return `${envelope.slice(0, -1)},"data":{"version":${event.revision + 1},"sent":${sent},"changed":${JSON.stringify(changed)}}}`;
   }
 }
 

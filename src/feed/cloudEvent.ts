@@ -63,9 +63,11 @@ export interface CloudEvent {
   data: FeedData;
 }
 
-/** The event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`. */
-export function toCloudEvent(recorded: RecordedEvent, changed: string[]): CloudEvent {
-  const event = upcast(recorded);
+/** All of a CloudEvent but its data. */
+export type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
+
+/** The envelope of an event at the current schema version, of one of the `feedEventTypes`. */
+export function toEnvelope(event: RecordedEvent): CloudEventEnvelope {
   const { kind, type } = byEventType.get(event.type) as FeedEventType;
   return {
     specversion: '1.0',
@@ -77,12 +79,15 @@ export function toCloudEvent(recorded: RecordedEvent, changed: string[]): CloudE
     datacontenttype: 'application/json',
     dataschema: `/schemas/${type}`,
     sequence: formatPosition(event.position),
-    data: {
-      version: event.revision + 1,
-      sent: kind === 'document' ? documentFields(event.data) : event.data,
-      changed,
-    },
   };
+}
+
+/** The event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`. */
+export function toCloudEvent(recorded: RecordedEvent, changed: string[]): CloudEvent {
+  const event = upcast(recorded);
+  const isDocument = byEventType.get(event.type)?.kind === 'document';
+  const sent = isDocument ? documentFields(event.data) : event.data;
+  return { ...toEnvelope(event), data: { version: event.revision + 1, sent, changed } };
 }
 
 function subjectOf({ stream, metadata, data }: RecordedEvent, kind: FeedKind): string {
