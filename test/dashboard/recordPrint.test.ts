@@ -1,10 +1,14 @@
-import { writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import {
+  expectAccessible,
+  keepPicture,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { upsertReferred } from '../support/fieldValues.ts';
-import { outputFolder } from '../support/output.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
@@ -27,7 +31,7 @@ afterAll(() => dashboard.stop());
 /** The page as a file, which is kept to be looked at; its number of pages. */
 async function print(name: string): Promise<number> {
   const file = await page.pdf({ preferCSSPageSize: true, format: 'A4' });
-  writeFileSync(`${outputFolder}/screenshots/${name}.pdf`, file);
+  keepPicture(`${name}.pdf`, file);
   return file.toString('latin1').match(/\/Type \/Page\b/g)?.length ?? 0;
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { expect } from '@jest/globals';
@@ -130,26 +130,37 @@ interface AxeResults {
 /** A longer page is not looked at beyond it, in pixels: pictures of long ones take seconds. */
 const MOST_HEIGHT = 3_000;
 
-/** Takes pictures of a page in light, dark and at the width of a phone, to be looked at. */
+/**
+ * Fails where a page is wider than a phone. With `TEST_PICTURES` set it leaves pictures of the page in light, in dark and
+ * at that width, to be looked at.
+ */
 export async function takePictures(page: Page, name: string): Promise<void> {
-  const folder = join(outputFolder, 'screenshots');
-  mkdirSync(folder, { recursive: true });
-  const take = async (kind: string) => {
-    const width = page.viewportSize()?.width ?? 0;
-    const whole = Number(await page.evaluate('document.documentElement.scrollHeight'));
-    const clip = { x: 0, y: 0, width, height: Math.min(whole, MOST_HEIGHT) };
-    await page.screenshot({ path: join(folder, `${name}-${kind}.png`), fullPage: true, clip });
-  };
   await page.setViewportSize({ width: 1280, height: 800 });
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme });
-    await take(colorScheme);
+    await takePicture(page, `${name}-${colorScheme}`);
   }
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ width: 390, height: 844 });
-  await take('phone');
+  await takePicture(page, `${name}-phone`);
   // At that width nothing but what scrolls by itself may be wider than the page.
   const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
   expect(await page.evaluate(overflow)).toBe(0);
   await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+async function takePicture(page: Page, name: string): Promise<void> {
+  if (!process.env.TEST_PICTURES) return;
+  const width = page.viewportSize()?.width ?? 0;
+  const whole = Number(await page.evaluate('document.documentElement.scrollHeight'));
+  const clip = { x: 0, y: 0, width, height: Math.min(whole, MOST_HEIGHT) };
+  keepPicture(`${name}.png`, await page.screenshot({ fullPage: true, clip }));
+}
+
+/** Leaves a picture, or a page as a PDF, where `TEST_PICTURES` is set. */
+export function keepPicture(file: string, content: Buffer): void {
+  if (!process.env.TEST_PICTURES) return;
+  const folder = join(outputFolder, 'screenshots');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, file), content);
 }
