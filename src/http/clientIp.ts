@@ -1,15 +1,23 @@
 import type { IncomingMessage } from 'node:http';
 import proxyAddr from 'proxy-addr';
 
-/** How to tell a client's IP address: `TRUST_PROXY` hops, or addresses and networks, are believed. */
+/** Whether a proxy is believed, by its address and its number from here on: by `TRUST_PROXY` hops, or addresses and networks. */
+export function proxyTrust(trustProxy: string): (address: string, hop: number) => boolean {
+  if (!isHops(trustProxy)) return proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()));
+  const hops = Number(trustProxy);
+  return (_address, hop) => hop < hops;
+}
+
+function isHops(trustProxy: string): boolean {
+  return /^\d+$/.test(trustProxy);
+}
+
+/** How to tell a client's IP address behind trusted proxies. */
 export function clientIpReader(trustProxy: string): (req: IncomingMessage) => string {
-  const hops = /^\d+$/.test(trustProxy) ? Number(trustProxy) : undefined;
-  const trust =
-    hops === undefined
-      ? proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()))
-      : (_address: string, hop: number) => hop < hops;
+  const trust = proxyTrust(trustProxy);
+  const isDirect = isHops(trustProxy) && Number(trustProxy) === 0;
   return (req) => {
-    const address = hops === 0 ? (req.socket.remoteAddress ?? '') : proxyAddr(req, trust);
+    const address = isDirect ? (req.socket.remoteAddress ?? '') : proxyAddr(req, trust);
     return address.startsWith('::ffff:') ? address.slice(7) : address;
   };
 }

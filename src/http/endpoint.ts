@@ -10,6 +10,7 @@ import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import { asServiceError, errorAnswer } from './errorResponse.ts';
 import type { Exchange } from './exchange.ts';
+import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
 
 /** What every endpoint shares. */
@@ -56,20 +57,13 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
-      logFailure(context.logger, error, { requestId, route });
+      logFailure(context.logger, error, { requestId, route }, 'request');
       await auditRefusal(context, served, exchange, error);
       if (res.headersSent) res.destroy();
       else await sendAnswer(exchange, errorAnswer(error, requestId));
     }
     logRequest(context.logger, exchange, route, code, startedAt);
   };
-}
-
-function logFailure(logger: Logger, { code, cause }: ServiceError, request: object): void {
-  if (code !== 'internal' && code !== 'unavailable') return;
-  const fields = { ...request, code, error: describeError(cause) };
-  if (code === 'internal') logger.error(fields, 'a request failed');
-  else logger.warn(fields, 'a store is away');
 }
 
 /** A refusal that the log does not take is answered all the same: nothing left the service. */

@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
-import proxyAddr from 'proxy-addr';
 import { ServiceError } from '../../errors.ts';
+import { proxyTrust } from '../clientIp.ts';
 import { assetRouter } from './assets.ts';
 import { createResponder, type ResponderPorts } from './respond.ts';
 import { type DashboardPorts, dashboardRoutes } from './routes.ts';
@@ -21,7 +21,7 @@ export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clien
 export function dashboardApp(context: DashboardContext): Express {
   const { ports, logger, clientIp, sessionSecret, trustProxy } = context;
   const app = express();
-  app.set('trust proxy', trustedProxies(trustProxy));
+  app.set('trust proxy', proxyTrust(trustProxy));
   app.use(securityHeaders());
   app.use(assetRouter());
   app.use(noStore);
@@ -33,11 +33,6 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(((error, req, res, next) =>
     responder.fail(() => error)(req, res, next)) satisfies ErrorRequestHandler);
   return app;
-}
-
-function trustedProxies(trustProxy: string) {
-  const hops = /^\d+$/.test(trustProxy);
-  return hops ? Number(trustProxy) : proxyAddr.compile(trustProxy.split(',').map((part) => part.trim()));
 }
 
 /** Nothing is loaded from elsewhere, no script or style stands in a page, no other site frames it. */

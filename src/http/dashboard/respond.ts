@@ -2,12 +2,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { describeError, ServiceError } from '../../errors.ts';
+import { ServiceError } from '../../errors.ts';
 import type { AccessDirectory } from '../../keys/AccessDirectory.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { User } from '../../users/user.ts';
 import { asServiceError, statusOf } from '../errorResponse.ts';
+import { logFailure } from '../logFailure.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { refuseRole } from './refuseRole.ts';
@@ -42,7 +43,7 @@ export function createResponder(ports: ResponderPorts): Responder {
       let code: string | undefined;
       const fail = (error: ServiceError) => {
         code = error.code;
-        logFailure(ports.logger, error, requestId, route.path);
+        logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
       };
       try {
         // A store of sessions that is away leaves a request without one.
@@ -161,12 +162,6 @@ const titles: Partial<Record<ServiceError['code'], string>> = {
   unavailable: 'Not available right now',
   internal: 'Something went wrong',
 };
-
-function logFailure(logger: Logger, error: ServiceError, requestId: string, route: string): void {
-  const fields = { requestId, route, code: error.code, error: describeError(error.cause) };
-  if (error.code === 'internal') logger.error(fields, 'a page failed');
-  else if (error.code === 'unavailable') logger.warn(fields, 'a store is away');
-}
 
 interface LoggedRequest {
   requestId: string;
