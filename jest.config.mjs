@@ -16,7 +16,7 @@ const reporters = ['default', './test/support/closingLine.mjs'];
 
 /**
  * The suite's phases: all on the embedded engines, and each backend; the flows on the production engines, and faults
- * of their servers, one file at a time; and a look at what the whole of it wrote to the services' logs.
+ * of their servers; and a look at what the whole of it wrote to the services' logs.
  */
 const phases = {
   suite: {
@@ -30,7 +30,7 @@ const phases = {
     globalSetup: './test/support/globalSetup.mjs',
     maxWorkers: 2,
   },
-  production: { testMatch: ['<rootDir>/test/{flows,faults}/*.test.ts'], maxWorkers: 1 },
+  production: { testMatch: ['<rootDir>/test/{flows,faults}/*.test.ts'], maxWorkers: 2 },
   afterwards: { testMatch: ['<rootDir>/test/afterwards/*.test.ts'], maxWorkers: 1 },
 };
 

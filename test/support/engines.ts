@@ -1,18 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { describe } from '@jest/globals';
+import { afterAll, describe } from '@jest/globals';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
-import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb } from './servers.ts';
+import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
+import { StandIn } from './standIn.ts';
 
 /** Starts a service on one set of engines; `env` overrides settings. */
 export type StartService = (env?: Record<string, string>) => Promise<TestService>;
 
-/**
- * The suite's phase of its own for the production engines: their servers are shared, and a service whose log another
- * suite floods would have to project all of that too.
- */
+/** The production engines have a phase of their own, which needs their servers. */
 const isProductionPhase = process.env.TEST_PHASE === 'production';
 
 /** Runs a suite on the embedded engines, and in its phase on the production engines where their servers are at hand. */
@@ -30,14 +28,28 @@ const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb()
 /** Why services cannot be started on the production engines, if so, in the phase that is for them. */
 export const missingServer = servers.find(({ missing }) => missing !== undefined)?.missing;
 
-/** Settings for fresh read models and documents on the production engines; the log is shared. */
+/**
+ * A log of the file's own, where one can be started: what other files append, each of its services would have to read.
+ */
+const ownLog = isProductionPhase && missingServer === undefined ? await startOwnLog() : undefined;
+
+async function startOwnLog(): Promise<StandIn | undefined> {
+  const command = standInCommand();
+  if (command === undefined) return undefined;
+  const standIn = new StandIn(command);
+  await standIn.start();
+  afterAll(() => standIn.remove());
+  return standIn;
+}
+
+/** Settings for fresh read models and documents on the production engines; the services of a file share its log. */
 export function productionSettings(): Record<string, string> {
   const [log, database, storage] = servers.map(({ url }) => url ?? '');
   const name = `chartledger_test_${randomBytes(6).toString('hex')}`;
   const databaseUrl = new URL(database ?? '');
   databaseUrl.pathname = `/${name}`;
   return {
-    EVENT_LOG_URL: log ?? '',
+    EVENT_LOG_URL: ownLog?.url ?? log ?? '',
     READ_MODEL_URL: databaseUrl.href,
     DOCUMENTS_URL: `gs://${gcsBucket}/${name}?endpoint=${storage}`,
   };

@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs';
-import { GenericContainer, getContainerRuntimeClient, Wait } from 'testcontainers';
 
 /** Where a server for tests is, or why there is none. */
 export type ServerAtHand = { url: string; missing?: undefined } | { url?: undefined; missing: string };
@@ -11,6 +10,7 @@ export type ServerAtHand = { url: string; missing?: undefined } | { url?: undefi
 export async function serverAtHand(variable: string, start: () => Promise<string>): Promise<ServerAtHand> {
   const url = process.env[variable];
   if (url) return { url };
+  const { getContainerRuntimeClient } = await testcontainers();
   try {
     await getContainerRuntimeClient();
   } catch {
@@ -21,9 +21,13 @@ export async function serverAtHand(variable: string, start: () => Promise<string
   return { url: await start() };
 }
 
+/** Loaded where a container is asked for: that takes longer than many a test. */
+const testcontainers = () => import('testcontainers');
+
 /** An EventStoreDB server. */
 export function eventStoreDb(): Promise<ServerAtHand> {
   return serverAtHand('TEST_ESDB_URL', async () => {
+    const { GenericContainer, Wait } = await testcontainers();
     const container = await new GenericContainer('eventstore/eventstore:23.10.8-bookworm-slim')
       .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_MEM_DB: 'true' })
       .withExposedPorts(2113)
@@ -54,6 +58,7 @@ export function mongoDbCommand(): string[] | undefined {
 /** A MongoDB server. */
 export function mongoDb(): Promise<ServerAtHand> {
   return serverAtHand('TEST_MONGODB_URL', async () => {
+    const { GenericContainer, Wait } = await testcontainers();
     const container = await new GenericContainer('mongo:7')
       .withExposedPorts(27017)
       .withWaitStrategy(Wait.forLogMessage(/Waiting for connections/))
@@ -65,6 +70,7 @@ export function mongoDb(): Promise<ServerAtHand> {
 /** A Google Cloud Storage server; its bucket is `gcsBucket`. */
 export function googleCloudStorage(): Promise<ServerAtHand> {
   return serverAtHand('TEST_GCS_URL', async () => {
+    const { GenericContainer, Wait } = await testcontainers();
     const container = await new GenericContainer('fsouza/fake-gcs-server:1.52')
       .withCommand(['-scheme', 'http', '-backend', 'memory'])
       .withExposedPorts(4443)
