@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventBatch, EventLog, Position } from '../ports/eventLog.ts';
 import { type ApplyPorts, applyBatch, type Target } from './applyBatch.ts';
 
@@ -69,9 +68,9 @@ async function* withPauses<Item>(
   const iterator = follow(AbortSignal.any([signal, stop.signal]))[Symbol.asyncIterator]();
   try {
     for (let next = iterator.next(); ; ) {
-      const waiting = new AbortController();
-      const pause = sleep(PAUSE_MS, undefined, { signal: waiting.signal }).catch(() => undefined);
-      const result = await Promise.race([next, pause]).finally(() => waiting.abort());
+      const { promise: pause, resolve } = Promise.withResolvers<undefined>();
+      const timer = setTimeout(resolve, PAUSE_MS, undefined);
+      const result = await Promise.race([next, pause]).finally(() => clearTimeout(timer));
       if (result?.done) return;
       yield result?.value;
       if (result) next = iterator.next();

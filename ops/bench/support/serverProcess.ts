@@ -28,8 +28,10 @@ export interface ServerOptions {
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
-/** `node OPTION… src/main.ts` */
-const startOptions: string[] = scripts.start.split(' ').slice(1, -1);
+/** `NAME=VALUE… node OPTION… src/main.ts` */
+const startWords: string[] = scripts.start.split(' ');
+const startVariables = startWords.slice(0, startWords.indexOf('node')).map((word) => word.split('='));
+const startOptions = startWords.slice(startVariables.length + 1, -1);
 const ASK_EVERY_MS = 5;
 const START_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 60_000;
@@ -45,7 +47,14 @@ export async function startServer(options: ServerOptions): Promise<ServerProcess
   const startedAt = performance.now();
   const child = spawn(process.execPath, [...startOptions, ...nodeOptions, script], {
     cwd: root,
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', HOST: '127.0.0.1', PORT: String(port), ...env },
+    env: {
+      PATH: process.env.PATH,
+      ...Object.fromEntries(startVariables),
+      NODE_ENV: 'production',
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      ...env,
+    },
     stdio: ['ignore', output, output],
   });
   closeSync(output);

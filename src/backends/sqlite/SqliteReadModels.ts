@@ -5,7 +5,9 @@ import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { fileIdentity, openReadModelFile } from './readModelFile.ts';
 import {
+  type CheckpointStatements,
   PRUNED_AT_ONCE,
+  prepareCheckpoints,
   prepareModel,
   preparePrune,
   type ReadModelStatements,
@@ -22,6 +24,7 @@ const FILE_CHECK_MS = 500;
 export class SqliteReadModels implements ReadModels {
   readonly #path: string;
   #db: DatabaseSync;
+  #checkpoints: CheckpointStatements;
   #file: number | undefined;
   #nextFileCheck = 0;
   readonly #models = new Map<string, ReadModelStatements>();
@@ -32,6 +35,7 @@ export class SqliteReadModels implements ReadModels {
   constructor(path: string) {
     this.#path = path;
     this.#db = openReadModelFile(path);
+    this.#checkpoints = prepareCheckpoints(this.#db);
     this.#file = fileIdentity(path);
   }
 
@@ -57,9 +61,7 @@ export class SqliteReadModels implements ReadModels {
       }
       this.#upsert(model, rows);
       const after = Math.max(before, checkpoint);
-      this.#db
-        .prepare('INSERT OR REPLACE INTO checkpoints (model, position) VALUES (?, ?)')
-        .run(model, after);
+      this.#checkpoints.set.run(model, after);
       return after;
     });
     this.#seen.set(model, position);
@@ -186,7 +188,7 @@ export class SqliteReadModels implements ReadModels {
   }
 
   #checkpoint(model: string): Position {
-    const row = this.#db.prepare('SELECT position FROM checkpoints WHERE model = ?').get(model);
+    const row = this.#checkpoints.get.get(model);
     return (row?.position as number | undefined) ?? 0;
   }
 
@@ -236,6 +238,7 @@ export class SqliteReadModels implements ReadModels {
     if (fileIdentity(this.#path) !== this.#file) {
       const gone = this.#db;
       this.#db = openReadModelFile(this.#path);
+      this.#checkpoints = prepareCheckpoints(this.#db);
       this.#file = fileIdentity(this.#path);
       this.#models.clear();
       gone.close();

@@ -17,6 +17,19 @@ export interface ReadModelStatements {
   remove: Statement;
 }
 
+export interface CheckpointStatements {
+  get: Statement;
+  set: Statement;
+}
+
+/** The statements of the checkpoints of all read models. */
+export function prepareCheckpoints(db: DatabaseSync): CheckpointStatements {
+  return {
+    get: db.prepare('SELECT position FROM checkpoints WHERE model = ?'),
+    set: db.prepare('INSERT OR REPLACE INTO checkpoints (model, position) VALUES (?, ?)'),
+  };
+}
+
 /** The table of a read model's rows, quoted. */
 export function rowsTable(model: string): string {
   return `"model_${model.replaceAll('"', '""')}"`;
