@@ -13,7 +13,7 @@ import { treeRoot } from '../hashing/hashTree.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { example, writeLine } from './output.ts';
-import { loadSigningKey, withReadModels, withWorkspace } from './withStores.ts';
+import { loadSigningKey, withReadModels, withWorkspaceOrInstallation } from './withStores.ts';
 
 interface VerifyOptions {
   workspace?: string;
@@ -77,7 +77,7 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
   const signingKey = await loadSigningKey();
   const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
   const head = headFile === undefined ? undefined : await readHead(headFile, workspace, key);
-  await withWorkspace(workspace, async ({ eventLog, caller }) => {
+  await withWorkspaceOrInstallation(workspace, async ({ eventLog, caller }) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(process.stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
@@ -127,7 +127,10 @@ export function addVerifyCommand(program: Command): void {
         'and its manifest, offline, with the public key alone.',
     )
     .argument('[file]', 'an export, whose manifest is beside it')
-    .option('--workspace <id>', 'the workspace whose log is verified')
+    .option(
+      '--workspace <id>',
+      "the workspace whose log is verified; '*': users and sign-ins, which are of none",
+    )
     .option('--head <file>', 'a signed head, or the manifest of an export, that the log must still hold')
     .option('--save-head <file>', 'where the signed head is written when all holds')
     .option(
@@ -139,6 +142,7 @@ export function addVerifyCommand(program: Command): void {
       example(
         'chartledger verify --workspace clinic --save-head head.json',
         'chartledger verify --workspace clinic --head head.json',
+        "chartledger verify --workspace '*'",
         'chartledger signing-key > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',
       ),

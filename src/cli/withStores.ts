@@ -19,6 +19,7 @@ import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { INSTALLATION } from '../records/streamNames.ts';
 import { UserManager } from '../users/manageUsers.ts';
 import { UserDirectory } from '../users/UserDirectory.ts';
 import { createAddressRules } from '../webhooks/addresses.ts';
@@ -96,12 +97,29 @@ export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
 ): Promise<Result> {
+  return withEventsOf(workspace, (directory) => directory.access.workspaces.has(workspace), work);
+}
+
+/** As `withWorkspace`; the workspace may be `INSTALLATION`. */
+export function withWorkspaceOrInstallation<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
+  return workspace === INSTALLATION
+    ? withEventsOf(workspace, () => true, work)
+    : withWorkspace(workspace, work);
+}
+
+function withEventsOf<Result>(
+  workspace: string,
+  exists: (directory: AccessDirectory) => boolean,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
     const users = await UserDirectory.open(eventLog);
     try {
-      if (!directory.access.workspaces.has(workspace))
-        throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+      if (!exists(directory)) throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
       const names = new PrincipalNames({ api_key: directory, user: users });
       return await work({ eventLog, names, caller });

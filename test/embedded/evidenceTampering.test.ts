@@ -7,15 +7,20 @@ import { openReadModels } from '../../src/backends/openBackend.ts';
 import { type Difference, verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { UserManager } from '../../src/users/manageUsers.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { startTestService, type TestService } from '../support/service.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 const PAYERS = 150;
 const FLIPS = 60;
+
+const newPassword = () => phi('correct horse battery');
 
 const folder = temporaryFolder();
 let service: TestService;
@@ -101,6 +106,29 @@ test('a changed value of one stored event makes verify name that event, and no o
     stderr: `The event at position ${event.position} was changed: stream ${event.stream}, version 1, event ${event.id}.\n`,
   });
   expect((await cli('verify', '--workspace', clinic())).code).toBe(0);
+});
+
+test('the events of users, which are of no workspace, are verified too', async () => {
+  const users = await UserDirectory.open(service.eventLog);
+  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+  for (const name of ['ada', 'grace'])
+    await manager.create({ name, role: 'viewer', password: newPassword() });
+  users.close();
+  await projected();
+  const ofUsers = (await readAll(service.eventLog)).filter(({ stream }) => stream === 'users');
+  const [event] = ofUsers.slice(-2) as [RecordedEvent];
+  const { code, stderr } = await withRow(event, { data: flipped(event, 'data', 5) }, () =>
+    cli('verify', '--workspace', '*'),
+  );
+  expect(code).toBe(1);
+  expect(stderr).toContain(`stream users, version ${event.revision + 1}, event ${event.id}.`);
+  const appended = await appendedBy(service, async () => {
+    const { code, stdout } = await cli('verify', '--workspace', '*');
+    expect(code).toBe(0);
+    expect(Number(/^(\d+) events verified/.exec(stdout)?.[1])).toBeGreaterThanOrEqual(ofUsers.length);
+  });
+  expect(appended).toEqual([]);
+  expect((await cli('history', 'patient', 'x', '--workspace', '*')).code).toBe(1);
 });
 
 test(

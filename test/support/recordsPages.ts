@@ -60,5 +60,6 @@ export async function startRecordsPages(
 
 /** What people read of a part of a page, with each gap as one blank. */
 export async function textOf(part: Locator): Promise<string> {
+  // biome-ignore lint/performance/useDomNodeTextContent: what is hidden nobody reads
   return (await part.innerText()).replace(/\s+/g, ' ').trim();
 }
