@@ -21,7 +21,7 @@ const MOST_TRIES = 3;
 
 /** Whether it is a list that the projector has not caught up with in time. */
 function lags({ status, body }: TestResponse): boolean {
-  return status === 503 && body.error.startsWith('The list ');
+  return status === 503 && Boolean(body?.error?.startsWith('The list '));
 }
 
 /** Speaks HTTP to a service. Paths go out to the letter (`..` and `%2E` too), which `fetch` would change. */
