@@ -10,6 +10,8 @@ const common = {
     ],
   },
   testTimeout: 30_000,
+  // In effect a process for each file: one that had run dozens of them crashed in Node now and then (SIGSEGV).
+  workerIdleMemoryLimit: '100MB',
 };
 
 const reporters = ['default', './test/support/closingLine.mjs'];
