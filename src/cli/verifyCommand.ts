@@ -13,7 +13,7 @@ import { treeRoot } from '../hashing/hashTree.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { example, writeLine } from './output.ts';
-import { loadSigningKey, withReadModels, withWorkspaceOrInstallation } from './withStores.ts';
+import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from './withStores.ts';
 
 interface VerifyOptions {
   workspace?: string;
@@ -77,7 +77,7 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
   const signingKey = await loadSigningKey();
   const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
   const head = headFile === undefined ? undefined : await readHead(headFile, workspace, key);
-  await withWorkspaceOrInstallation(workspace, async ({ eventLog, caller }) => {
+  const verifyTree = async ({ eventLog, caller }: WorkspaceTools) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(process.stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
@@ -93,7 +93,8 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
     if (saveHead === undefined) return;
     const signed = signTreeHead(workspace, found.tree, found.lastEventId, signingKey);
     await ofFile(saveHead, () => writeWhole(saveHead, signed));
-  });
+  };
+  await withWorkspace(workspace, verifyTree, { orInstallation: true });
 }
 
 async function verifyFile(path: string, publicKey: string): Promise<void> {

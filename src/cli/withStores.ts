@@ -92,34 +92,22 @@ export interface WorkspaceTools {
   caller: Caller;
 }
 
-/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none of that id. */
+/**
+ * Runs `work` on one workspace of that event log, with `orInstallation` also on `INSTALLATION`; rejects with `not_found`
+ * when there is none of that id.
+ */
 export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
-): Promise<Result> {
-  return withEventsOf(workspace, (directory) => directory.access.workspaces.has(workspace), work);
-}
-
-/** As `withWorkspace`; the workspace may be `INSTALLATION`. */
-export function withWorkspaceOrInstallation<Result>(
-  workspace: string,
-  work: (tools: WorkspaceTools) => Promise<Result>,
-): Promise<Result> {
-  return workspace === INSTALLATION
-    ? withEventsOf(workspace, () => true, work)
-    : withWorkspace(workspace, work);
-}
-
-function withEventsOf<Result>(
-  workspace: string,
-  exists: (directory: AccessDirectory) => boolean,
-  work: (tools: WorkspaceTools) => Promise<Result>,
+  { orInstallation = false } = {},
 ): Promise<Result> {
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
     const users = await UserDirectory.open(eventLog);
     try {
-      if (!exists(directory)) throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+      const isInstallation = orInstallation && workspace === INSTALLATION;
+      if (!isInstallation && !directory.access.workspaces.has(workspace))
+        throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
       const names = new PrincipalNames({ api_key: directory, user: users });
       return await work({ eventLog, names, caller });

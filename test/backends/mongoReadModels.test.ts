@@ -140,10 +140,16 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     expect(counts.filter(({ refused }) => !refused)).toHaveLength(10);
     expect(counts.filter(({ refusals }) => refusals === 1)).toHaveLength(1);
     expect(counts.find(({ refused }) => refused)?.msBeforeReset).toBeGreaterThan(0);
-    await one.consume('192.0.2.3');
-    const atOnce = Array.from({ length: 16 }, (_, index) => (index % 2 ? one : other).consume('192.0.2.3'));
-    const taken = (await Promise.all(atOnce)).filter(({ refused }) => !refused);
-    expect(taken.length).toBeLessThanOrEqual(9);
+    // Never more at once than the limit; a server that counted a call twice gets another chance to let all through.
+    const most: number[] = [];
+    await eventually(async () => {
+      const key = randomBytes(4).toString('hex');
+      await one.consume(key);
+      const atOnce = Array.from({ length: 16 }, (_, index) => (index % 2 ? one : other).consume(key));
+      most.push((await Promise.all(atOnce)).filter(({ refused }) => !refused).length);
+      expect(most.at(-1)).toBe(9);
+    });
+    expect(Math.max(...most)).toBe(9);
     expect(await one.consume('192.0.2.2')).toMatchObject({ refused: false, remaining: 9 });
     const another = opened[0].limiter({ ...limit, name: 'others' });
     expect(await another.consume('192.0.2.1')).toMatchObject({ refused: false, remaining: 9 });

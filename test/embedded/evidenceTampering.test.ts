@@ -20,8 +20,6 @@ const LONG_MS = 60_000;
 const PAYERS = 150;
 const FLIPS = 60;
 
-const newPassword = () => phi('correct horse battery');
-
 const folder = temporaryFolder();
 let service: TestService;
 let readModels: ReadModels;
@@ -112,7 +110,7 @@ test('the events of users, which are of no workspace, are verified too', async (
   const users = await UserDirectory.open(service.eventLog);
   const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
   for (const name of ['ada', 'grace'])
-    await manager.create({ name, role: 'viewer', password: newPassword() });
+    await manager.create({ name, role: 'viewer', password: phi('correct horse battery') });
   users.close();
   await projected();
   const ofUsers = (await readAll(service.eventLog)).filter(({ stream }) => stream === 'users');

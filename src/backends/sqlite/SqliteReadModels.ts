@@ -130,7 +130,7 @@ export class SqliteReadModels implements ReadModels {
 
   async replace(model: string, byModel: string): Promise<void> {
     this.#transaction(() => {
-      if (this.#db.prepare('SELECT 1 FROM checkpoints WHERE model = ?').get(byModel) === undefined) return;
+      if (this.#checkpoints.get.get(byModel) === undefined) return;
       this.#model(byModel);
       this.#dropRows(model);
       this.#db.exec(`ALTER TABLE ${rowsTable(byModel)} RENAME TO ${rowsTable(model)}`);
