@@ -79,6 +79,12 @@ export interface EventBatch {
  */
 export interface EventLog {
   /**
+   * UUID that tells this log from every other one. It is made once, with the log, and stays for as long as the log does,
+   * also in copies of it. No follower is given it as an event.
+   */
+  identity(): Promise<string>;
+
+  /**
    * Appends one event; when the promise resolves, the event is durable.
    * An event id that the stream already holds, with `any` or its original expectation, changes nothing and answers
    * with the original place, whatever else the event says. Rejects with `version_conflict` when the expectation does
@@ -98,10 +104,18 @@ export interface EventLog {
   head(): Promise<Position>;
 
   /**
+   * Whether the log can be followed after this position: 0, or the place of an event that it holds, or held before the
+   * store took it out. False beyond the end, and where no event begins; what is beyond the end may come to be a place.
+   */
+  hasPosition(position: Position): Promise<boolean>;
+
+  /**
    * Every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates.
    * Batches may be empty: they move `position` on past unwanted events, within milliseconds of the append. The
    * caller's pace is the source's pace. Events that are not this service's (without JSON data, or a workspace in
    * the metadata) are passed over. Survives a store that goes away: the iteration waits and goes on by itself.
+   * Rejects with `validation_failed` when `after` is no position of the log, also when it no longer is: a log that was
+   * put back to an earlier state has other events to come at the places beyond it.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
 

@@ -2,6 +2,7 @@ import { describe } from '@jest/globals';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogAppends } from './eventLogAppends.ts';
 import { eventLogFollowing } from './eventLogFollowing.ts';
+import { eventLogPlaces } from './eventLogPlaces.ts';
 import { eventLogReads } from './eventLogReads.ts';
 
 /**
@@ -11,5 +12,6 @@ import { eventLogReads } from './eventLogReads.ts';
 export function eventLogContract(open: () => Promise<EventLog>): void {
   describe('append', () => eventLogAppends(open));
   describe('reading', () => eventLogReads(open));
+  describe('identity and positions', () => eventLogPlaces(open));
   describe('follow', () => eventLogFollowing(open));
 }

@@ -8,7 +8,6 @@ import {
 } from '@eventstore/db-client';
 import { validate as isUuid } from 'uuid';
 import { type ServiceError, unavailable } from '../../errors.ts';
-import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/appendRefusals.ts';
 import {
   type Appended,
   type EventBatch,
@@ -21,9 +20,11 @@ import {
   type ReadOptions,
   type RecordedEvent,
 } from '../../ports/eventLog.ts';
+import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
 import { attempt, TIMEOUT_MS } from './attempt.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { follow } from './follow.ts';
+import { logIdentity } from './logIdentity.ts';
 import { toPosition } from './recordedEvent.ts';
 
 /** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */
@@ -51,6 +52,10 @@ export class EventStoreDbEventLog implements EventLog {
     return new EventStoreDbEventLog(connection);
   }
 
+  identity(): Promise<string> {
+    return logIdentity(this.#connection);
+  }
+
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     checkEvent(event);
     if (this.#appending >= MAX_APPENDING) throw unavailable('event log');
@@ -69,6 +74,10 @@ export class EventStoreDbEventLog implements EventLog {
 
   head(): Promise<Position> {
     return this.#connection.reader.head();
+  }
+
+  async hasPosition(position: Position): Promise<boolean> {
+    return position === 0 || (await this.#connection.reader.firstEntry(position)) !== undefined;
   }
 
   follow(options: FollowOptions): AsyncIterable<EventBatch> {

@@ -7,6 +7,7 @@ import {
   START,
   type StreamingRead,
   StreamNotFoundError,
+  UnknownError,
 } from '@eventstore/db-client';
 import type { Position, ReadOptions, RecordedEvent } from '../../ports/eventLog.ts';
 import { attempt } from './attempt.ts';
@@ -75,12 +76,20 @@ export class LogReader {
     return last ? toPosition(last.position) : 0;
   }
 
-  /** The first entry at or after a position. */
+  /**
+   * The first entry at or after a position (after it, where the event was scavenged); none beyond the end of the log,
+   * and where no event begins.
+   */
   firstEntry(position: Position): Promise<LogEntry | undefined> {
     return attempt(async (signal) => {
       const options = { fromPosition: fromPosition(position), maxCount: 1, requiresLeader: true };
-      const [first] = await collect(this.client.readAll(options), signal);
-      return first && toLogEntry(first);
+      try {
+        const [first] = await collect(this.client.readAll(options), signal);
+        return first && toLogEntry(first);
+      } catch (error) {
+        if (isNoPosition(error)) return undefined;
+        throw error;
+      }
     });
   }
 
@@ -96,6 +105,11 @@ export class LogReader {
     if (newest > this.#known.below) this.#known = { below: newest, head };
     return head;
   }
+}
+
+/** How the server says that no event begins at the place to read from. */
+function isNoPosition(error: unknown): boolean {
+  return error instanceof UnknownError && error.message.includes('Unexpected ReadAllResult');
 }
 
 function collect<Item>(read: StreamingRead<Item>, signal: AbortSignal): Promise<Item[]> {

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventTypeFilter, type Filter, streamNameFilter } from '@eventstore/db-client';
+import { ServiceError } from '../../errors.ts';
 import type { EventBatch, EventFilter, FollowOptions, RecordedEvent } from '../../ports/eventLog.ts';
+import { positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { Inbox } from './Inbox.ts';
 import { type LiveTail, userStreams } from './LiveTail.ts';
 import type { LogReader } from './LogReader.ts';
@@ -48,6 +50,7 @@ export async function* follow(
         inbox.end();
       }
       if (inbox.error === undefined) continue;
+      if (inbox.error instanceof ServiceError && inbox.error.code === 'validation_failed') throw inbox.error;
       const pause = Math.min(10 * 2 ** failures, LONGEST_PAUSE_MS);
       failures += 1;
       await sleep(pause, undefined, { signal }).catch(() => undefined);
@@ -58,6 +61,13 @@ export async function* follow(
 }
 
 async function fill(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | undefined): Promise<void> {
+  if (inbox.position > 0) {
+    // A server resumes after the first event at or beyond the given place. Where the event of that place is gone
+    // (scavenged), that would pass over the one behind it.
+    const first = await reader.firstEntry(inbox.position);
+    if (first === undefined) throw positionUnknown();
+    inbox.push(first);
+  }
   await tail.started();
   const head = await reader.head();
   if (inbox.ended) return;
@@ -65,7 +75,7 @@ async function fill(inbox: Inbox, { reader, tail }: Source, filter: EventFilter 
     tail.join(inbox);
     inbox.live(head);
   } else {
-    await catchUp(inbox, { reader, tail }, filter);
+    catchUp(inbox, { reader, tail }, filter);
   }
 }
 
@@ -73,17 +83,8 @@ async function fill(inbox: Inbox, { reader, tail }: Source, filter: EventFilter 
  * Pushes what is wanted until the tail covers the rest. How far the log is was known before the subscription began,
  * and it tells `caughtUp` only after all that the log held by then: so nothing wanted is left up to that place.
  */
-async function catchUp(
-  inbox: Inbox,
-  { reader, tail }: Source,
-  filter: EventFilter | undefined,
-): Promise<void> {
+function catchUp(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | undefined): void {
   const known = tail.position;
-  // A server resumes after the first event at or beyond the given place. Where the event of that place is gone
-  // (scavenged), that would pass over the one behind it.
-  const first = inbox.position === 0 ? undefined : await reader.firstEntry(inbox.position);
-  if (first) inbox.push(first);
-  if (inbox.ended) return;
   const unsubscribe = subscribe(reader.client, inbox.position, serverFilter(filter), {
     entry(entry) {
       inbox.push(entry);

@@ -4,7 +4,6 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { stringify as formatUuid, validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
-import { eventTooLarge, idNotUuid } from '../../ports/appendRefusals.ts';
 import {
   type Appended,
   type EventBatch,
@@ -19,6 +18,7 @@ import {
   type RecordedEvent,
   type UnreadableEvent,
 } from '../../ports/eventLog.ts';
+import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
 
@@ -45,6 +45,7 @@ export class SqliteEventLog implements EventLog {
     this.#path = path;
     this.#db = db;
     this.#statements = {
+      identity: db.prepare('SELECT identity FROM log'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
       dataVersion: db.prepare('PRAGMA data_version'),
       forwards: db.prepare(
@@ -61,6 +62,10 @@ export class SqliteEventLog implements EventLog {
     mkdirSync(dirname(path), { recursive: true });
     openForAppending(path).close();
     return new SqliteEventLog(path, openForReading(path));
+  }
+
+  async identity(): Promise<string> {
+    return reading(() => this.#statements.identity.get()?.identity as string);
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
@@ -87,17 +92,21 @@ export class SqliteEventLog implements EventLog {
     return reading(() => this.#head());
   }
 
+  async hasPosition(position: Position): Promise<boolean> {
+    return reading(() => position <= this.#head());
+  }
+
   async *follow({ after, filter, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
     let announced = false;
-    let readAfter: ((position: Position) => EventBatch) | undefined;
+    let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
     for (;;) {
       // Reads are synchronous: without a pause, whoever catches up would hold the thread from batch to batch.
       await nextTurn();
       if (signal.aborted) return;
-      let read: { seen: unknown; batch: EventBatch };
+      let read: { seen: unknown; batch: EventBatch | undefined };
       try {
         readAfter ??= this.#batchReader(filter);
         read = { seen: this.#dataVersion(), batch: readAfter(position) };
@@ -106,6 +115,7 @@ export class SqliteEventLog implements EventLog {
         continue;
       }
       const { seen, batch } = read;
+      if (batch === undefined) throw positionUnknown();
       if (batch.position > position || (batch.caughtUp && !announced)) {
         announced = batch.caughtUp;
         position = batch.position;
@@ -160,14 +170,15 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
-  /** Reads batches of one follower, whose statement is prepared once. */
-  #batchReader(filter: EventFilter | undefined): (after: Position) => EventBatch {
+  /** Reads batches of one follower, whose statement is prepared once; none from beyond the log's end. */
+  #batchReader(filter: EventFilter | undefined): (after: Position) => EventBatch | undefined {
     const { sql, values } = condition(filter);
     const statement = this.#db.prepare(
       `SELECT ${columns} WHERE e.position > ? AND e.position <= ? ${sql} ORDER BY e.position LIMIT ?`,
     );
     return (after) => {
-      const head = Math.max(this.#head(), after);
+      const head = this.#head();
+      if (after > head) return undefined;
       const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
       const rows = statement.all(after, end, ...values, BATCH_EVENTS);
       const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;

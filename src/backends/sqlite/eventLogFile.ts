@@ -1,6 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 
 const schema = `
+  CREATE TABLE IF NOT EXISTS log (
+    only     INTEGER PRIMARY KEY CHECK (only = 1),
+    identity TEXT NOT NULL
+  );
   CREATE TABLE IF NOT EXISTS streams (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
@@ -23,13 +28,15 @@ const schema = `
 const WAL_PAGES = 16_384;
 
 /**
- * Opens the file of an event log for its one writer thread, and makes it when it is not there.
+ * Opens the file of an event log for its one writer thread, and makes it, with an identity, when it is not there.
  * A commit is on the disk when it returns (`synchronous=FULL`). Another process may write too; it is waited for.
  */
 export function openForAppending(path: string): DatabaseSync {
   const db = new DatabaseSync(path, { timeout: 2500 });
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
-  db.exec(`BEGIN IMMEDIATE; ${schema} COMMIT;`);
+  db.exec(`BEGIN IMMEDIATE; ${schema}`);
+  db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
+  db.exec('COMMIT');
   return db;
 }
 

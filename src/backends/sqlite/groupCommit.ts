@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
-import { versionConflict } from '../../ports/appendRefusals.ts';
 import type { Appended } from '../../ports/eventLog.ts';
+import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { workerUrl } from '../../workerUrl.ts';
 import type { AppendOutcome, AppendRequest, WriterMessage } from './appendProtocol.ts';
 

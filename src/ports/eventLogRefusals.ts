@@ -14,3 +14,8 @@ export function eventTooLarge(): ServiceError {
 export function versionConflict(version: number | bigint): ServiceError {
   return new ServiceError('version_conflict', `The record is at version ${version}.`);
 }
+
+/** The refusal to follow a log after a position that it does not have. */
+export function positionUnknown(): ServiceError {
+  return new ServiceError('validation_failed', 'The log has no event at that position.');
+}

@@ -1,0 +1,26 @@
+import { jsonEvent, NO_STREAM, WrongExpectedVersionError } from '@eventstore/db-client';
+import { unavailable } from '../../errors.ts';
+import { attempt, TIMEOUT_MS } from './attempt.ts';
+import type { Connection } from './connections.ts';
+
+/** Its first event's id is the identity of the log. The event has no workspace, so it is nobody's; nor has the name a dot. */
+const IDENTITY_STREAM = 'chartledger-log';
+
+/** The identity of the log, made when it has none. Of several processes that make it at once one wins, and all get its. */
+export async function logIdentity({ appender, reader }: Connection): Promise<string> {
+  const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }))[0]?.id;
+  const found = await read();
+  if (found) return found;
+  const event = jsonEvent({ type: 'EventLogCreated', data: {} });
+  await attempt(async () => {
+    try {
+      const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
+      await appender.appendToStream(IDENTITY_STREAM, event, options);
+    } catch (error) {
+      if (!(error instanceof WrongExpectedVersionError)) throw error;
+    }
+  });
+  const made = await read();
+  if (made === undefined) throw unavailable('event log');
+  return made;
+}
