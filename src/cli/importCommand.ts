@@ -1,12 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { looksLikeApiKey } from '../keys/apiKey.ts';
 import { version } from '../version.ts';
-import type { ImportCounts } from './import/ImportTally.ts';
-import type { ImportSource } from './import/importSource.ts';
+import type { ImportCounts, ImportTally } from './import/ImportTally.ts';
+import { ImportError, type ImportSource } from './import/importSource.ts';
 import { NdjsonSource } from './import/NdjsonSource.ts';
 import { createProgress } from './import/progress.ts';
 import { RecordSender } from './import/RecordSender.ts';
-import { RejectFile } from './import/RejectFile.ts';
+import { type RejectLine, ReportFile, type WarningLine } from './import/ReportFile.ts';
 import { runImport } from './import/runImport.ts';
 import { SyntheaSource } from './import/SyntheaSource.ts';
 import { example, writeLine, writeTable } from './output.ts';
@@ -17,11 +17,15 @@ interface ImportOptions {
   key?: string;
   concurrency: number;
   rejectFile?: string;
+  warningFile?: string;
+  allowMissing?: boolean;
   json?: boolean;
 }
 
 const MAX_CONCURRENCY = 256;
 const INTERRUPTED = 130;
+/** Different warnings that the summary shows; all of them are in the file. */
+const MOST_WARNINGS = 20;
 /** How long, after Ctrl-C, requests under way may take. */
 const GRACE_MS = 5_000;
 
@@ -47,24 +51,45 @@ function requireKey(command: Command, key: string | undefined): string {
   return key.trim();
 }
 
-async function openSource(path: string, format: ImportOptions['format']): Promise<ImportSource> {
-  if (format === 'ndjson') return new NdjsonSource(path);
+async function openSource(path: string, options: ImportOptions): Promise<ImportSource> {
+  if (options.format === 'ndjson') return new NdjsonSource(path);
   const source = await SyntheaSource.open(path);
   for (const file of source.missingFiles) process.stderr.write(`There is no ${file}: passed over.\n`);
+  const missing = await source.missingColumns();
+  const columns = missing.map(({ file, columns }) => `${file} lacks ${columns.join(', ')}`).join('; ');
+  if (missing.length === 0) return source;
+  if (!options.allowMissing) {
+    throw new ImportError(
+      `${columns}. Nothing was imported. With --allow-missing, records go in without what these columns hold.`,
+    );
+  }
+  process.stderr.write(`${columns}: imported without.\n`);
   return source;
 }
 
 /** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never written over. */
-function defaultRejectFile(): string {
+function reportName(content: string): string {
   const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
-  return `rejected-${stamp}.ndjson`;
+  return `${content}-${stamp}.ndjson`;
 }
 
-function writeCounts(counts: ImportCounts, json: boolean): void {
+function writeSummary(tally: ImportTally, json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify(counts)}\n`);
+    process.stdout.write(`${JSON.stringify(tally.counts())}\n`);
     return;
   }
+  writeCounts(tally.counts());
+  const warnings = tally.warnings();
+  if (warnings.length === 0) return;
+  const rows = warnings
+    .slice(0, MOST_WARNINGS)
+    .map(({ kind, field, message, count }) => [String(count), kind, field, message]);
+  writeLine();
+  writeTable(['WARNINGS', 'KIND', 'FIELD', 'MESSAGE'], rows);
+  if (warnings.length > MOST_WARNINGS) writeLine(`and ${warnings.length - MOST_WARNINGS} other kinds`);
+}
+
+function writeCounts(counts: ImportCounts): void {
   const { accepted, created, updated, rejected, warnings, by_kind, seconds } = counts;
   const rows = Object.entries(by_kind).map(([kind, count]) => [
     kind,
@@ -88,7 +113,7 @@ function stopOnSignal(stop: AbortController, abandon: AbortController): void {
 
 async function importRecords(path: string, options: ImportOptions, command: Command): Promise<void> {
   const key = requireKey(command, options.key);
-  const source = await openSource(path, options.format);
+  const source = await openSource(path, options);
   const stop = new AbortController();
   const abandon = new AbortController();
   stopOnSignal(stop, abandon);
@@ -101,13 +126,18 @@ async function importRecords(path: string, options: ImportOptions, command: Comm
     abandon: abandon.signal,
     onWait: progress.wait,
   });
-  const rejects = new RejectFile(options.rejectFile ?? defaultRejectFile());
+  const rejects = new ReportFile<RejectLine>(options.rejectFile ?? reportName('rejected'));
+  const warnings = new ReportFile<WarningLine>(options.warningFile ?? reportName('warnings'));
   const { concurrency } = options;
-  const counts = await runImport({ source, sender, rejects, progress, concurrency, stop });
+  const tally = await runImport({ source, sender, rejects, warnings, progress, concurrency, stop });
   rejects.close();
+  warnings.close();
   if (rejects.written) process.stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
-  process.exitCode = endOf(stop.signal, counts);
-  writeCounts(counts, options.json === true);
+  if (warnings.written) {
+    process.stderr.write(`What was accepted with warnings is in ${warnings.path}.\n`);
+  }
+  process.exitCode = endOf(stop.signal, tally.counts());
+  writeSummary(tally, options.json === true);
 }
 
 /** The exit code; says why an import ended early. */
@@ -144,6 +174,11 @@ export function addImportCommand(program: Command): void {
     )
     .option('--concurrency <n>', 'records sent at once', parseConcurrency, 16)
     .option('--reject-file <file>', 'where refused records are listed (default: rejected-<time>.ndjson)')
+    .option(
+      '--warning-file <file>',
+      'where accepted records with warnings are listed (default: warnings-<time>.ndjson)',
+    )
+    .option('--allow-missing', 'import CSV files although expected columns are missing')
     .option('--json', 'print the counts as one line of JSON')
     .addHelpText(
       'after',

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -15,8 +17,40 @@ const KILLS = 5;
 const LONG_MS = 60_000;
 
 test('the README shows the consumer as it is', () => {
-  expect(readFileSync('README.md', 'utf8')).toContain(readFileSync('examples/encounterTable.mjs', 'utf8'));
+  expect(readFileSync('README.md', 'utf8')).toContain(readFileSync('examples/recordTable.mjs', 'utf8'));
 });
+
+/** A way to a service on which every second request fails: refused, not answered well, or its connection cut. */
+async function badRoad(url: string) {
+  const faults = ['429', '503', 'cut before', 'cut amid'];
+  let requests = 0;
+  const server = createServer((req, res) => {
+    const fault = requests++ % 2 === 0 ? faults[(requests >> 1) % faults.length] : undefined;
+    if (fault === '429') return res.writeHead(429, { 'retry-after': '1' }).end('{}');
+    if (fault === '503') return res.writeHead(503, { 'retry-after': '1' }).end('{}');
+    if (fault === 'cut before') return res.destroy();
+    const onward = request(new URL(req.url as string, url), { headers: req.headers }, (answer) => {
+      res.writeHead(answer.statusCode as number, answer.headers);
+      if (fault === undefined) return answer.pipe(res);
+      res.write('{');
+      return res.destroy();
+    });
+    onward.on('error', () => res.destroy());
+    res.on('close', () => onward.destroy());
+    return onward.end();
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    requests: () => requests,
+    faults: faults.length,
+    stop() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -25,22 +59,30 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
+  async function startConsumer(table: string, url: string) {
+    const { key } = await service.createKey('clinic', ['events']);
+    const env = { PATH: process.env.PATH, CHARTLEDGER_URL: url, CHARTLEDGER_API_KEY: key, TABLE: table };
+    return () =>
+      spawn(resolve('node_modules/.bin/node'), [resolve('examples/recordTable.mjs')], {
+        env,
+        stdio: 'ignore',
+      });
+  }
+
+  async function expectAsRead(table: string) {
+    for (const { subject, fields } of rowsOf(table)) {
+      const [kind, id] = subject.split('/');
+      const { body } = await service.get(`/integration/${kind}s/${id}`);
+      expect(body.record).toMatchObject(JSON.parse(fields));
+      expect({ country: 'US', ...JSON.parse(fields) }).toEqual({ country: 'US', ...body.record });
+    }
+  }
+
   test(
     'the consumer in examples builds its table, however often it is killed',
     async () => {
-      const { key } = await service.createKey('clinic', ['events']);
-      const table = join(temporaryFolder(), 'encounters.db');
-      const env = {
-        PATH: process.env.PATH,
-        CHARTLEDGER_URL: service.url,
-        CHARTLEDGER_API_KEY: key,
-        TABLE: table,
-      };
-      const consume = () =>
-        spawn(resolve('node_modules/.bin/node'), [resolve('examples/encounterTable.mjs')], {
-          env,
-          stdio: 'ignore',
-        });
+      const table = join(temporaryFolder(), 'records.db');
+      const consume = await startConsumer(table, service.url);
       const patient = samples.patient();
       await service.post('/integration/patients', patient);
       const encounters = Array.from({ length: ENCOUNTERS }, () => samples.encounter(patient.id));
@@ -63,19 +105,50 @@ onEveryEngine((start) => {
       }, LONG_MS);
       consumer.kill('SIGKILL');
       await once(consumer, 'exit');
-      for (const { id, fields } of rowsOf(table)) {
-        const { body } = await service.get(`/integration/encounters/${id}`);
-        expect(JSON.parse(fields)).toEqual(body.record);
-      }
+      await expectAsRead(table);
     },
     LONG_MS * 2,
   );
+
+  test(
+    'it goes on after refusals and lost connections, while others read its table, and replaces insurances whole',
+    async () => {
+      const table = join(temporaryFolder(), 'records.db');
+      const road = await badRoad(service.url);
+      const consume = await startConsumer(table, road.url);
+      const [payer, patient] = [samples.payer(), samples.patient()];
+      const insurance = { payer_id: payer.id, policy_number: 'w-1', group_number: 'g-1' };
+      const versions = [
+        { primary_insurance: insurance, secondary_insurance: insurance },
+        { primary_insurance: { payer_id: payer.id, policy_number: null, group_number: 'g-2' } },
+        { secondary_insurance: null },
+      ];
+      await service.post('/integration/payers', payer);
+      const consumer = consume();
+      const ended = once(consumer, 'exit');
+      for (const [index, insurances] of versions.entries()) {
+        const { status } = await service.post('/integration/patients', { ...patient, ...insurances });
+        expect(status).toBe(200);
+        await eventually(() => {
+          const row = rowsOf(table).find(({ subject }) => subject.endsWith(patient.id));
+          expect(row?.version).toBe(index + 1);
+        }, LONG_MS);
+      }
+      await eventually(() => expect(road.requests()).toBeGreaterThanOrEqual(2 * road.faults - 1), LONG_MS);
+      expect(consumer.exitCode).toBeNull();
+      consumer.kill('SIGKILL');
+      await ended;
+      road.stop();
+      await expectAsRead(table);
+    },
+    LONG_MS * 3,
+  );
 });
 
-function rowsOf(path: string): { id: string; version: number; fields: string }[] {
+function rowsOf(path: string): { subject: string; version: number; fields: string }[] {
   const db = new DatabaseSync(path, { readOnly: true });
   try {
-    return db.prepare('SELECT id, version, fields FROM encounters').all() as ReturnType<typeof rowsOf>;
+    return db.prepare('SELECT subject, version, fields FROM records').all() as ReturnType<typeof rowsOf>;
   } finally {
     db.close();
   }

@@ -171,19 +171,20 @@ onEveryEngine((start) => {
 
   test('an input that cannot be read is one line and exit code 1', async () => {
     const folder = temporaryFolder();
-    writeFileSync(
-      join(folder, 'latin1.ndjson'),
-      Buffer.from('{"kind":"payer","record":{"id":"1","name":"Caf\xe9"}}', 'latin1'),
-    );
     const csvFolder = temporaryFolder();
-    writeFileSync(join(csvFolder, 'payers.csv'), 'Id,NAME\n1,"never closed\n');
+    writeFileSync(join(csvFolder, 'payers.csv'), '"Id,NAME\n1,One\n');
+    const noHeader = temporaryFolder();
+    writeFileSync(join(noHeader, 'payers.csv'), '');
     const unreadable: [string[], string][] = [
       [[join(folder, 'none.ndjson'), '--format', 'ndjson'], 'cannot be read (ENOENT)'],
       [[folder, '--format', 'ndjson'], 'cannot be read (EISDIR)'],
-      [[join(folder, 'latin1.ndjson'), '--format', 'ndjson'], 'latin1.ndjson is not UTF-8 text'],
       [[join(folder, 'none'), '--format', 'synthea'], 'is not a folder that can be read (ENOENT)'],
       [[folder, '--format', 'synthea'], 'holds none of payers.csv, patients.csv'],
-      [[csvFolder, '--format', 'synthea'], 'payers.csv is not well-formed CSV, at line 2'],
+      [
+        [csvFolder, '--format', 'synthea'],
+        'The header of payers.csv cannot be read. The row is not well-formed',
+      ],
+      [[noHeader, '--format', 'synthea'], 'payers.csv is empty: it has no header.'],
     ];
     const appended = await appendedBy(service, async () => {
       for (const [args, message] of unreadable) {
@@ -197,5 +198,80 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([]);
     expect(existsSync('rejected.ndjson')).toBe(false);
+  });
+
+  /** Imports a folder of CSV files, given as lines. */
+  async function importCsv(files: Record<string, string[]>, args: string[] = []) {
+    const folder = temporaryFolder();
+    for (const [name, lines] of Object.entries(files)) {
+      writeFileSync(join(folder, name), Buffer.from(lines.join('\n'), 'latin1'));
+    }
+    const cwd = temporaryFolder();
+    const result = await runCli(['import', folder, '--format', 'synthea', '--url', service.url, ...args], {
+      cwd,
+      env: { CHARTLEDGER_API_KEY: service.key as string },
+    });
+    return { ...result, cwd };
+  }
+
+  /** The lines of the only file in a folder whose name begins so. */
+  function reported(folder: string, name: string) {
+    const file = readdirSync(folder).find((each) => each.startsWith(name)) as string;
+    const lines = readFileSync(join(folder, file), 'utf8').trimEnd().split('\n');
+    return lines.map((line) => JSON.parse(line));
+  }
+
+  test('missing columns stop an import before its first record, unless they are allowed', async () => {
+    const { id } = samples.payer();
+    const files = { 'payers.csv': ['Id,NAME', `${id},Aetna`] };
+    const lack = 'payers.csv lacks OWNERSHIP, ADDRESS, CITY, STATE_HEADQUARTERED, ZIP, PHONE';
+    const refused = await appendedBy(service, async () => {
+      const { code, stdout, stderr } = await importCsv(files);
+      expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+      expect(stderr).toContain(`${lack}. Nothing was imported. With --allow-missing`);
+    });
+    expect(refused).toEqual([]);
+    const appended = await appendedBy(service, async () => {
+      const { code, stderr } = await importCsv(files, ['--allow-missing']);
+      expect(code).toBe(0);
+      expect(stderr).toContain(`${lack}: imported without.`);
+    });
+    expect(appended).toEqual([`clinic.payer-${id}: PayerUpserted`]);
+  });
+
+  test('a bad row is one reject line; warnings are shown, and listed for the owner of the file alone', async () => {
+    const [padded, remarked, broken] = [samples.payer(), samples.payer(), samples.payer()];
+    const appended = await appendedBy(service, async () => {
+      const { code, stdout, stderr, cwd } = await importCsv({
+        'payers.csv': [
+          'Id,NAME,OWNERSHIP,ADDRESS,CITY,STATE_HEADQUARTERED,ZIP,PHONE',
+          `${padded.id},Aetna,,,,CT,6510,`,
+          `${broken.id},Caf\xe9,,,,CT,06510,`,
+          `${remarked.id},Humana,,,,Ontario,06510,1`,
+        ],
+      });
+      expect(code).toBe(1);
+      expect(stdout).toMatch(/2 accepted \(2 created, 0 updated\), 1 rejected, \d warnings/);
+      expect(stdout).toMatch(
+        /^1 +payer +zip_code +had lost its leading zeros in the file; they were added$/m,
+      );
+      expect(stdout).toMatch(/^1 +payer +contact_phone +/m);
+      expect(stderr).toContain('What was accepted with warnings is in warnings-');
+      expect(reported(cwd, 'rejected-')).toEqual([
+        { kind: null, source: 'payers.csv:3', id: null, status: null, error: expect.stringMatching(/UTF-8/) },
+      ]);
+      const lines = reported(cwd, 'warnings-');
+      expect(lines.map(({ kind, source, id }) => [kind, source, id])).toEqual([
+        ['payer', 'payers.csv:2', padded.id],
+        ['payer', 'payers.csv:4', remarked.id],
+      ]);
+      expect(lines[1].warnings).toContainEqual({ field: 'contact_phone', message: expect.any(String) });
+      for (const name of readdirSync(cwd)) expect(statSync(join(cwd, name)).mode & 0o777).toBe(0o600);
+    });
+    expect(appended.toSorted()).toEqual(
+      [padded, remarked].map(({ id }) => `clinic.payer-${id}: PayerUpserted`).toSorted(),
+    );
+    const { body } = await service.get(`/integration/payers/${padded.id}`);
+    expect(body.record.zip_code).toBe('06510');
   });
 });

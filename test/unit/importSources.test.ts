@@ -149,9 +149,104 @@ test('CSV with a byte order mark, CRLF and quoted line ends is read; the latest 
       },
     },
     {
-      place: 'patients.csv:5',
+      place: 'patients.csv:4',
       record: { id: '2', first_name: 'Bo', last_name: 'L\nee', date_of_birth: '2001-02-04' },
     },
   ]);
   expect(await recordsOf(source, 'encounter')).toEqual([]);
+});
+
+test('transitions of the generation before Synthea 3.1 say the same, in any order of rows', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'patients.csv'), 'Id,FIRST\n1,Ann\n');
+  const rows = ['1,m-1,2021,2022,p-2021,p-2,Spouse,Bo Lee', '1,m-1,2009,2020,p-2009,,Self,Ann Lee'];
+  for (const order of [rows, rows.toReversed()]) {
+    const header = 'PATIENT,MEMBERID,START_YEAR,END_YEAR,PAYER,SECONDARY_PAYER,OWNERSHIP,OWNERNAME';
+    writeFileSync(join(folder, 'payer_transitions.csv'), [header, ...order].join('\n'));
+    const source = await SyntheaSource.open(folder);
+    const coverage = { effective_date: '2021-01-01', termination_date: '2022-12-31' };
+    const [patient] = await recordsOf(source, 'patient');
+    expect(patient?.record).toEqual({
+      id: '1',
+      first_name: 'Ann',
+      primary_insurance: {
+        payer_id: 'p-2021',
+        policy_number: 'm-1',
+        ...coverage,
+        subscriber_relationship: 'spouse',
+        subscriber_first_name: 'Bo',
+        subscriber_last_name: 'Lee',
+      },
+      secondary_insurance: { payer_id: 'p-2', ...coverage },
+    });
+  }
+});
+
+test('expected columns that are absent are named, file by file', async () => {
+  const folder = temporaryFolder();
+  writeFileSync(join(folder, 'payers.csv'), 'Id,NAME,OWNERSHIP,ADDRESS,CITY,STATE_HEADQUARTERED,ZIP,PHONE\n');
+  writeFileSync(join(folder, 'patients.csv'), 'Id,FIRST,LAST,BIRTHDATE,ADDRESS,STATE,ZIP\n');
+  writeFileSync(join(folder, 'payer_transitions.csv'), 'PATIENT,START_YEAR,END_YEAR,PAYER,OWNERSHIP\n');
+  const source = await SyntheaSource.open(folder);
+  expect(await source.missingColumns()).toEqual([
+    { file: 'patients.csv', columns: ['GENDER', 'SSN', 'CITY'] },
+    { file: 'payer_transitions.csv', columns: ['MEMBERID', 'SECONDARY_PAYER', 'OWNER_NAME'] },
+  ]);
+});
+
+test('a row that cannot be read costs itself alone', async () => {
+  const folder = temporaryFolder();
+  const lines = [
+    'Id,NAME',
+    '1,One',
+    '2',
+    '3,"Three" and more',
+    '4,"Four',
+    '5,Five',
+    '6,Caf\xe9',
+    '7,"Se""ven"',
+    '8,"Eight',
+    ...Array.from({ length: 150 }, (_, index) => `${index + 10},Name`),
+    '200,"Two hundred',
+  ];
+  writeFileSync(join(folder, 'payers.csv'), Buffer.from(lines.join('\n'), 'latin1'));
+  const source = await SyntheaSource.open(folder);
+  const unreadable: { source: string; error: string }[] = [];
+  const counted = await source.survey((entry) => unreadable.push(entry), new AbortController().signal);
+  expect(unreadable).toEqual([
+    { source: 'payers.csv:3', error: 'The row has 1 cells, the header 2.' },
+    { source: 'payers.csv:4', error: expect.stringContaining('not well-formed CSV') },
+    { source: 'payers.csv:5', error: expect.stringContaining('not well-formed CSV') },
+    { source: 'payers.csv:7', error: expect.stringContaining('not UTF-8') },
+    { source: 'payers.csv:9', error: expect.stringContaining('a quote is not closed') },
+    { source: 'payers.csv:160', error: expect.stringContaining('a quote is not closed') },
+  ]);
+  const read = await recordsOf(source, 'payer');
+  expect(read.slice(0, 4).map(({ record }) => record.id)).toEqual(['1', '5', '7', '10']);
+  expect(read[2]?.record.name).toBe('Se"ven');
+  expect(read).toHaveLength(153);
+  expect(counted).toEqual(new Map([['payer', 153]]));
+});
+
+test('ZIP codes whose leading zeros were dropped get them back, with a warning', async () => {
+  const folder = temporaryFolder();
+  const zips = ['6510', '06510', '501', '65101234', '665101234', '', 'K1A'];
+  writeFileSync(
+    join(folder, 'organizations.csv'),
+    ['Id,NAME,ZIP', ...zips.map((zip, index) => `${index},n,${zip}`)].join('\n'),
+  );
+  const source = await SyntheaSource.open(folder);
+  const records = [];
+  for await (const { record, warnings } of source.records('facility')) {
+    records.push([record.zip_code, warnings?.map(({ field }) => field)]);
+  }
+  expect(records).toEqual([
+    ['06510', ['zip_code']],
+    ['06510', []],
+    ['00501', ['zip_code']],
+    ['06510-1234', ['zip_code']],
+    ['66510-1234', []],
+    [undefined, []],
+    ['K1A', []],
+  ]);
 });

@@ -1,3 +1,4 @@
+import type { FieldMessage } from '../../errors.ts';
 import type { RecordKind } from '../../records/catalog.ts';
 import type { SendResult } from './RecordSender.ts';
 
@@ -7,10 +8,16 @@ export interface ImportCounts {
   rejected: number;
   created: number;
   updated: number;
-  /** Remarks of the service on accepted records. */
+  /** Remarks on accepted records, of the service and of the mapping. */
   warnings: number;
   by_kind: Partial<Record<RecordKind, KindCounts>>;
   seconds: number;
+}
+
+/** A remark that was made, and how often. */
+export interface WarningCount extends FieldMessage {
+  kind: RecordKind;
+  count: number;
 }
 
 export interface KindCounts {
@@ -30,6 +37,8 @@ export class ImportTally {
     by_kind: {},
   };
 
+  readonly #warnings = new Map<string, WarningCount>();
+
   /** Counts a line of the input that holds no record. */
   unreadable(): void {
     this.#counts.rejected++;
@@ -45,7 +54,20 @@ export class ImportTally {
     if (!result.accepted) return;
     if (result.outcome === 'created') counts.created++;
     if (result.outcome === 'updated') counts.updated++;
-    counts.warnings += result.warnings;
+    for (const warning of result.warnings) this.#warn(kind, warning);
+  }
+
+  #warn(kind: RecordKind, { field, message }: FieldMessage): void {
+    this.#counts.warnings++;
+    const key = JSON.stringify([kind, field, message]);
+    const counted = this.#warnings.get(key) ?? { kind, field, message, count: 0 };
+    counted.count++;
+    this.#warnings.set(key, counted);
+  }
+
+  /** The remarks, those made most often first. */
+  warnings(): WarningCount[] {
+    return [...this.#warnings.values()].sort((a, b) => b.count - a.count);
   }
 
   /** The counts so far, and the seconds since the beginning. */

@@ -1,11 +1,8 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { catalog, type RecordKind } from '../../records/catalog.ts';
-import { ImportError, type ImportSource, type SourceRecord, type UnreadableEntry } from './importSource.ts';
-import { readText } from './readText.ts';
-
-/** Far beyond what the service takes as one record; a "line" above it means that the file is no NDJSON. */
-const MAX_LINE_LENGTH = 4 * 1024 * 1024;
+import type { ImportSource, SourceRecord, UnreadableEntry } from './importSource.ts';
+import { isUtf8, readLines } from './readLines.ts';
 
 const kinds = catalog.map(({ kind }) => kind);
 const lineSchema = z.object({
@@ -13,21 +10,8 @@ const lineSchema = z.object({
   record: z.record(z.string(), z.unknown()),
 });
 
-/** Lines end with LF or CRLF and nothing else: node:readline would also cut at U+2028, which JSON strings may hold. */
-async function* readLines(path: string): AsyncGenerator<string> {
-  let rest = '';
-  for await (const text of readText(path)) {
-    const lines = (rest + text).split('\n');
-    rest = lines.pop() as string;
-    if (rest.length > MAX_LINE_LENGTH) {
-      throw new ImportError(`${basename(path)} has a line longer than 4 MB: it is not NDJSON.`);
-    }
-    yield* lines;
-  }
-  yield rest;
-}
-
 function parseLine(line: string, source: string): SourceRecord | UnreadableEntry {
+  if (!isUtf8(line)) return { source, error: 'The line is not UTF-8 text. Convert the file to UTF-8.' };
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -67,10 +51,8 @@ export class NdjsonSource implements ImportSource {
   }
 
   async *#entries(): AsyncGenerator<SourceRecord | UnreadableEntry> {
-    let number = 0;
-    for await (const line of readLines(this.#path)) {
-      number++;
-      if (line.trim() !== '') yield parseLine(line, `${basename(this.#path)}:${number}`);
+    for await (const { number, text } of readLines(this.#path)) {
+      if (text.trim() !== '') yield parseLine(text, `${basename(this.#path)}:${number}`);
     }
   }
 }

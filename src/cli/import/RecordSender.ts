@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import type { FieldMessage } from '../../errors.ts';
 import { ImportError } from './importSource.ts';
 
 /** What became of one record. */
 export type SendResult =
-  | { accepted: true; outcome: string; warnings: number }
+  | { accepted: true; outcome: string; warnings: FieldMessage[] }
   | { accepted: false; status: number | null; error: string; details?: unknown };
 
 export interface SenderOptions {
@@ -43,7 +44,7 @@ const DEFAULT_PAUSE_SECONDS = 5;
 const acceptedSchema = z.object({
   success: z.literal(true),
   outcome: z.string().default(''),
-  warnings: z.array(z.unknown()).default([]),
+  warnings: z.array(z.object({ field: z.string(), message: z.string() })).default([]),
 });
 const refusedSchema = z.object({
   error: z.string(),
@@ -116,7 +117,8 @@ export class RecordSender {
   #judge({ status, body }: Answer): SendResult {
     const accepted = acceptedSchema.safeParse(body);
     if (status === 200 && accepted.success) {
-      return { accepted: true, outcome: accepted.data.outcome, warnings: accepted.data.warnings.length };
+      const { outcome, warnings } = accepted.data;
+      return { accepted: true, outcome, warnings };
     }
     const { data: refused } = refusedSchema.safeParse(body);
     if (refused && (status === 401 || status === 403)) {

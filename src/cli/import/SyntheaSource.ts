@@ -1,45 +1,47 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pipeline } from 'node:stream';
-import { CsvError, parse } from 'csv-parse';
 import type { RecordKind } from '../../records/catalog.ts';
-import { ImportError, type ImportSource, type SourceRecord } from './importSource.ts';
-import { readText } from './readText.ts';
+import { ImportError, type ImportSource, type SourceRecord, type UnreadableEntry } from './importSource.ts';
 import {
-  type CsvRow,
+  missingColumns,
+  readSyntheaFile,
+  type SyntheaFile,
+  type SyntheaRow,
+  syntheaFiles,
+} from './syntheaFiles.ts';
+import {
   mapEncounter,
   mapOrganization,
   mapPatient,
   mapPayer,
   mapProvider,
+  mappingWarnings,
 } from './syntheaMapping.ts';
 
-const files: Record<RecordKind, string> = {
+const files = {
   payer: 'payers.csv',
   patient: 'patients.csv',
   provider: 'providers.csv',
   facility: 'organizations.csv',
   encounter: 'encounters.csv',
-};
+} as const satisfies Record<RecordKind, SyntheaFile>;
 
 const TRANSITIONS_FILE = 'payer_transitions.csv';
 
-const mappings: Record<Exclude<RecordKind, 'patient'>, (row: CsvRow) => Record<string, unknown>> = {
+type Transition = SyntheaRow<typeof TRANSITIONS_FILE>;
+
+type Mapping = (row: SyntheaRow<SyntheaFile>) => Record<string, unknown>;
+
+const mappings = {
   payer: mapPayer,
   provider: mapProvider,
   facility: mapOrganization,
   encounter: mapEncounter,
 };
 
-interface NumberedRow {
-  row: CsvRow;
-  /** The line on which it ends; the header is line 1. A CRLF inside quotes counts as two (csv-parse). */
-  line: number;
-}
-
 /**
- * A folder of CSV files as Synthea exports them. Files that are missing are passed over, as long as there is one.
- * Held in memory is only each patient's latest payer transition.
+ * A folder of CSV files as Synthea exports them, in either generation. Files that are missing are passed over, as long
+ * as there is one. Held in memory is only each patient's latest payer transition.
  */
 export class SyntheaSource implements ImportSource {
   readonly #folder: string;
@@ -62,52 +64,66 @@ export class SyntheaSource implements ImportSource {
     return new SyntheaSource(folder, present);
   }
 
-  /** The files of records that are not there. */
-  get missingFiles(): string[] {
-    return Object.values(files).filter((file) => !this.#present.has(file));
+  /** What an import of this folder will lack: whole files. */
+  get missingFiles(): SyntheaFile[] {
+    return syntheaFiles.filter((file) => !this.#present.has(file));
   }
 
-  async survey(_onUnreadable: unknown, stop: AbortSignal): Promise<Map<RecordKind, number>> {
+  /** The columns that its files should have and have not. Rejects with `ImportError`. */
+  async missingColumns(): Promise<{ file: SyntheaFile; columns: string[] }[]> {
+    const missing = [];
+    for (const file of syntheaFiles) {
+      if (!this.#present.has(file)) continue;
+      const columns = await missingColumns(join(this.#folder, file));
+      if (columns.length > 0) missing.push({ file, columns });
+    }
+    return missing;
+  }
+
+  async survey(
+    onUnreadable: (entry: UnreadableEntry) => void,
+    stop: AbortSignal,
+  ): Promise<Map<RecordKind, number>> {
     const counts = new Map<RecordKind, number>();
-    for (const [kind, file] of Object.entries(files) as [RecordKind, string][]) {
+    const refuse = (file: string, line: number, error: string) =>
+      onUnreadable({ source: `${file}:${line}`, error });
+    for (const [kind, file] of Object.entries(files) as [RecordKind, SyntheaFile][]) {
       let count = 0;
-      for await (const _row of this.#rows(file)) {
+      for await (const entry of this.#entries(file)) {
         if (stop.aborted) break;
-        count++;
+        if ('error' in entry) refuse(file, entry.line, entry.error);
+        else count++;
       }
       if (count > 0) counts.set(kind, count);
+    }
+    for await (const entry of this.#entries(TRANSITIONS_FILE)) {
+      if ('error' in entry) refuse(TRANSITIONS_FILE, entry.line, entry.error);
     }
     return counts;
   }
 
   async *records(kind: RecordKind): AsyncGenerator<SourceRecord> {
     const file = files[kind];
-    const map = kind === 'patient' ? await this.#patientMapping() : mappings[kind];
-    for await (const { row, line } of this.#rows(file)) {
-      yield { kind, source: `${file}:${line}`, record: map(row) };
+    const map = (kind === 'patient' ? await this.#patientMapping() : mappings[kind]) as Mapping;
+    for await (const entry of this.#entries(file)) {
+      if ('error' in entry) continue;
+      const { line, row } = entry;
+      yield { kind, source: `${file}:${line}`, record: map(row), warnings: mappingWarnings(row) };
     }
   }
 
-  async #patientMapping(): Promise<(row: CsvRow) => Record<string, unknown>> {
-    const latest = new Map<string, CsvRow>();
-    for await (const { row } of this.#rows(TRANSITIONS_FILE)) {
+  async #patientMapping(): Promise<(row: SyntheaRow<'patients.csv'>) => Record<string, unknown>> {
+    const latest = new Map<string, Transition>();
+    for await (const entry of this.#entries(TRANSITIONS_FILE)) {
+      if ('error' in entry) continue;
+      const { row } = entry;
       const known = latest.get(row.PATIENT ?? '');
       if (!known || (row.START_DATE ?? '') >= (known.START_DATE ?? '')) latest.set(row.PATIENT ?? '', row);
     }
     return (row) => mapPatient(row, latest.get(row.Id ?? ''));
   }
 
-  async *#rows(file: string): AsyncGenerator<NumberedRow> {
-    if (!this.#present.has(file)) return;
-    const parser = parse({ columns: true, info: true, skip_empty_lines: true });
-    pipeline(readText(join(this.#folder, file)), parser, () => undefined);
-    try {
-      for await (const { record, info } of parser) yield { row: record, line: info.lines };
-    } catch (error) {
-      if (error instanceof CsvError) {
-        throw new ImportError(`${file} is not well-formed CSV, at line ${error.lines} (${error.code}).`);
-      }
-      throw error;
-    }
+  async *#entries<File extends SyntheaFile>(file: File) {
+    if (this.#present.has(file)) yield* readSyntheaFile<File>(join(this.#folder, file));
   }
 }

@@ -1,3 +1,4 @@
+import type { FieldMessage } from '../../errors.ts';
 import type { RecordKind } from '../../records/catalog.ts';
 
 /** A record that an import is to send. */
@@ -6,6 +7,8 @@ export interface SourceRecord {
   /** Where it was read: `encounters.csv:12`, by line. */
   source: string;
   record: Record<string, unknown>;
+  /** What the source had to guess. */
+  warnings?: FieldMessage[];
 }
 
 /** A place in the input that holds no record. */

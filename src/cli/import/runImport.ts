@@ -1,14 +1,15 @@
 import { catalog, type RecordKind } from '../../records/catalog.ts';
-import { type ImportCounts, ImportTally } from './ImportTally.ts';
+import { ImportTally } from './ImportTally.ts';
 import type { ImportSource, SourceRecord } from './importSource.ts';
 import type { Progress } from './progress.ts';
 import type { RecordSender } from './RecordSender.ts';
-import type { RejectFile } from './RejectFile.ts';
+import type { RejectLine, ReportFile, WarningLine } from './ReportFile.ts';
 
 export interface ImportJob {
   source: ImportSource;
   sender: RecordSender;
-  rejects: RejectFile;
+  rejects: ReportFile<RejectLine>;
+  warnings: ReportFile<WarningLine>;
   progress: Progress;
   /** Records sent at once. */
   concurrency: number;
@@ -18,10 +19,10 @@ export interface ImportJob {
 
 /**
  * Sends all records of a source. A kind begins when those that it refers to are done (the catalog's order); records
- * of one id are sent one after the other, in the order of the input. Resolves with the counts, also when it was
- * stopped; then `job.stop` says why. Rejects with `ImportError` when the source cannot be surveyed.
+ * of one id are sent one after the other, in the order of the input. Resolves with what was counted, also when it
+ * was stopped; then `job.stop` says why. Rejects with `ImportError` when the source cannot be surveyed.
  */
-export async function runImport(job: ImportJob): Promise<ImportCounts> {
+export async function runImport(job: ImportJob): Promise<ImportTally> {
   const tally = new ImportTally();
   const totals = await job.source.survey(({ source, error }) => {
     job.rejects.write({ kind: null, source, id: null, status: null, error });
@@ -34,7 +35,7 @@ export async function runImport(job: ImportJob): Promise<ImportCounts> {
     await sendKind(job, tally, kind, plural);
   }
   job.progress.stop();
-  return tally.counts();
+  return tally;
 }
 
 /** So many workers as records may be sent at once, all drawing from one stream of records. */
@@ -62,22 +63,20 @@ async function sendInTurn(
   job: ImportJob,
   tally: ImportTally,
   plural: string,
-  { kind, source, record }: SourceRecord,
+  { kind, source, record, warnings = [] }: SourceRecord,
   before: Promise<void> | undefined,
 ): Promise<void> {
   await before;
   const result = await job.sender.send(plural, record);
+  const id = record.id ?? null;
   if (!result.accepted) {
     const { status, error, details } = result;
-    job.rejects.write({
-      kind,
-      source,
-      id: record.id ?? null,
-      status,
-      error,
-      ...(details !== undefined && { details }),
-    });
+    job.rejects.write({ kind, source, id, status, error, ...(details !== undefined && { details }) });
+    tally.add(kind, result);
+  } else {
+    const all = [...warnings, ...result.warnings];
+    if (all.length > 0) job.warnings.write({ kind, source, id, warnings: all });
+    tally.add(kind, { ...result, warnings: all });
   }
-  tally.add(kind, result);
   job.progress.advance();
 }

@@ -1,7 +1,6 @@
+import type { FieldMessage } from '../../errors.ts';
+import type { SyntheaRow } from './syntheaFiles.ts';
 import { stateCode } from './usStates.ts';
-
-/** A row of a CSV file by its header; an empty cell is an empty string. */
-export type CsvRow = Partial<Record<string, string>>;
 
 type Fields = Record<string, unknown>;
 
@@ -12,13 +11,30 @@ function present(fields: Fields): Fields {
   );
 }
 
-function address({ ADDRESS, CITY, STATE, ZIP }: CsvRow): Fields {
+interface Address {
+  ADDRESS?: string;
+  CITY?: string;
+  STATE?: string;
+  ZIP?: string;
+}
+
+function address({ ADDRESS, CITY, STATE, ZIP }: Address): Fields {
   return { address_line_1: ADDRESS, city: CITY, state: stateCode(STATE), zip_code: zipCode(ZIP) };
 }
 
-/** ZIP+4 as USPS writes it. */
+/** A ZIP code, or ZIP+4, that was taken for a number somewhere: without its one or two leading zeros. */
+const numericZip = /^(?:\d{3,4}|\d{7,8})$/;
+
+/** ZIP+4 as USPS writes it, with the leading zeros that a spreadsheet may have dropped. */
 function zipCode(zip: string | undefined): string | undefined {
-  return zip?.replace(/^(\d{5})(\d{4})$/, '$1-$2');
+  const padded = zip && numericZip.test(zip) ? zip.padStart(zip.length > 5 ? 9 : 5, '0') : zip;
+  return padded?.replace(/^(\d{5})(\d{4})$/, '$1-$2');
+}
+
+/** What the mapping of a row had to guess. */
+export function mappingWarnings({ ZIP }: { ZIP?: string }): FieldMessage[] {
+  if (ZIP === undefined || !numericZip.test(ZIP)) return [];
+  return [{ field: 'zip_code', message: 'had lost its leading zeros in the file; they were added' }];
 }
 
 /** The last word is the last name, all before it the first. */
@@ -36,7 +52,10 @@ function lastFour(ssn = ''): string | undefined {
 }
 
 /** A row of `patients.csv`, with the patient's latest row of `payer_transitions.csv`. */
-export function mapPatient(row: CsvRow, transition: CsvRow | undefined): Fields {
+export function mapPatient(
+  row: SyntheaRow<'patients.csv'>,
+  transition: SyntheaRow<'payer_transitions.csv'> | undefined,
+): Fields {
   return present({
     id: row.Id,
     first_name: row.FIRST,
@@ -52,7 +71,7 @@ export function mapPatient(row: CsvRow, transition: CsvRow | undefined): Fields 
 /** How the patient stands to the owner of the plan; a guardian's plan covers the patient as a child. */
 const relationships: Partial<Record<string, string>> = { Self: 'self', Spouse: 'spouse', Guardian: 'child' };
 
-function mapTransition(row: CsvRow): Fields {
+function mapTransition(row: SyntheaRow<'payer_transitions.csv'>): Fields {
   const coverage = { effective_date: row.START_DATE, termination_date: row.END_DATE };
   return {
     primary_insurance: row.PAYER
@@ -64,7 +83,7 @@ function mapTransition(row: CsvRow): Fields {
   };
 }
 
-function subscriber({ PLAN_OWNERSHIP, OWNER_NAME }: CsvRow): Fields {
+function subscriber({ PLAN_OWNERSHIP, OWNER_NAME }: SyntheaRow<'payer_transitions.csv'>): Fields {
   if (!PLAN_OWNERSHIP) return {};
   const relationship = relationships[PLAN_OWNERSHIP] ?? 'other';
   if (relationship === 'self') return { subscriber_relationship: relationship };
@@ -76,7 +95,7 @@ function subscriber({ PLAN_OWNERSHIP, OWNER_NAME }: CsvRow): Fields {
   };
 }
 
-function payerType({ NAME, OWNERSHIP }: CsvRow): string | undefined {
+function payerType({ NAME, OWNERSHIP }: SyntheaRow<'payers.csv'>): string | undefined {
   if (NAME === 'NO_INSURANCE' || OWNERSHIP === 'NO_INSURANCE') return 'Self-Pay';
   if (OWNERSHIP === 'PRIVATE') return 'Private';
   if (OWNERSHIP !== 'GOVERNMENT') return undefined;
@@ -84,7 +103,7 @@ function payerType({ NAME, OWNERSHIP }: CsvRow): string | undefined {
 }
 
 /** A row of `payers.csv`. */
-export function mapPayer(row: CsvRow): Fields {
+export function mapPayer(row: SyntheaRow<'payers.csv'>): Fields {
   return present({
     id: row.Id,
     name: row.NAME,
@@ -98,7 +117,7 @@ export function mapPayer(row: CsvRow): Fields {
 }
 
 /** A row of `providers.csv`. */
-export function mapProvider(row: CsvRow): Fields {
+export function mapProvider(row: SyntheaRow<'providers.csv'>): Fields {
   const { first, last } = splitName(row.NAME);
   return present({
     id: row.Id,
@@ -110,7 +129,7 @@ export function mapProvider(row: CsvRow): Fields {
 }
 
 /** A row of `organizations.csv`, as a facility. */
-export function mapOrganization(row: CsvRow): Fields {
+export function mapOrganization(row: SyntheaRow<'organizations.csv'>): Fields {
   return present({ id: row.Id, name: row.NAME, phone: row.PHONE, ...address(row) });
 }
 
@@ -129,7 +148,7 @@ const visitTypes: Partial<Record<string, string>> = {
 };
 
 /** A row of `encounters.csv`. Statuses are those of FHIR R4's Encounter. */
-export function mapEncounter(row: CsvRow): Fields {
+export function mapEncounter(row: SyntheaRow<'encounters.csv'>): Fields {
   const finished = Boolean(row.STOP);
   return present({
     id: row.Id,

@@ -1,23 +1,32 @@
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs';
+import type { FieldMessage } from '../../errors.ts';
 import type { RecordKind } from '../../records/catalog.ts';
 import { ImportError } from './importSource.ts';
 
-/** One line of a reject file. It says which record and why; the record itself stays where it was read. */
-export interface RejectLine {
+interface ReportLine {
   kind: RecordKind | null;
   /** Where it was read: `encounters.csv:12`. */
   source: string;
   id: unknown;
-  /** HTTP status; null when there was no answer. */
+}
+
+/** A record that was refused, and why; the record itself stays where it was read. */
+export interface RejectLine extends ReportLine {
+  /** HTTP status; null when there was no answer, or nothing to send. */
   status: number | null;
   error: string;
   details?: unknown;
 }
 
+/** A record that was accepted with remarks. */
+export interface WarningLine extends ReportLine {
+  warnings: FieldMessage[];
+}
+
 const OWNER_ONLY = 0o600;
 
-/** The file of refused records, NDJSON. It is made with the first line, for its owner alone: ids are PHI. */
-export class RejectFile {
+/** A file of lines about records, NDJSON. It is made with the first line, for its owner alone: ids are PHI. */
+export class ReportFile<Line extends ReportLine> {
   readonly path: string;
   #descriptor: number | undefined;
 
@@ -31,13 +40,13 @@ export class RejectFile {
   }
 
   /** Appends a line. Throws `ImportError` when that fails. */
-  write(line: RejectLine): void {
+  write(line: Line): void {
     try {
       this.#descriptor ??= this.#create();
       writeSync(this.#descriptor, `${JSON.stringify(line)}\n`);
     } catch (error) {
       const { code } = error as { code?: string };
-      throw new ImportError(`The reject file ${this.path} cannot be written (${code}).`);
+      throw new ImportError(`The file ${this.path} cannot be written (${code}).`);
     }
   }
 

@@ -1,0 +1,51 @@
+import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
+import { ImportError } from './importSource.ts';
+
+/** Far beyond what the service takes as one record; a "line" above it means that the file is something else. */
+const MAX_LINE_LENGTH = 4 * 1024 * 1024;
+
+export interface Line {
+  /** From 1. */
+  number: number;
+  /** Without its LF; the CR of a CRLF is still there. */
+  text: string;
+}
+
+/**
+ * The lines of a text file, without its byte order mark; bytes that are not UTF-8 become U+FFFD (see `isUtf8`). Lines
+ * end with LF and nothing else: node:readline would also cut at U+2028, which JSON strings may hold. Rejects with
+ * `ImportError` when the file cannot be read or has no lines.
+ */
+export async function* readLines(path: string): AsyncGenerator<Line> {
+  let rest = '';
+  let number = 0;
+  for await (const text of readText(path)) {
+    const lines = (rest + text).split('\n');
+    rest = lines.pop() as string;
+    if (rest.length > MAX_LINE_LENGTH) {
+      throw new ImportError(`${basename(path)} has a line longer than 4 MB: it is neither CSV nor NDJSON.`);
+    }
+    for (const line of lines) yield { number: ++number, text: line };
+  }
+  if (rest !== '') yield { number: ++number, text: rest };
+}
+
+/**
+ * Whether a text that was read here was UTF-8. Guessing at names in another encoding would corrupt them, and one that
+ * holds U+FFFD was corrupted before.
+ */
+export function isUtf8(text: string): boolean {
+  return !text.includes('\uFFFD');
+}
+
+async function* readText(path: string): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8');
+  try {
+    for await (const chunk of createReadStream(path)) yield decoder.decode(chunk, { stream: true });
+  } catch (error) {
+    const { code } = error as { code?: string };
+    throw new ImportError(`${path} cannot be read (${code ?? 'unknown reason'}).`);
+  }
+  yield decoder.decode();
+}
