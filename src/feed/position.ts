@@ -1,4 +1,5 @@
-import type { Position } from '../ports/eventLog.ts';
+import type { EventLog, Position } from '../ports/eventLog.ts';
+import { validationError } from '../records/validate.ts';
 
 /** Digits of the largest safe integer. */
 const DIGITS = 16;
@@ -13,4 +14,10 @@ export function parsePosition(text: string): Position | undefined {
   if (!/^\d{1,16}$/.test(text)) return undefined;
   const position = Number(text);
   return Number.isSafeInteger(position) ? position : undefined;
+}
+
+/** Rejects with `validation_failed`, naming `field`, when a position that a caller sent is none of the log's. */
+export async function requirePosition(eventLog: EventLog, position: Position, field: string): Promise<void> {
+  if (await eventLog.hasPosition(position)) return;
+  throw validationError([{ field, message: 'must be the position of an event of this log, or 0' }]);
 }

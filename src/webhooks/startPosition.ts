@@ -1,4 +1,5 @@
 import { unavailable } from '../errors.ts';
+import { requirePosition } from '../feed/position.ts';
 import { startAt } from '../feed/startAt.ts';
 import type { EventLog, Position } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -14,7 +15,7 @@ export interface StartPorts {
 }
 
 /**
- * The position after which to begin. Rejects with `validation_failed`, naming `field`, when that lies beyond the end of
+ * The position after which to begin. Rejects with `validation_failed`, naming `field`, when that is no position of
  * the log or in the future, and with `unavailable`.
  */
 export async function startPosition(
@@ -27,12 +28,8 @@ export async function startPosition(
     if (start.from > Date.now()) throw validationError([{ field, message: 'must not be in the future' }]);
     return positionBefore(ports, workspace, start.from);
   }
-  if (start.after === 0) return 0;
-  const head = await ports.eventLog.head();
-  if (start.after === 'head') return head;
-  if (start.after > head) {
-    throw validationError([{ field, message: 'must not be beyond the last event of the log' }]);
-  }
+  if (start.after === 'head') return ports.eventLog.head();
+  await requirePosition(ports.eventLog, start.after, field);
   return start.after;
 }
 

@@ -6,7 +6,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { EventReader, eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
-import type { TestService } from '../support/service.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -104,6 +104,35 @@ onEveryEngine((start) => {
     ]);
     const removals = await client.get('/events?types=chartledger.document.removed.v1');
     expect(eventsOf(removals)).toEqual(events.slice(2));
+  });
+
+  test('a place that is no event of the log is refused, in pages, streams and when a reader comes back', async () => {
+    const { client } = await fresh();
+    await client.post(pathOf('payers'), samples.payer());
+    const last = Number((await client.get('/events')).headers['chartledger-position']);
+    const places = [9_007_199_254_740_991, 2 ** 50];
+    // Where positions have gaps, no event begins there.
+    if (!(await service.eventLog.hasPosition(last - 1))) places.push(last - 1, last + 1);
+    const refused = (field: string) => ({
+      status: 400,
+      body: {
+        code: 'validation_failed',
+        details: [{ field, message: 'must be the position of an event of this log, or 0' }],
+      },
+    });
+    const appended = await appendedBy(service, async () => {
+      for (const place of places) {
+        expect(await client.get(`/events?after=${place}`)).toMatchObject(refused('after'));
+        const accept = { accept: 'text/event-stream' };
+        expect(await client.send(`/events?after=${place}`, { headers: accept })).toMatchObject(
+          refused('after'),
+        );
+        const headers = { ...accept, 'last-event-id': String(place).padStart(16, '0') };
+        expect(await client.send('/events', { headers })).toMatchObject(refused('Last-Event-ID'));
+      }
+    });
+    expect(appended).toEqual([]);
+    for (const place of [0, last]) expect((await client.get(`/events?after=${place}`)).status).toBe(200);
   });
 
   test('pages go on where they stopped, whatever their size', async () => {

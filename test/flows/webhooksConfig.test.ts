@@ -131,7 +131,7 @@ onEveryEngine((start) => {
       [{ kinds: ['payer'], types: ['chartledger.patient.upserted.v1'] }, 'types', 'of one of the kinds'],
       [{ payload: 'all' }, 'payload', 'must be one of reference, full, deidentified'],
       [{ start: 'yesterday' }, 'start', 'must be now, beginning, a position'],
-      [{ start: '9007199254740991' }, 'start', 'must not be beyond the last event'],
+      [{ start: '9007199254740991' }, 'start', 'must be the position of an event of this log'],
       [{ start: '2999-01-01' }, 'start', 'must not be in the future'],
       [{ kind: ['patient'] }, '', 'a field that is not known; the fields are url'],
       [{ secret: 'whsec_' }, '', 'a field that is not known'],
@@ -140,6 +140,21 @@ onEveryEngine((start) => {
         const { status, body } = await client.post(webhooksPath, { url: hookUrl(), ...settings });
         expect([status, body.code]).toEqual([400, 'validation_failed']);
         expect(body.details).toContainEqual({ field, message: expect.stringContaining(message) });
+      });
+      expect(appended).toEqual([]);
+    });
+
+    test('is refused with a start, and replayed from none, where no event begins', async () => {
+      const { id } = await createWebhook(client);
+      const between = (await service.eventLog.head()) - 1;
+      // Positions without gaps leave no such place.
+      if (await service.eventLog.hasPosition(between)) return;
+      const appended = await appendedBy(service, async () => {
+        const made = await client.post(webhooksPath, { url: hookUrl(), start: String(between) });
+        expect(made.body.details).toMatchObject([{ field: 'start' }]);
+        const replayed = await client.post(`${webhooksPath}/${id}/replay`, { after: String(between) });
+        expect(replayed.body.details).toMatchObject([{ field: 'after' }]);
+        expect([made.status, replayed.status]).toEqual([400, 400]);
       });
       expect(appended).toEqual([]);
     });

@@ -4,7 +4,7 @@ import { recordAccess } from '../../commands/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
 import { feedEventTypes } from '../../feed/cloudEvent.ts';
 import type { EventFeed } from '../../feed/EventFeed.ts';
-import { formatPosition, parsePosition } from '../../feed/position.ts';
+import { formatPosition, parsePosition, requirePosition } from '../../feed/position.ts';
 import type { Start } from '../../feed/Subscription.ts';
 import type { Selection } from '../../feed/selection.ts';
 import { startAt } from '../../feed/startAt.ts';
@@ -99,12 +99,12 @@ async function startOf(
     const known = validate(z.object({ 'Last-Event-ID': lastEventIdSchema }), {
       'Last-Event-ID': lastEventId,
     });
-    return { after: parsePosition(known['Last-Event-ID']) as number };
+    return startAfter(ports, known['Last-Event-ID'], 'Last-Event-ID');
   }
   if (after !== undefined && from !== undefined) {
     throw validationError([{ field: 'from', message: 'must not be sent together with after' }]);
   }
-  if (from === undefined) return { after: after === undefined ? 0 : (parsePosition(after) as number) };
+  if (from === undefined) return after === undefined ? { after: 0 } : startAfter(ports, after, 'after');
   const time = instantOf(from);
   // By trying, a finer moment would tell when an event was recorded; the view tells the year.
   if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
@@ -116,6 +116,12 @@ async function startOf(
     ]);
   }
   return { after: await startAt(ports.readModels, time), from: time };
+}
+
+async function startAfter({ eventLog }: EventsPorts, text: string, field: string): Promise<Start> {
+  const after = parsePosition(text) as number;
+  await requirePosition(eventLog, after, field);
+  return { after };
 }
 
 /** What was asked for, as the audit trail has it. */
