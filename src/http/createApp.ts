@@ -27,7 +27,10 @@ export function createApp(routes: Route[], context: EndpointContext, dashboard?:
   }
   app.use(endpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
-    const failing: Endpoint = { route: 'unmatched', access: 'public', handle: () => Promise.reject(error) };
+    const failing: Endpoint = {
+      ...unmatched,
+      handle: () => Promise.reject(error),
+    };
     return endpoint(context, failing)(req, res);
   }) satisfies express.ErrorRequestHandler);
 
@@ -50,6 +53,7 @@ function wrongMethod(route: string, allow: string): Endpoint {
   return {
     route,
     access: 'public',
+    query: 'ignored',
     async handle({ headers }) {
       headers.push('Allow', allow);
       throw new ServiceError('method_not_allowed', `This path takes ${allow}.`);
@@ -57,9 +61,10 @@ function wrongMethod(route: string, allow: string): Endpoint {
   };
 }
 
+const unmatched = { route: 'unmatched', access: 'public', query: 'ignored' } as const;
+
 const unknownPath: Endpoint = {
-  route: 'unmatched',
-  access: 'public',
+  ...unmatched,
   async handle() {
     throw new ServiceError(
       'not_found',

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
+import type { z } from 'zod';
 import type { AccessSubject } from '../commands/recordAccess.ts';
 import { describeError, type ServiceError } from '../errors.ts';
 import type { Permission } from '../keys/access.ts';
@@ -10,6 +11,7 @@ import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import { asServiceError, errorAnswer } from './errorResponse.ts';
 import type { Exchange } from './exchange.ts';
+import { requireKnownParameters } from './knownParameters.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
 
@@ -27,6 +29,8 @@ export interface Endpoint {
   route: string;
   /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
   access: 'public' | 'key' | Permission | readonly Permission[];
+  /** Schema of its query; `ignored`: whatever it is. Without one it takes none. Another parameter is refused. */
+  query?: z.ZodObject | 'ignored';
   /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
   subject?(exchange: Exchange): AccessSubject;
   handle(exchange: Exchange): Promise<Answer>;
@@ -36,7 +40,8 @@ export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
 export function endpoint(context: EndpointContext, served: Endpoint): EndpointListener {
-  const { route, access, handle } = served;
+  const { route, access, query, handle } = served;
+  const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = access === 'public' || access === 'key' ? [] : [access].flat();
   return async (req, res) => {
     const startedAt = performance.now();
@@ -53,6 +58,7 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
     let code: string | undefined;
     try {
       if (access !== 'public') await admit(context.gate, exchange, permissions);
+      if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
       await sendAnswer(exchange, await handle(exchange));
     } catch (thrown) {
       const error = asServiceError(thrown);

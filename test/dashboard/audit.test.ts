@@ -107,6 +107,9 @@ describe('the audit trail of a workspace', () => {
       await expectAccessible(page);
       const response = await page.goto(page.url());
       expect(response?.status()).toBe(400);
+      const misspelt = await page.goto(`/dashboard${path()}?patient=${phi('x')}`);
+      expect(misspelt?.status()).toBe(400);
+      expect(await page.locator('main').innerText()).toContain('patient is not a known query parameter');
       const madeUp = await page.goto(`/dashboard${path()}?page_token=seven`);
       expect(madeUp?.status()).toBe(400);
     },

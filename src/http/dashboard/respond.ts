@@ -8,6 +8,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { User } from '../../users/user.ts';
 import { asServiceError, statusOf } from '../errorResponse.ts';
+import { requireKnownParameters } from '../knownParameters.ts';
 import { logFailure } from '../logFailure.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
@@ -88,6 +89,7 @@ async function admitted(
     await refuseRole(ports.eventLog, visit, route, isThere ? workspace : undefined);
   }
   if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
+  if (route.query) requireKnownParameters(req.query, route.query);
   if (route.method === 'post') requireCsrfToken(req);
   return route.handle(visit);
 }

@@ -16,6 +16,8 @@ export interface DashboardRoute {
   /** Below `/dashboard`; a segment `:workspace` is the id of a workspace that there is. */
   path: string;
   access: 'public' | readonly Role[];
+  /** The query parameters that the page takes; another one is refused. Without them nothing of a query counts. */
+  query?: readonly string[];
   /** Asked for by the page, not by the user: it does not prolong the session. */
   isBackground?: boolean;
   handle(visit: Visit): Promise<Reply>;

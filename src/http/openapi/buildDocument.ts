@@ -40,6 +40,9 @@ on as \`page_token\` until it is \`null\`.
 signature, refuse old timestamps, answer with a status of 200 to 299 within 15 seconds, and pass over a \`webhook-id\` that
 you have seen.
 
+**Parameters.** A query parameter that an operation does not know is refused with 400, and the known ones are named;
+\`GET /healthz\` and \`GET /readyz\` take no notice of a query.
+
 **Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
 method with 405 and \`Allow\`. Requests are limited by client IP address; on 429 wait \`retryAfter\` seconds, on 503 as

@@ -65,7 +65,7 @@ const list: Operation = {
   access: 'read',
   request: { params: recordPath(encounter), query: pageQuerySchema },
   ok: json('A page of documents.', documentPageSchema, { items: [documentExample], next_page_token: null }),
-  errors: ['InvalidParameter', 'EncounterNotFound'],
+  errors: ['EncounterNotFound'],
 };
 
 const file = { schema: { type: 'string', format: 'binary' } } as const;
@@ -87,7 +87,7 @@ const download: Operation = {
     headers: ['ETag', 'Content-Disposition', 'Content-Length', 'Repr-Digest'],
     content: Object.fromEntries(Object.values(documentFormats).map((type) => [type, file])),
   },
-  errors: ['InvalidParameter', 'DocumentNotFound'],
+  errors: ['DocumentNotFound'],
 };
 
 const remove: Operation = {
@@ -100,7 +100,7 @@ const remove: Operation = {
   access: 'write',
   request: { params: documentPath(encounter) },
   ok: json('The document is removed.', removedSchema, { success: true, message: 'Document removed' }),
-  errors: ['InvalidPath', 'DocumentNotFound'],
+  errors: ['DocumentNotFound'],
 };
 
 /** The operations on the documents of encounters. */

@@ -40,13 +40,14 @@ const errorResponses = {
     },
   },
   InvalidParameter: {
-    description: 'A parameter is not valid.',
-    errors: { validation_failed: invalid('limit', 'must be at most 1000') },
-  },
-  InvalidPath: {
-    description: 'The path is not valid percent-encoding.',
+    description: 'A parameter is not valid or not known, or the path is not valid percent-encoding.',
     errors: {
-      validation_failed: new ServiceError(
+      validation_failed: invalid('limit', 'must be at most 1000'),
+      unknown_parameter: invalid(
+        'patient_id',
+        'is not a known query parameter; this path takes limit, page_token',
+      ),
+      malformed_path: new ServiceError(
         'validation_failed',
         'The request is not valid HTTP for this service.',
       ),

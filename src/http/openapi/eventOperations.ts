@@ -60,7 +60,7 @@ const read: Operation = {
       },
     },
   },
-  errors: ['InvalidParameter', 'NotAcceptable'],
+  errors: ['NotAcceptable'],
 };
 
 /** The operations on the event stream. */

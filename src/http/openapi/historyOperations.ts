@@ -114,7 +114,7 @@ export function recordHistoryOperation(entry: CatalogEntry): Operation {
     access: 'read',
     request: { params: recordPath(entry), query: pageQuerySchema },
     ok: json('A page of versions.', recordHistoryPage, recordExample(entry)),
-    errors: ['InvalidParameter', 'RecordNotFound'],
+    errors: ['RecordNotFound'],
   };
 }
 
@@ -160,5 +160,5 @@ export const documentHistoryOperation: Operation = {
   access: 'read',
   request: { params: documentPath(encounter), query: pageQuerySchema },
   ok: json('A page of versions.', documentHistoryPage, documentHistoryExample),
-  errors: ['InvalidParameter', 'DocumentNotFound'],
+  errors: ['DocumentNotFound'],
 };

@@ -50,7 +50,7 @@ export function registerOperation(registry: OpenAPIRegistry, operation: Operatio
     ...(isPublic && { security: [] }),
     responses: {
       200: { ...ok, headers: headerRefs(...headers) },
-      ...errorRefs(isPublic ? errors : [...errors, ...keyErrors]),
+      ...errorRefs(isPublic ? errors : ['InvalidParameter', ...errors, ...keyErrors]),
       431: { $ref: '#/components/responses/HeadersTooLarge' },
       ...responses,
     },

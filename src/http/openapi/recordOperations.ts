@@ -69,7 +69,6 @@ function listOperation(entry: CatalogEntry): Operation {
     access: 'read',
     request: { query: pageQuerySchema },
     ok: json(`A page of ${plural}.`, recordSchemas(kind).page, example),
-    errors: ['InvalidParameter'],
   };
 }
 
@@ -87,7 +86,7 @@ function getOperation(entry: CatalogEntry): Operation {
     access: 'read',
     request: { params: recordPath(entry), query: momentQuerySchema },
     ok: { ...json(`The ${kind}.`, recordSchemas(kind).view, viewExample(entry)), headers: ['ETag'] },
-    errors: ['InvalidParameter', 'RecordNotFound'],
+    errors: ['RecordNotFound'],
   };
 }
 

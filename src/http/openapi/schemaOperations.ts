@@ -70,7 +70,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
         }),
         headers: ['ETag', 'Cache-Control'],
       },
-      ...(openapiPublic && { errors: ['InternalError'] }),
+      ...(openapiPublic && { errors: ['InvalidParameter', 'InternalError'] }),
       responses: { 304: notModified },
     },
     {
@@ -87,7 +87,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
         ...json('The schema.', jsonSchemaSchema, jsonSchemaOf(example)),
         headers: ['ETag', 'Cache-Control'],
       },
-      errors: ['InvalidPath', 'SchemaNotFound', ...(openapiPublic ? (['InternalError'] as const) : [])],
+      errors: ['SchemaNotFound', ...(openapiPublic ? (['InvalidParameter', 'InternalError'] as const) : [])],
       responses: { 304: notModified },
     },
   ];

@@ -65,7 +65,7 @@ function describe(openapiPublic: boolean): Operation {
       info: { title: 'Chartledger', version: '1.0.0' },
       paths: {},
     }),
-    ...(openapiPublic && { errors: ['InternalError'] }),
+    ...(openapiPublic && { errors: ['InvalidParameter', 'InternalError'] }),
   };
 }
 

@@ -86,7 +86,6 @@ const list: Operation = {
     pageOf(webhookStatusSchema).meta({ id: 'WebhookPage', description: 'A page of webhooks.' }),
     { items: [statusExample], next_page_token: null },
   ),
-  errors: ['InvalidParameter'],
 };
 
 const get: Operation = {
@@ -98,7 +97,7 @@ const get: Operation = {
   description: 'The webhook, and how its delivery does.',
   request: { params },
   ok: json('The webhook.', webhookStatusSchema, statusExample),
-  errors: ['InvalidPath', 'WebhookNotFound'],
+  errors: ['WebhookNotFound'],
 };
 
 const update: Operation = {
@@ -135,7 +134,7 @@ const remove: Operation = {
     success: true,
     message: 'Webhook deleted',
   }),
-  errors: ['InvalidPath', 'WebhookNotFound'],
+  errors: ['WebhookNotFound'],
 };
 
 const rotate: Operation = {
@@ -187,7 +186,7 @@ const ping: Operation = {
       message_id: messageId(exampleWebhookId, exampleRequestId),
     },
   ),
-  errors: ['InvalidPath', 'WebhookNotFound', 'WebhookDisabled'],
+  errors: ['WebhookNotFound', 'WebhookDisabled'],
 };
 
 const replay: Operation = {
@@ -230,7 +229,7 @@ const attempts: Operation = {
     }),
     { items: [attemptExample], next_page_token: null },
   ),
-  errors: ['InvalidParameter', 'WebhookNotFound'],
+  errors: ['WebhookNotFound'],
 };
 
 /** The operations on webhooks. */

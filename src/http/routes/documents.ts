@@ -14,7 +14,14 @@ import { documentFormats } from '../../records/document.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
 import { readMultipart } from '../readMultipart.ts';
-import { accessSubject, pageRequest, pathId, requestedMoment } from './parameters.ts';
+import {
+  accessSubject,
+  momentQuerySchema,
+  pageQuerySchema,
+  pageRequest,
+  pathId,
+  requestedMoment,
+} from './parameters.ts';
 
 export const documentsRoute = '/integration/encounters/:id/documents';
 export const documentRoute = `${documentsRoute}/:documentId`;
@@ -70,6 +77,7 @@ export function listDocumentsEndpoint(ports: DocumentPorts & QueryPorts): Endpoi
   return {
     route: documentsRoute,
     access: 'read',
+    query: pageQuerySchema,
     subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
@@ -93,6 +101,7 @@ export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): En
   return {
     route: documentRoute,
     access: 'read',
+    query: momentQuerySchema,
     subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);

@@ -42,6 +42,7 @@ export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTi
   return {
     route: '/events',
     access: ACCESS,
+    query: eventsQuerySchema,
     async handle(exchange) {
       const type = exchange.req.accepts(Object.values(eventMediaTypes));
       exchange.headers.push('Vary', 'Accept');

@@ -7,6 +7,7 @@ import type { Endpoint } from '../endpoint.ts';
 export const healthEndpoint: Endpoint = {
   route: '/healthz',
   access: 'public',
+  query: 'ignored',
   handle: async () => ({ body: { status: 'ok' } }),
 };
 
@@ -32,6 +33,7 @@ export function readyEndpoint(ports: QueryPorts & { documentStore: DocumentStore
   return {
     route: '/readyz',
     access: 'public',
+    query: 'ignored',
     async handle() {
       const [eventLog, readModels, documentStore] = await Promise.all([
         check(() => ports.eventLog.head()),

@@ -6,13 +6,14 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { documentId, documentRoute, documentSubject, encounterId } from './documents.ts';
-import { accessSubject, pageRequest, pathId } from './parameters.ts';
+import { accessSubject, pageQuerySchema, pageRequest, pathId } from './parameters.ts';
 
 /** `GET /integration/{kinds}/{id}/history`: every version, newest first. */
 export function recordHistoryEndpoint(ports: HistoryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id/history`,
     access: 'read',
+    query: pageQuerySchema,
     subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
       const id = pathId(exchange.req, 'id', entry.title);
@@ -35,6 +36,7 @@ export function documentHistoryEndpoint(ports: HistoryPorts & { documentStore: D
   return {
     route: `${documentRoute}/history`,
     access: 'read',
+    query: pageQuerySchema,
     subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);

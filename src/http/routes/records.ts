@@ -10,7 +10,15 @@ import { kindPartition } from '../../records/streamNames.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
-import { accessSubject, expectedRevision, pageRequest, pathId, requestedMoment } from './parameters.ts';
+import {
+  accessSubject,
+  expectedRevision,
+  momentQuerySchema,
+  pageQuerySchema,
+  pageRequest,
+  pathId,
+  requestedMoment,
+} from './parameters.ts';
 
 /** `POST /integration/{kinds}` (spec 4.1 to 4.5). */
 export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoint {
@@ -41,6 +49,7 @@ export function readEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id`,
     access: 'read',
+    query: momentQuerySchema,
     subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
       const id = pathId(exchange.req, 'id', entry.title);
@@ -65,6 +74,7 @@ export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}`,
     access: 'read',
+    query: pageQuerySchema,
     subject: () => ({ kind: entry.kind }),
     async handle(exchange) {
       const request = pageRequest(exchange.req);

@@ -5,7 +5,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
 import type { Route } from './index.ts';
-import { pageRequest } from './parameters.ts';
+import { pageQuerySchema, pageRequest } from './parameters.ts';
 
 export interface WebhookRoutePorts {
   webhooks: WebhookManager;
@@ -31,10 +31,12 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     method: Route['method'],
     path: string,
     handle: (exchange: Exchange, caller: WebhookCaller) => Promise<object>,
+    query?: Endpoint['query'],
   ): Route => {
     const one: Endpoint = {
       route: route + path,
       access: 'webhooks',
+      ...(query && { query }),
       handle: async (exchange) => ({ body: await handle(exchange, webhookCallerOf(exchange)) }),
     };
     return { method, endpoint: one };
@@ -44,17 +46,22 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       const { webhook, secret } = await webhooks.create(caller, await readJson(req));
       return { ...toWebhookView(webhook), secret };
     }),
-    endpoint('get', '', async ({ req }, { workspace }) => {
-      const { limit, pageToken } = pageRequest(req);
-      const after = pageToken === undefined ? -1 : decodeToken(pageToken);
-      const left = (await webhooks.list(workspace)).filter(({ order }) => order > after);
-      const page = left.slice(0, limit);
-      const last = page.at(-1);
-      return {
-        items: await webhooks.views(page),
-        next_page_token: last && left.length > page.length ? encodeToken(last.order) : null,
-      };
-    }),
+    endpoint(
+      'get',
+      '',
+      async ({ req }, { workspace }) => {
+        const { limit, pageToken } = pageRequest(req);
+        const after = pageToken === undefined ? -1 : decodeToken(pageToken);
+        const left = (await webhooks.list(workspace)).filter(({ order }) => order > after);
+        const page = left.slice(0, limit);
+        const last = page.at(-1);
+        return {
+          items: await webhooks.views(page),
+          next_page_token: last && left.length > page.length ? encodeToken(last.order) : null,
+        };
+      },
+      pageQuerySchema,
+    ),
     endpoint('get', '/:id', async (exchange, { workspace }) => {
       const [view] = await webhooks.views([await webhooks.find(workspace, idOf(exchange))]);
       return view as WebhookStatusView;
@@ -79,8 +86,11 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       await webhooks.replay(caller, idOf(exchange), await readJson(exchange.req));
       return { success: true, message: 'Replay requested' };
     }),
-    endpoint('get', '/:id/attempts', (exchange, { workspace }) =>
-      webhooks.attempts(workspace, idOf(exchange), pageRequest(exchange.req)),
+    endpoint(
+      'get',
+      '/:id/attempts',
+      (exchange, { workspace }) => webhooks.attempts(workspace, idOf(exchange), pageRequest(exchange.req)),
+      pageQuerySchema,
     ),
   ];
 }

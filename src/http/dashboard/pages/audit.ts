@@ -16,7 +16,14 @@ import { empty, time } from '../components/text.ts';
 import { type Refusal, refusalOf } from '../form.ts';
 import { type Html, html } from '../html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../route.ts';
-import { type AuditQuery, auditFilter, auditForm, auditQuery, limitsOf } from './auditFilter.ts';
+import {
+  type AuditQuery,
+  auditFilter,
+  auditForm,
+  auditParameters,
+  auditQuery,
+  limitsOf,
+} from './auditFilter.ts';
 import { auditColumns } from './auditTable.ts';
 
 export interface AuditPagePorts extends QueryPorts {
@@ -57,12 +64,14 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
       method: 'get',
       path,
       access: phiReaders,
+      query: auditParameters,
       handle: async (visit) => ({ page: await auditPage(ports, trailOf(visit), visit.req) }),
     },
     {
       method: 'get',
       path: `${path}/export`,
       access: phiReaders,
+      query: [...auditParameters, 'format'],
       handle: (visit) => auditExport(ports, trailOf(visit), visit.req),
     },
   ];

@@ -29,6 +29,9 @@ const querySchema = z.object({
   page_token: value,
 });
 
+/** The names of what the trail can be limited by, and of the page. */
+export const auditParameters: readonly string[] = Object.keys(querySchema.shape);
+
 /** What the form of the audit trail was sent with. Times without an offset are UTC. */
 export type AuditQuery = z.infer<typeof querySchema>;
 

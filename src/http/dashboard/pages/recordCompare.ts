@@ -28,6 +28,7 @@ export function recordCompareRoutes(ports: HistoryPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/compare',
       access: phiReaders,
+      query: Object.keys(querySchema.shape),
       handle: (visit) => comparePage(ports, visit),
     },
   ];

@@ -22,7 +22,13 @@ import { origin } from '../components/versions.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { documentsPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
-import { recordCrumbs, recordsSection, unlessBehind } from './recordQuery.ts';
+import {
+  momentParameters,
+  pageParameters,
+  recordCrumbs,
+  recordsSection,
+  unlessBehind,
+} from './recordQuery.ts';
 
 const encounter = catalogEntry('encounter');
 
@@ -34,14 +40,23 @@ export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
 /** `…/records/encounters/{id}/documents`: an encounter's documents, the history of each, and their bytes. */
 export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
   const path = '/workspaces/:workspace/records/encounters/:id/documents';
-  const route = (suffix: string, page: (ports: DocumentPagePorts, visit: Visit) => Promise<Reply>) =>
+  const route = (
+    suffix: string,
+    query: readonly string[],
+    page: (ports: DocumentPagePorts, visit: Visit) => Promise<Reply>,
+  ) =>
     ({
       method: 'get',
       path: path + suffix,
       access: phiReaders,
+      query,
       handle: (visit: Visit) => page(ports, visit),
     }) as const;
-  return [route('', listPage), route('/:documentId', historyPage), route('/:documentId/download', download)];
+  return [
+    route('', pageParameters, listPage),
+    route('/:documentId', pageParameters, historyPage),
+    route('/:documentId/download', momentParameters, download),
+  ];
 }
 
 async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {

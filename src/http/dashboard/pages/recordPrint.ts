@@ -33,6 +33,7 @@ export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/print',
       access: phiReaders,
+      query: [],
       handle: (visit) => printPage(ports, visit),
     },
   ];

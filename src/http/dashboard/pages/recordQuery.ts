@@ -1,11 +1,16 @@
 import type { Request } from 'express';
 import { ServiceError } from '../../../errors.ts';
 import { type CatalogEntry, catalog } from '../../../records/catalog.ts';
+import { momentQuerySchema, pageQuerySchema } from '../../routes/parameters.ts';
 import { breadcrumb } from '../components/breadcrumb.ts';
 import type { Html } from '../html.ts';
 import { recordPath, recordsPath } from '../recordPaths.ts';
 
 export const recordsSection = 'Records';
+
+/** The query parameters of a list's page, and of a page of one version or moment. */
+export const pageParameters: readonly string[] = Object.keys(pageQuerySchema.shape);
+export const momentParameters: readonly string[] = Object.keys(momentQuerySchema.shape);
 
 /** The query without the fields that a form sent empty. */
 export function filledQuery({ query }: Request): Request['query'] {

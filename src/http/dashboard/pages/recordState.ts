@@ -20,6 +20,8 @@ import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../rout
 import {
   filledQuery,
   kindOf,
+  momentParameters,
+  pageParameters,
   recordCrumbs,
   recordsSection,
   refusedQuery,
@@ -47,6 +49,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id',
       access: phiReaders,
+      query: [...momentParameters, ...pageParameters],
       async handle(visit) {
         const entry = kindOf(visit.req.params.kind);
         const id = pathId(visit.req, 'id', entry.title);

@@ -18,7 +18,14 @@ import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../rout
 import { recordCompareRoutes } from './recordCompare.ts';
 import { type DocumentPagePorts, recordDocumentsRoutes } from './recordDocuments.ts';
 import { recordPrintRoutes } from './recordPrint.ts';
-import { filledQuery, kindOf, pluralTitle, recordsSection, unlessBehind } from './recordQuery.ts';
+import {
+  filledQuery,
+  kindOf,
+  pageParameters,
+  pluralTitle,
+  recordsSection,
+  unlessBehind,
+} from './recordQuery.ts';
 import { recordStateRoutes } from './recordState.ts';
 
 /** The kind that is shown first. */
@@ -35,6 +42,7 @@ export function recordsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records',
       access: phiReaders,
+      query: ['kind', 'id', ...pageParameters],
       handle: (visit) => find(ports, visit),
     },
     ...recordDocumentsRoutes(ports),

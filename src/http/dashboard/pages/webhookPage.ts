@@ -8,6 +8,7 @@ import { table } from '../components/table.ts';
 import { badge, code, empty, time, timeAgo } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts';
+import { pageParameters } from './recordQuery.ts';
 import { webhookActions } from './webhookChanges.ts';
 import { webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
 import { webhookState } from './webhookState.ts';
@@ -19,6 +20,7 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
       method: 'get',
       path: '/workspaces/:workspace/webhooks/:id',
       access: admins,
+      query: pageParameters,
       async handle(visit) {
         const id = webhookId(visit);
         const [view] = await webhooks.views([await webhooks.find(visit.workspace, id)]);
