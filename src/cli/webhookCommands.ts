@@ -55,8 +55,8 @@ async function create({ workspace, json, ...body }: Scope & Settings & { start: 
 }
 
 async function list({ workspace, json }: Scope): Promise<void> {
-  const found = await withWebhooks(workspace, async (manager) =>
-    manager.views(await manager.list(workspace)),
+  const found = await withWebhooks(workspace, async (manager, caller) =>
+    manager.views(await manager.list(caller)),
   );
   if (json) writeJson(found);
   else if (found.length === 0) writeLine('There are no webhooks yet.');
@@ -118,8 +118,8 @@ async function replay(id: string, { workspace, after, from, message, failed }: R
 }
 
 async function attempts(id: string, { workspace, json, limit }: Scope & { limit: number }): Promise<void> {
-  const { items } = await withWebhooks(workspace, (manager) =>
-    manager.attempts(workspace, id, { limit, pageToken: undefined }),
+  const { items } = await withWebhooks(workspace, (manager, caller) =>
+    manager.attempts(caller, id, { limit, pageToken: undefined }),
   );
   if (json) writeJson(items);
   else if (items.length === 0) writeLine('Nothing was sent in the last 30 days.');

@@ -23,7 +23,8 @@ import { INSTALLATION } from '../records/streamNames.ts';
 import { UserManager } from '../users/manageUsers.ts';
 import { UserDirectory } from '../users/UserDirectory.ts';
 import { createAddressRules } from '../webhooks/addresses.ts';
-import { type WebhookCaller, WebhookManager } from '../webhooks/manageWebhooks.ts';
+import { WebhookManager } from '../webhooks/manageWebhooks.ts';
+import type { WebhookCaller } from '../webhooks/payloadPermissions.ts';
 import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
 
 export interface AccessTools {

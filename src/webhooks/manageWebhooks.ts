@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Caller, newEvent } from '../commands/caller.ts';
+import { newEvent } from '../commands/caller.ts';
 import { ServiceError } from '../errors.ts';
-import type { Permission } from '../keys/access.ts';
 import { generateId } from '../keys/apiKey.ts';
 import type { NewEvent } from '../ports/eventLog.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
@@ -11,13 +10,13 @@ import { type DeliveryAttempt, findMessage, listAttempts } from './attempts.ts';
 import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
 import { messageId } from './message.ts';
+import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
 import { generateSecret, seal, unseal } from './sealSecret.ts';
 import { type StartPorts, startPosition } from './startPosition.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type {
   Webhook,
   WebhookCreated,
-  WebhookPayload,
   WebhookReplayRequested,
   WebhookSecretRotated,
   WebhookSettings,
@@ -45,23 +44,11 @@ export interface WebhookPorts extends StartPorts {
   secretsKey(): Promise<Uint8Array>;
 }
 
-/** Who changes a webhook, with the permissions that decide what it may send. */
-export interface WebhookCaller extends Caller {
-  permissions: readonly Permission[];
-}
-
 /** A secret just made (`whsec_…`); it is shown this once. */
 export interface NewSecret {
   webhook: Webhook;
   secret: string;
 }
-
-/** One of them is needed to have events sent in that form: whoever may not read them may not have them sent anywhere. */
-const permissionsFor: Record<WebhookPayload, readonly Permission[]> = {
-  reference: [],
-  full: ['events'],
-  deidentified: ['events', 'events:deidentified'],
-};
 
 /**
  * The webhooks of workspaces, and changes to them. Each change is decided on the whole stream of webhooks and appended only if
@@ -75,16 +62,21 @@ export class WebhookManager {
     this.#ports = ports;
   }
 
-  /** The webhooks of a workspace, in the order of their creation, as the log has them. */
-  async list(workspace: string): Promise<Webhook[]> {
+  /** All webhooks of a workspace, in the order of their creation, as the log has them. */
+  async all(workspace: string): Promise<Webhook[]> {
     await this.#ports.directory.refresh();
     return this.#ports.directory.all().filter((webhook) => isOf(webhook, workspace));
   }
 
+  /** Those that a caller may work with. */
+  async list(caller: WebhookCaller): Promise<Webhook[]> {
+    return (await this.all(caller.workspace)).filter(({ payload }) => mayUsePayload(caller, payload));
+  }
+
   /** A webhook, as the log has it. */
-  async find(workspace: string, id: string): Promise<Webhook> {
+  async find(caller: WebhookCaller, id: string): Promise<Webhook> {
     await this.#ports.directory.refresh();
-    return this.#find(workspace, id);
+    return this.#find(caller, id);
   }
 
   /** Webhooks as people see them, with how their delivery does. */
@@ -93,10 +85,15 @@ export class WebhookManager {
     return webhooks.map((webhook, index) => toWebhookStatusView(webhook, statuses[index] as DeliveryStatus));
   }
 
-  /** A page of a webhook's attempts of the last 30 days, newest first. */
-  async attempts(workspace: string, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
-    await this.find(workspace, id);
-    return listAttempts(this.#ports.readModels, id, request);
+  /**
+   * A page of a webhook's attempts of the last 30 days, newest first; what its endpoint answered, which may repeat what
+   * it was sent, is left out for whoever may not read events.
+   */
+  async attempts(caller: WebhookCaller, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
+    await this.find(caller, id);
+    const page = await listAttempts(this.#ports.readModels, id, request);
+    if (caller.permissions.includes('events')) return page;
+    return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
   }
 
   /** Makes a webhook; `conflict` when the workspace has 100 of them. */
@@ -119,7 +116,7 @@ export class WebhookManager {
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
-    return { webhook: this.#find(caller.workspace, data.webhook_id), secret };
+    return { webhook: this.#find(caller, data.webhook_id), secret };
   }
 
   /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
@@ -147,13 +144,14 @@ export class WebhookManager {
   }
 
   /** Deletes a webhook, for ever; nothing more is sent. */
-  async delete(caller: Caller, id: string): Promise<void> {
+  async delete(caller: WebhookCaller, id: string): Promise<void> {
     await this.#change(caller, id, () => newEvent(caller, 'WebhookDeleted', { webhook_id: id }));
   }
 
   /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
-  async rotateSecret(caller: Caller, id: string, input: unknown): Promise<NewSecret> {
+  async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
     const { overlap_seconds } = validate(rotateSecretSchema, input);
+    await this.find(caller, id);
     const secret = generateSecret();
     const sealed = await this.#seal(caller.workspace, secret);
     const webhook = await this.#change(caller, id, () => {
@@ -168,7 +166,7 @@ export class WebhookManager {
   }
 
   /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when the webhook is disabled. */
-  async ping(caller: Caller, id: string): Promise<string> {
+  async ping(caller: WebhookCaller, id: string): Promise<string> {
     await this.#change(caller, id, (webhook) => {
       requireEnabled(webhook);
       return newEvent(caller, 'WebhookPinged', { webhook_id: id });
@@ -177,9 +175,9 @@ export class WebhookManager {
   }
 
   /** Asks for messages once more; `conflict` when the webhook is disabled. */
-  async replay(caller: Caller, id: string, input: unknown): Promise<void> {
+  async replay(caller: WebhookCaller, id: string, input: unknown): Promise<void> {
     const replay = parseReplay(input);
-    await this.find(caller.workspace, id);
+    await this.find(caller, id);
     const request = await this.#replayRequest(caller.workspace, id, replay);
     await this.#change(caller, id, (webhook) => {
       requireEnabled(webhook);
@@ -202,19 +200,19 @@ export class WebhookManager {
   }
 
   async #change(
-    { workspace }: Caller,
+    caller: WebhookCaller,
     id: string,
     decide: (webhook: Webhook) => NewEvent | undefined,
   ): Promise<Webhook> {
     const { directory } = this.#ports;
-    await directory.change(() => decide(this.#find(workspace, id)));
+    await directory.change(() => decide(this.#find(caller, id)));
     return directory.find(id) as Webhook;
   }
 
   /** Seals a secret, unless whoever sends the workspace's messages seems to have another key: it could not sign. */
   async #seal(workspace: string, secret: string): Promise<string> {
     const key = await this.#ports.secretsKey();
-    const [sealed] = (await this.list(workspace)).flatMap(({ secrets }) => secrets);
+    const [sealed] = (await this.all(workspace)).flatMap(({ secrets }) => secrets);
     try {
       if (sealed) unseal(key, sealed.sealed);
     } catch (cause) {
@@ -225,23 +223,20 @@ export class WebhookManager {
     return seal(key, secret);
   }
 
-  #find(workspace: string, id: string): Webhook {
+  #find(caller: WebhookCaller, id: string): Webhook {
     const webhook = this.#ports.directory.find(id);
-    if (webhook && isOf(webhook, workspace)) return webhook;
-    throw new ServiceError('not_found', 'Webhook not found.');
+    if (!webhook || !isOf(webhook, caller.workspace)) {
+      throw new ServiceError('not_found', 'Webhook not found.');
+    }
+    requirePayload(caller, webhook.payload);
+    return webhook;
   }
 
-  #check({ permissions }: WebhookCaller, settings: WebhookSettings): void {
+  #check(caller: WebhookCaller, settings: WebhookSettings): void {
     const complaint = checkUrl(settings.url, this.#ports.addresses);
     if (complaint !== undefined) throw validationError([{ field: 'url', message: complaint }]);
     checkFilters(settings);
-    const needed = permissionsFor[settings.payload];
-    if (needed.length === 0 || needed.some((permission) => permissions.includes(permission))) return;
-    const named = needed.map((permission) => `'${permission}'`).join(' or ');
-    throw new ServiceError(
-      'permission_denied',
-      `The API key lacks the permission ${named}, which the payload '${settings.payload}' needs.`,
-    );
+    requirePayload(caller, settings.payload);
   }
 }
 

@@ -14,7 +14,7 @@ export async function webhookProblems(
   { webhooks, readModels }: { webhooks: WebhookManager; readModels: ReadModels },
   workspace: string,
 ): Promise<WebhookProblems> {
-  const all = await webhooks.list(workspace);
+  const all = await webhooks.all(workspace);
   const enabled = all.filter(({ state }) => state === 'enabled').map(({ id }) => id);
   const rows = await readModels.load(deliveryModel, enabled);
   const failing = rows.filter(

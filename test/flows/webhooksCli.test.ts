@@ -30,7 +30,7 @@ onEveryEngine((start) => {
   const factsOf = (events: RecordedEvent[]) => events.map(({ stream, type }) => `${stream}: ${type}`);
 
   test('a webhook is made, listed, changed, given another secret, asked for messages, and deleted', async () => {
-    const { key } = await service.createKey('clinic', ['webhooks']);
+    const { key } = await service.createKey('clinic', ['webhooks', 'events']);
     const url = hookUrl();
     let id = '';
     const secrets: string[] = [];

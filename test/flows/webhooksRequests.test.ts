@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import { openReadModels } from '../../src/backends/openBackend.ts';
 import type { Permission } from '../../src/keys/access.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
 import type { Client } from '../support/client.ts';
+import { withReadModels } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
@@ -163,6 +163,7 @@ onEveryEngine((start) => {
   });
 
   test('attempts are listed newest first, and a message among them can be sent once more', async () => {
+    const reader = await clientWith('webhooks', 'events');
     const made = await createWebhook(client);
     const other = await createWebhook(client);
     const path = `${memberOf(made)}/attempts`;
@@ -183,19 +184,16 @@ onEveryEngine((start) => {
     ];
     const rows = new AttemptRows(made.id);
     const event = { stream: `${service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
-    const readModels = await openReadModels(service.config.readModelUrl);
-    try {
-      await recordAttempts(
+    await withReadModels(service, (readModels) =>
+      recordAttempts(
         readModels,
         shown.map((one) => rows.of({ shown: one, event })),
-      );
-    } finally {
-      await readModels.close();
-    }
+      ),
+    );
     const events = await changesBy(service, async () => {
-      const first = await client.get(`${path}?limit=2`);
+      const first = await reader.get(`${path}?limit=2`);
       expect(first.body.items).toEqual([shown[2], shown[1]]);
-      const second = await client.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);
+      const second = await reader.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);
       expect(second.body).toEqual({ items: [shown[0]], next_page_token: null });
       expect((await client.get(`${memberOf(other)}/attempts`)).body.items).toEqual([]);
 
@@ -212,12 +210,13 @@ onEveryEngine((start) => {
     const requests = [
       ['GET', ''],
       ['PATCH', '', { description: 'x' }],
+      ['PATCH', '', { state: 'disabled' }],
       ['DELETE', ''],
       ['POST', '/secret/rotate', {}],
       ['POST', '/ping'],
       ['POST', '/replay', { failed: true }],
       ['GET', '/attempts'],
-    ] as const;
+    ] as [string, string, object?][];
     const send = (as: Client, id: string, [method, below, body]: (typeof requests)[number]) =>
       as.send(`${webhooksPath}/${id}${below}`, {
         method,
@@ -280,20 +279,52 @@ onEveryEngine((start) => {
       },
     );
 
-    test('a key that may not read events can neither redirect nor enable them, but stop them', async () => {
-      const full = await createWebhook(await clientWith('webhooks', 'events'), { payload: 'full' });
-      const appended = await appendedBy(service, async () => {
-        expect((await patch(client, memberOf(full), { url: hookUrl() })).status).toBe(403);
-        expect((await patch(client, memberOf(full), { state: 'disabled' })).status).toBe(200);
-        expect((await patch(client, memberOf(full), { state: 'enabled' })).status).toBe(403);
-        expect((await patch(client, memberOf(full), { payload: 'reference' })).status).toBe(200);
-        expect((await patch(client, memberOf(full), { state: 'enabled' })).status).toBe(200);
-      });
-      expect(appended).toEqual([
-        'webhooks: WebhookDisabled',
-        'webhooks: WebhookUpdated',
-        'webhooks: WebhookEnabled',
-      ]);
-    });
+    test.each([
+      ['full', []],
+      ['full', ['events:deidentified']],
+      ['deidentified', ['read', 'write']],
+    ] as [string, Permission[]][])(
+      'nothing is done to a webhook of the payload %s with webhooks and %j, and no list shows it',
+      async (payload, more) => {
+        const made = await createWebhook(await clientWith('webhooks', 'events'), { payload });
+        const one = await clientWith('webhooks', ...more);
+        const appended = await appendedBy(service, async () => {
+          for (const request of requests) {
+            const { status, body } = await send(one, made.id, request);
+            expect([request, status, body.code]).toEqual([request, 403, 'permission_denied']);
+          }
+        });
+        expect(appended.filter((event) => event.startsWith('webhooks'))).toEqual([]);
+        const shownTo = async (as: Client) =>
+          (await as.get(`${webhooksPath}?limit=100`)).body.items.map(({ id }: { id: string }) => id);
+        expect(await shownTo(one)).not.toContain(made.id);
+        expect(await shownTo(await clientWith('webhooks', 'events'))).toContain(made.id);
+      },
+    );
+  });
+
+  test('what an endpoint answered is shown to keys that may read events, and to no others', async () => {
+    const made = await createWebhook(client);
+    const shown: DeliveryAttempt = {
+      message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
+      type: 'chartledger.payer.upserted.v1',
+      attempt: 1,
+      at: new Date().toISOString(),
+      duration_ms: 12,
+      outcome: 'failed',
+      status: 400,
+      answer: 'Jane Roe is not known here',
+    };
+    await withReadModels(service, (readModels) =>
+      recordAttempts(readModels, [new AttemptRows(made.id).of({ shown, event: undefined })]),
+    );
+    const { answer: _answer, ...others } = shown;
+    const seenBy = async (...permissions: Permission[]) => {
+      const as = await clientWith('webhooks', ...permissions);
+      return (await as.get(`${memberOf(made)}/attempts`)).body.items;
+    };
+    expect(await seenBy('events')).toEqual([shown]);
+    expect(await seenBy('events:deidentified', 'read', 'write')).toEqual([others]);
+    expect(await seenBy()).toEqual([others]);
   });
 });

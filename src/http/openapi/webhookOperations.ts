@@ -50,7 +50,8 @@ const create: Operation = {
   description:
     'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
     'the messages, this once. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
-    '`events` or `events:deidentified`. A workspace has at most 100 webhooks.',
+    '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
+    'has at most 100 webhooks.',
   request: {
     body: body(createWebhookSchema, {
       minimal: { summary: 'Every event from now on', value: { url: webhookExample.url } },
@@ -79,7 +80,9 @@ const list: Operation = {
   path: collection,
   operationId: 'listWebhooks',
   summary: 'List webhooks',
-  description: 'The webhooks of the workspace, in the order of their creation.',
+  description:
+    'The webhooks of the workspace, in the order of their creation; without those whose payload needs a permission ' +
+    'that the key lacks.',
   request: { query: pageQuerySchema },
   ok: json(
     'A page of webhooks.',
@@ -108,9 +111,7 @@ const update: Operation = {
   summary: 'Change, disable or enable a webhook',
   description:
     'A field that is left out keeps its value. What is changed counts for messages that are sent from then on, ' +
-    'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped. ' +
-    'Whatever is changed of a webhook whose payload needs another permission needs that permission, too, except that ' +
-    'it is disabled.',
+    'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.',
   request: {
     params,
     body: body(updateWebhookSchema, {
@@ -219,7 +220,9 @@ const attempts: Operation = {
   path: `${member}/attempts`,
   operationId: 'listWebhookAttempts',
   summary: 'List the tries to deliver messages',
-  description: 'Those of the last 30 days, newest first.',
+  description:
+    'Those of the last 30 days, newest first. What the endpoint answered is shown to keys with the permission ' +
+    '`events` alone: it may repeat what it was sent.',
   request: { params, query: pageQuerySchema },
   ok: json(
     'A page of attempts.',

@@ -81,10 +81,10 @@ export const attemptSchema = z
       .string()
       .optional()
       .meta({ description: 'Why there was no answer that counts', examples: ['timeout'] }),
-    answer: z
-      .string()
-      .optional()
-      .meta({ description: 'The first 1,000 characters of the body of the answer' }),
+    answer: z.string().optional().meta({
+      description:
+        'The first 1,000 characters of the body of the answer; only for keys with the permission `events`',
+    }),
     next_attempt_at: timestamp('When it is tried again').optional(),
   })
   .meta({ id: 'WebhookAttempt', description: 'A try to deliver a message.' });

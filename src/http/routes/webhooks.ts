@@ -1,5 +1,6 @@
 import { decodeToken, encodeToken } from '../../queries/page.ts';
-import type { WebhookCaller, WebhookManager } from '../../webhooks/manageWebhooks.ts';
+import type { WebhookManager } from '../../webhooks/manageWebhooks.ts';
+import type { WebhookCaller } from '../../webhooks/payloadPermissions.ts';
 import { toWebhookView, type WebhookStatusView } from '../../webhooks/webhookView.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
@@ -49,10 +50,10 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     endpoint(
       'get',
       '',
-      async ({ req }, { workspace }) => {
+      async ({ req }, caller) => {
         const { limit, pageToken } = pageRequest(req);
         const after = pageToken === undefined ? -1 : decodeToken(pageToken);
-        const left = (await webhooks.list(workspace)).filter(({ order }) => order > after);
+        const left = (await webhooks.list(caller)).filter(({ order }) => order > after);
         const page = left.slice(0, limit);
         const last = page.at(-1);
         return {
@@ -62,8 +63,8 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       },
       pageQuerySchema,
     ),
-    endpoint('get', '/:id', async (exchange, { workspace }) => {
-      const [view] = await webhooks.views([await webhooks.find(workspace, idOf(exchange))]);
+    endpoint('get', '/:id', async (exchange, caller) => {
+      const [view] = await webhooks.views([await webhooks.find(caller, idOf(exchange))]);
       return view as WebhookStatusView;
     }),
     endpoint('patch', '/:id', async (exchange, caller) =>
@@ -89,7 +90,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     endpoint(
       'get',
       '/:id/attempts',
-      (exchange, { workspace }) => webhooks.attempts(workspace, idOf(exchange), pageRequest(exchange.req)),
+      (exchange, caller) => webhooks.attempts(caller, idOf(exchange), pageRequest(exchange.req)),
       pageQuerySchema,
     ),
   ];

@@ -1,4 +1,5 @@
-import type { WebhookCaller, WebhookManager } from '../../../webhooks/manageWebhooks.ts';
+import type { WebhookManager } from '../../../webhooks/manageWebhooks.ts';
+import type { WebhookCaller } from '../../../webhooks/payloadPermissions.ts';
 import { MAX_OVERLAP_SECONDS } from '../../../webhooks/webhookSettings.ts';
 import { confirmedChange } from '../components/confirmation.ts';
 import { endings } from '../components/endings.ts';
@@ -153,7 +154,7 @@ export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }):
   return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
     confirmedChange({
       path: `/workspaces/:workspace/webhooks/:id/${name}`,
-      find: (visit) => webhooks.find(visit.workspace, webhookId(visit)),
+      find: (visit) => webhooks.find(webhookCaller(visit), webhookId(visit)),
       question: ({ id, url }, { workspace, form }) => ({
         title: `${button}?`,
         section: webhooksSection,

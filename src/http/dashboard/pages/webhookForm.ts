@@ -67,7 +67,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
       path: editPath,
       access: admins,
       async handle(visit) {
-        const view = toWebhookView(await webhooks.find(visit.workspace, webhookId(visit)));
+        const view = toWebhookView(await webhooks.find(webhookCaller(visit), webhookId(visit)));
         const { url, payload, description, kinds, types } = view;
         const values = {
           url,

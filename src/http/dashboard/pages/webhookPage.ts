@@ -10,7 +10,7 @@ import { type Html, html } from '../html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts';
 import { pageParameters } from './recordQuery.ts';
 import { webhookActions } from './webhookChanges.ts';
-import { webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
+import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
 import { webhookState } from './webhookState.ts';
 
 /** The page of one webhook: settings, how its delivery does, its attempts. */
@@ -23,8 +23,9 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
       query: pageParameters,
       async handle(visit) {
         const id = webhookId(visit);
-        const [view] = await webhooks.views([await webhooks.find(visit.workspace, id)]);
-        const attempts = await webhooks.attempts(visit.workspace, id, pageRequest(visit.req));
+        const caller = webhookCaller(visit);
+        const [view] = await webhooks.views([await webhooks.find(caller, id)]);
+        const attempts = await webhooks.attempts(caller, id, pageRequest(visit.req));
         return { page: webhookPage(visit, view as WebhookStatusView, attempts) };
       },
     },

@@ -1,5 +1,5 @@
 import { permissions } from '../../../keys/access.ts';
-import type { WebhookCaller } from '../../../webhooks/manageWebhooks.ts';
+import type { WebhookCaller } from '../../../webhooks/payloadPermissions.ts';
 import type { Visit } from '../route.ts';
 
 export const webhooksSection = 'Webhooks';
@@ -19,7 +19,7 @@ export function webhookId({ req }: Visit): string {
   return String(req.params.id);
 }
 
-/** The administrator who changes a webhook: may have anything sent. */
+/** The administrator who works with webhooks: may have anything sent. */
 export function webhookCaller({ caller }: Visit): WebhookCaller {
   return { ...caller, permissions };
 }

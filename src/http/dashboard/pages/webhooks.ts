@@ -7,7 +7,7 @@ import { admins, type DashboardRoute, type Page } from '../route.ts';
 import { webhookChangeRoutes } from './webhookChanges.ts';
 import { webhookFormRoutes } from './webhookForm.ts';
 import { webhookPageRoutes } from './webhookPage.ts';
-import { webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
+import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { webhookState } from './webhookState.ts';
 
 /** Settings, Webhooks of a workspace. */
@@ -17,9 +17,9 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
       method: 'get',
       path: '/workspaces/:workspace/webhooks',
       access: admins,
-      async handle({ workspace }) {
-        const views = await ports.webhooks.views(await ports.webhooks.list(workspace));
-        return { page: listPage(workspace, views) };
+      async handle(visit) {
+        const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
+        return { page: listPage(visit.workspace, views) };
       },
     },
     ...webhookFormRoutes(ports),
