@@ -33,8 +33,11 @@ export async function openApiPorts(
   const { eventLog, readModels, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
+  const names = new PrincipalNames({ api_key: directory, user: users });
   const ports = {
     ...stores,
+    names,
+    webhookDirectory,
     users,
     signInLimits: openSignInLimits(limiters),
     identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
@@ -42,11 +45,12 @@ export async function openApiPorts(
     openapiPublic: config.openapiPublic,
     feed,
     existence: new RecordExistence(eventLog, readModels),
-    names: new PrincipalNames({ api_key: directory, user: users }),
     webhooks: new WebhookManager({
       eventLog,
       readModels,
       directory: webhookDirectory,
+      access: directory,
+      names,
       addresses: createAddressRules(config.webhookAllowNetworks),
       secretsKey: () => loadWebhookSecretsKey(config),
     }),

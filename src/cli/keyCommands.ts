@@ -2,6 +2,8 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { ServiceError } from '../errors.ts';
 import { type ApiKey, type Permission, permissionSchema, permissions, stateOf } from '../keys/access.ts';
 import type { CreatedKey } from '../keys/manageAccess.ts';
+import { deleteKey } from '../webhooks/deleteKey.ts';
+import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { withAccess } from './withStores.ts';
 
@@ -112,6 +114,32 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
     );
 }
 
+async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: boolean }): Promise<void> {
+  const found = await withAccess(async ({ eventLog, manager: keys, ...tools }) => {
+    const webhooks = await WebhookDirectory.open(eventLog);
+    try {
+      return await deleteKey({ ...tools, keys, webhooks }, id, { keepWebhooks });
+    } finally {
+      webhooks.close();
+    }
+  });
+  writeLine(`Key ${id} is deleted, for ever.`);
+  const [first] = found;
+  if (first === undefined) return;
+  writeLine();
+  writeLine(keepWebhooks ? 'Its webhooks go on sending:' : 'Its webhooks are disabled, and send nothing:');
+  writeTable(
+    ['WEBHOOK', 'WORKSPACE', 'PAYLOAD', 'URL'],
+    found.map(({ id: webhookId, workspace, payload, url }) => [webhookId, workspace, payload, url]),
+  );
+  writeLine();
+  const state = keepWebhooks ? 'disabled' : 'enabled';
+  const intent = keepWebhooks ? 'To stop one' : 'To let one go on';
+  writeLine(
+    `${intent}: chartledger webhooks update ${first.id} --workspace ${first.workspace} --state ${state}`,
+  );
+}
+
 /** The commands that only change the state of a key. */
 const stateCommands = [
   {
@@ -121,12 +149,6 @@ const stateCommands = [
     result: 'is deactivated: it is refused',
   },
   { name: 'activate', state: 'active', description: 'Take a deactivated key again.', result: 'is active' },
-  {
-    name: 'delete',
-    state: 'deleted',
-    description: 'Refuse a key for ever. This cannot be undone.',
-    result: 'is deleted, for ever',
-  },
 ] as const;
 
 /** `chartledger keys …` */
@@ -168,6 +190,14 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'print the new key as JSON')
     .addHelpText('after', example('chartledger keys rotate key_4fTq9LmZs2Xw8RbC --expires-in 7d'))
     .action(rotateKey);
+
+  keys
+    .command('delete')
+    .description('Refuse a key for ever, and disable the webhooks made with it. This cannot be undone.')
+    .argument('<key-id>', 'the id of the key, as listed')
+    .option('--keep-webhooks', 'let the webhooks that were made with it go on sending')
+    .addHelpText('after', example('chartledger keys delete key_4fTq9LmZs2Xw8RbC'))
+    .action(removeKey);
 
   for (const { name, state, description, result } of stateCommands) {
     keys

@@ -1,6 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { webhookPayloads } from '../webhooks/webhook.ts';
-import { toWebhookView } from '../webhooks/webhookView.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { withWebhooks } from './withStores.ts';
 
@@ -47,7 +46,7 @@ async function create({ workspace, json, ...body }: Scope & Settings & { start: 
     manager.create(caller, bodyOf(body)),
   );
   if (json) {
-    writeJson({ ...toWebhookView(webhook), secret });
+    writeJson({ ...webhook, secret });
     return;
   }
   showSecret(secret);
@@ -55,15 +54,27 @@ async function create({ workspace, json, ...body }: Scope & Settings & { start: 
 }
 
 async function list({ workspace, json }: Scope): Promise<void> {
-  const found = await withWebhooks(workspace, async (manager, caller) =>
-    manager.views(await manager.list(caller)),
-  );
+  const { found, isDeactivated } = await withWebhooks(workspace, async (manager, caller) => ({
+    found: await manager.views(await manager.list(caller)),
+    isDeactivated: manager.isDeactivated(workspace),
+  }));
   if (json) writeJson(found);
   else if (found.length === 0) writeLine('There are no webhooks yet.');
   else
     writeTable(
-      ['WEBHOOK', 'STATE', 'PAYLOAD', 'EVENTS', 'BEHIND', 'BLOCKED', 'FAILED', 'LAST SUCCESS', 'URL'],
-      found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery }) => [
+      [
+        'WEBHOOK',
+        'STATE',
+        'PAYLOAD',
+        'EVENTS',
+        'BEHIND',
+        'BLOCKED',
+        'FAILED',
+        'LAST SUCCESS',
+        'MADE BY',
+        'URL',
+      ],
+      found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery, created_by }) => [
         id,
         disabled_reason ? `${state} (${disabled_reason})` : state,
         payload,
@@ -72,16 +83,20 @@ async function list({ workspace, json }: Scope): Promise<void> {
         String(delivery.blocked),
         String(delivery.failed),
         delivery.last_success_at ?? '-',
+        created_by.id,
         url,
       ]),
     );
+  if (!json && isDeactivated) {
+    writeLine(`Nothing is sent: workspace ${workspace} is deactivated.`);
+  }
 }
 
 async function update(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
   const webhook = await withWebhooks(workspace, (manager, caller) =>
     manager.update(caller, id, bodyOf(body)),
   );
-  if (json) writeJson(toWebhookView(webhook));
+  if (json) writeJson(webhook);
   else writeLine(`Webhook ${id} is ${webhook.state}. Payload: ${webhook.payload}. URL: ${webhook.url}`);
 }
 
@@ -93,13 +108,12 @@ async function rotateSecret(
   const { webhook, secret } = await withWebhooks(workspace, (manager, caller) =>
     manager.rotateSecret(caller, id, body),
   );
-  const view = toWebhookView(webhook);
   if (json) {
-    writeJson({ ...view, secret });
+    writeJson({ ...webhook, secret });
     return;
   }
   showSecret(secret);
-  const until = view.previous_secret_expires_at;
+  const until = webhook.previous_secret_expires_at;
   writeLine(until ? `The previous one signs, too, until ${until}.` : 'The previous one signs no longer.');
 }
 

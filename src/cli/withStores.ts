@@ -8,7 +8,7 @@ import {
   openReadModels,
   loadSigningKey as openSigningKey,
 } from '../backends/openBackend.ts';
-import type { Caller } from '../commands/caller.ts';
+import type { Actor, Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { PrincipalNames } from '../history/PrincipalNames.ts';
@@ -31,6 +31,9 @@ export interface AccessTools {
   /** Workspaces and keys as they were when the command began, or after the last change. */
   access: Readonly<Access>;
   manager: AccessManager;
+  /** Whoever runs the command. */
+  actor: Actor;
+  eventLog: EventLog;
 }
 
 /** Whoever runs the command, by the name that the operating system knows. */
@@ -60,8 +63,9 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
   return withEventLog(async (eventLog) => {
     const directory = await AccessDirectory.open(eventLog);
     try {
-      const manager = new AccessManager(directory, { principal: operator() });
-      return await work({ access: directory.access, manager });
+      const actor = { principal: operator() };
+      const manager = new AccessManager(directory, actor);
+      return await work({ access: directory.access, manager, actor, eventLog });
     } finally {
       directory.close();
     }
@@ -88,6 +92,7 @@ export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): 
 /** What a command needs that reads the data of a workspace. */
 export interface WorkspaceTools {
   eventLog: EventLog;
+  directory: AccessDirectory;
   names: PrincipalNames;
   /** Whoever runs the command, for the audit trail. */
   caller: Caller;
@@ -111,7 +116,7 @@ export function withWorkspace<Result>(
         throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
       const names = new PrincipalNames({ api_key: directory, user: users });
-      return await work({ eventLog, names, caller });
+      return await work({ eventLog, directory, names, caller });
     } finally {
       users.close();
       directory.close();
@@ -156,7 +161,7 @@ export function withWebhooks<Result>(
   work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(process.env);
-  return withWorkspace(workspace, ({ eventLog, caller }) =>
+  return withWorkspace(workspace, ({ eventLog, directory: access, names, caller }) =>
     withReadModels(async (readModels) => {
       const directory = await WebhookDirectory.open(eventLog);
       try {
@@ -164,6 +169,8 @@ export function withWebhooks<Result>(
           eventLog,
           readModels,
           directory,
+          access,
+          names,
           addresses: createAddressRules(config.webhookAllowNetworks),
           secretsKey: () => loadWebhookSecretsKey(config),
         });

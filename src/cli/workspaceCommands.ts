@@ -51,13 +51,15 @@ export function addWorkspaceCommands(program: Command): void {
 
   workspaces
     .command('deactivate')
-    .description('Refuse the keys of a workspace, until it is activated again.')
+    .description(
+      'Refuse the keys of a workspace, and send nothing to its webhooks, until it is activated again.',
+    )
     .argument('<id>', 'the workspace')
     .addHelpText('after', example('chartledger workspaces deactivate north_clinic'))
     .action((id: string) =>
       withAccess(async ({ manager }) => {
         await manager.setWorkspaceState(id, 'deactivated');
-        writeLine(`Workspace ${id} is deactivated: its keys are refused.`);
+        writeLine(`Workspace ${id} is deactivated: its keys are refused, its webhooks send nothing.`);
       }),
     );
 

@@ -9,7 +9,7 @@ export interface DispatcherPorts extends EndpointPorts {
   directory: Pick<WebhookDirectory, 'all'>;
 }
 
-/** How often it is looked for webhooks that were made, enabled, disabled or deleted. */
+/** How often it is looked for webhooks whose messages may go, or no longer. */
 const LOOK_MS = 250;
 const RETRY_MS = 250;
 const RETRY_MOST_MS = 5_000;
@@ -46,9 +46,9 @@ export class Dispatcher {
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
     for (; !signal.aborted; await pause(LOOK_MS, signal)) {
-      for (const { id, state } of this.#ports.directory.all()) {
+      for (const { id } of this.#ports.directory.all()) {
         const running = this.#running.get(id);
-        if (state !== 'enabled') running?.abort();
+        if (this.#ports.findSending(id) === undefined) running?.abort();
         else if (!running) this.#start(id, signal);
       }
     }

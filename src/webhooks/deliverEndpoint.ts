@@ -7,25 +7,25 @@ import type { Webhook, WebhookRequest } from './webhook.ts';
 
 export interface EndpointPorts extends SessionPorts {
   readModels: ReadModels;
-  /** The webhook as of now. */
-  find(webhookId: string): Webhook | undefined;
+  /** The webhook as of now, while its messages may go; undefined as long as they may not. */
+  findSending(webhookId: string): Webhook | undefined;
 }
 
 /** Failed messages that begin to wait for another try together. */
 const FAILED_PAGE = 200;
 
 /**
- * Delivers a webhook's messages and sees to its requests, for as long as it is enabled and until the signal. The caller
+ * Delivers a webhook's messages and sees to its requests, for as long as they may go and until the signal. The caller
  * holds its lease, and calls again when this ends or rejects, as it does when a store is away.
  */
 export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
-  const found = ports.find(id);
-  if (found?.state !== 'enabled') return;
+  const found = ports.findSending(id);
+  if (found === undefined) return;
   const state = await DeliveryState.open(ports.readModels, found, ports.clock.now());
   if (state === undefined) return;
   while (!signal.aborted) {
-    const webhook = ports.find(id);
-    if (webhook?.state !== 'enabled') return;
+    const webhook = ports.findSending(id);
+    if (webhook === undefined) return;
     const endpoint = new EndpointDelivery(ports, state, webhook);
     if (!(await endpoint.run(signal))) return;
   }
@@ -59,8 +59,8 @@ class EndpointDelivery {
   }
 
   async #tick(): Promise<void> {
-    const webhook = this.#ports.find(this.#webhook.id);
-    if (webhook?.state !== 'enabled' || [...wantedEventTypes(webhook)].join() !== this.#wanted) {
+    const webhook = this.#ports.findSending(this.#webhook.id);
+    if (webhook === undefined || [...wantedEventTypes(webhook)].join() !== this.#wanted) {
       return this.#session.end();
     }
     this.#webhook = webhook;

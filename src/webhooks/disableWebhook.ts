@@ -10,7 +10,7 @@ import type { DisabledReason, Webhook } from './webhook.ts';
 export async function disableWebhook(
   directory: WebhookDirectory,
   webhook: Webhook,
-  reason: Exclude<DisabledReason, 'caller'>,
+  reason: Extract<DisabledReason, 'gone' | 'failing'>,
 ): Promise<void> {
   const caller = {
     workspace: webhook.workspace,

@@ -1,6 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newEvent } from '../commands/caller.ts';
 import { ServiceError } from '../errors.ts';
+import type { PrincipalNames } from '../history/PrincipalNames.ts';
+import type { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { generateId } from '../keys/apiKey.ts';
 import type { NewEvent } from '../ports/eventLog.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
@@ -32,12 +34,21 @@ import {
   settingsOf,
   updateWebhookSchema,
 } from './webhookSettings.ts';
-import { toWebhookStatusView, type WebhookStatusView } from './webhookView.ts';
+import {
+  toWebhookStatusView,
+  toWebhookView,
+  type WebhookStatusView,
+  type WebhookView,
+} from './webhookView.ts';
 
 const MAX_WEBHOOKS = 100;
 
 export interface WebhookPorts extends StartPorts {
   directory: WebhookDirectory;
+  /** Which workspaces are active. */
+  access: Pick<AccessDirectory, 'access'>;
+  /** Who makes webhooks. */
+  names: PrincipalNames;
   /** Where webhooks may go. */
   addresses: AddressRules;
   /** The key that seals secrets. */
@@ -46,7 +57,7 @@ export interface WebhookPorts extends StartPorts {
 
 /** A secret just made (`whsec_…`); it is shown this once. */
 export interface NewSecret {
-  webhook: Webhook;
+  webhook: WebhookView;
   secret: string;
 }
 
@@ -79,10 +90,23 @@ export class WebhookManager {
     return this.#find(caller, id);
   }
 
+  /** A webhook as people see it. */
+  async view(webhook: Webhook): Promise<WebhookView> {
+    const { names } = this.#ports;
+    await names.learn([webhook.createdBy]);
+    return toWebhookView(webhook, (principal) => names.nameOf(principal));
+  }
+
   /** Webhooks as people see them, with how their delivery does. */
   async views(webhooks: readonly Webhook[]): Promise<WebhookStatusView[]> {
     const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.readModels, webhooks);
-    return webhooks.map((webhook, index) => toWebhookStatusView(webhook, statuses[index] as DeliveryStatus));
+    const views = await Promise.all(webhooks.map((webhook) => this.view(webhook)));
+    return views.map((view, index) => toWebhookStatusView(view, statuses[index] as DeliveryStatus));
+  }
+
+  /** Whether a workspace is deactivated: its webhooks send nothing until it is activated. */
+  isDeactivated(workspace: string): boolean {
+    return this.#ports.access.access.workspaces.get(workspace)?.state === 'deactivated';
   }
 
   /**
@@ -116,11 +140,11 @@ export class WebhookManager {
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
-    return { webhook: this.#find(caller, data.webhook_id), secret };
+    return { webhook: await this.view(this.#find(caller, data.webhook_id)), secret };
   }
 
   /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
-  async update(caller: WebhookCaller, id: string, input: unknown): Promise<Webhook> {
+  async update(caller: WebhookCaller, id: string, input: unknown): Promise<WebhookView> {
     const { state, ...sent } = validate(updateWebhookSchema, input);
     const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
     let settingsChanged = false;
@@ -132,8 +156,8 @@ export class WebhookManager {
       settingsChanged = changed !== undefined;
       return changed && newEvent(caller, 'WebhookUpdated', { webhook_id: id, ...changed });
     });
-    if (state === undefined) return webhook;
-    return this.#change(caller, id, (before) => {
+    if (state === undefined) return this.view(webhook);
+    const after = await this.#change(caller, id, (before) => {
       if (before.state === state) return undefined;
       const reason = state === 'disabled' ? { reason: 'caller' } : {};
       const type = state === 'disabled' ? 'WebhookDisabled' : 'WebhookEnabled';
@@ -141,6 +165,7 @@ export class WebhookManager {
       // The request's id is that of its first event.
       return settingsChanged ? { ...event, id: uuidv7() } : event;
     });
+    return this.view(after);
   }
 
   /** Deletes a webhook, for ever; nothing more is sent. */
@@ -162,25 +187,25 @@ export class WebhookManager {
       };
       return newEvent(caller, 'WebhookSecretRotated', { ...data });
     });
-    return { webhook, secret };
+    return { webhook: await this.view(webhook), secret };
   }
 
-  /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when the webhook is disabled. */
+  /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when nothing may be sent. */
   async ping(caller: WebhookCaller, id: string): Promise<string> {
     await this.#change(caller, id, (webhook) => {
-      requireEnabled(webhook);
+      this.#requireSending(webhook);
       return newEvent(caller, 'WebhookPinged', { webhook_id: id });
     });
     return messageId(id, caller.requestId);
   }
 
-  /** Asks for messages once more; `conflict` when the webhook is disabled. */
+  /** Asks for messages once more; `conflict` when nothing may be sent. */
   async replay(caller: WebhookCaller, id: string, input: unknown): Promise<void> {
     const replay = parseReplay(input);
     await this.find(caller, id);
     const request = await this.#replayRequest(caller.workspace, id, replay);
     await this.#change(caller, id, (webhook) => {
-      requireEnabled(webhook);
+      this.#requireSending(webhook);
       return newEvent(caller, 'WebhookReplayRequested', { webhook_id: id, ...request });
     });
   }
@@ -232,16 +257,19 @@ export class WebhookManager {
     return webhook;
   }
 
+  #requireSending({ state, workspace }: Webhook): void {
+    if (state !== 'enabled') throw new ServiceError('conflict', 'The webhook is disabled; enable it first.');
+    if (this.isDeactivated(workspace)) {
+      throw new ServiceError('conflict', 'The workspace is deactivated; activate it first.');
+    }
+  }
+
   #check(caller: WebhookCaller, settings: WebhookSettings): void {
     const complaint = checkUrl(settings.url, this.#ports.addresses);
     if (complaint !== undefined) throw validationError([{ field: 'url', message: complaint }]);
     checkFilters(settings);
     requirePayload(caller, settings.payload);
   }
-}
-
-function requireEnabled({ state }: Webhook): void {
-  if (state !== 'enabled') throw new ServiceError('conflict', 'The webhook is disabled; enable it first.');
 }
 
 function isOf({ workspace, state }: Webhook, of: string): boolean {

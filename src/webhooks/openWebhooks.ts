@@ -9,10 +9,12 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { ChangedFields } from '../feed/ChangedFields.ts';
 import { createDeidentifier, type Deidentifier } from '../feed/deidentify.ts';
+import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
 import { createAddressRules } from './addresses.ts';
 import { Dispatcher } from './Dispatcher.ts';
 import { disableWebhook } from './disableWebhook.ts';
+import { maySend } from './maySend.ts';
 import type { WebhooksMessage } from './messages.ts';
 import { type RetrySchedule, retrySchedule } from './schedule.ts';
 import { WebhookDirectory } from './WebhookDirectory.ts';
@@ -36,6 +38,7 @@ export async function openWebhooks(
   const eventLog = await openEventLog(config.eventLogUrl);
   const readModels = await openReadModels(config.readModelUrl);
   const directory = await WebhookDirectory.open(eventLog);
+  const access = await AccessDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
   let secretsKey: Promise<Uint8Array> | undefined;
   let deidentifier: Promise<Deidentifier> | undefined;
@@ -56,7 +59,10 @@ export async function openWebhooks(
         deidentifier ??= loadDeidentificationKey(config).then(createDeidentifier);
         return deidentifier;
       },
-      find: (id) => directory.find(id),
+      findSending(id) {
+        const webhook = directory.find(id);
+        return webhook && maySend(webhook, access.access) ? webhook : undefined;
+      },
       disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
       onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
       onUnreadable: (webhookId, { id, position }) =>
@@ -67,6 +73,7 @@ export async function openWebhooks(
   return async (signal) => {
     await dispatcher.run(signal);
     directory.close();
+    access.close();
     await Promise.all([sender.close(), eventLog.close(), readModels.close()]);
   };
 }

@@ -1,13 +1,17 @@
 import type { FeedKind } from '../feed/cloudEvent.ts';
 import type { Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { Principal } from '../records/eventMetadata.ts';
 import { upcast } from '../records/upcast.ts';
 
 /** What of an event a webhook's messages hold. */
 export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
 export type WebhookPayload = (typeof webhookPayloads)[number];
 
-/** Why a webhook is disabled: somebody asked for it, its endpoint answered 410, or took nothing for days. */
-export const disabledReasons = ['caller', 'gone', 'failing'] as const;
+/**
+ * Why a webhook is disabled: somebody asked for it, the key that it was made with was deleted, its endpoint answered 410,
+ * or took nothing for days.
+ */
+export const disabledReasons = ['caller', 'key_deleted', 'gone', 'failing'] as const;
 export type DisabledReason = (typeof disabledReasons)[number];
 
 /** A secret that signs messages, sealed (`sealSecret.ts`). */
@@ -54,6 +58,7 @@ export interface Webhook {
   state: 'enabled' | 'disabled' | 'deleted';
   disabledReason: DisabledReason | undefined;
   createdAt: string;
+  createdBy: Principal;
   updatedAt: string;
   /** When it was created or, if it was disabled since, enabled again. */
   enabledAt: string;
@@ -125,6 +130,7 @@ function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webho
     state: 'enabled',
     disabledReason: undefined,
     createdAt: recordedAt,
+    createdBy: metadata.principal,
     updatedAt: recordedAt,
     enabledAt: recordedAt,
     version: 1,

@@ -1,9 +1,10 @@
 import { formatPosition } from '../feed/position.ts';
+import type { Principal } from '../records/eventMetadata.ts';
 import type { DeliveryStatus } from './deliveryStatus.ts';
 import { validSecrets, type Webhook } from './webhook.ts';
 
-/** A webhook as people see it: without its secrets. */
-export function toWebhookView(webhook: Webhook) {
+/** A webhook as people see it: without its secrets; `nameOf` knows the names of those who make them. */
+export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) => string | undefined) {
   const { id, url, description, kinds, types, payload, startAfter, state, disabledReason, secrets } = webhook;
   const [, previous] = validSecrets(secrets, Date.now());
   return {
@@ -18,15 +19,16 @@ export function toWebhookView(webhook: Webhook) {
     disabled_reason: disabledReason ?? null,
     previous_secret_expires_at: previous?.expiresAt ?? null,
     created_at: webhook.createdAt,
+    created_by: { ...webhook.createdBy, name: nameOf(webhook.createdBy) ?? null },
     updated_at: webhook.updatedAt,
   };
 }
 
-/** A webhook, and how its delivery does. */
-export function toWebhookStatusView(webhook: Webhook, delivery: DeliveryStatus) {
+/** A webhook as people see it, and how its delivery does. */
+export function toWebhookStatusView(view: WebhookView, delivery: DeliveryStatus) {
   const { position, behind, blocked, failed, lastSuccessAt, failingSince } = delivery;
   return {
-    ...toWebhookView(webhook),
+    ...view,
     delivery: {
       position: formatPosition(position),
       behind,
@@ -38,4 +40,5 @@ export function toWebhookStatusView(webhook: Webhook, delivery: DeliveryStatus) 
   };
 }
 
+export type WebhookView = ReturnType<typeof toWebhookView>;
 export type WebhookStatusView = ReturnType<typeof toWebhookStatusView>;

@@ -6,6 +6,7 @@ import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents } from '../support/service.ts';
+import { createWebhook, hookUrl } from '../support/webhooks.ts';
 
 describe('the pages of API keys', () => {
   let dashboard: TestDashboard;
@@ -146,6 +147,39 @@ describe('the pages of API keys', () => {
       expect(await page.getByRole('alert').textContent()).toBe('The name of a key has 1 to 100 characters.');
     });
     expect(events).toEqual([]);
+  });
+
+  test('a key with webhooks is deleted with them, or without; the question names them', async () => {
+    const { service } = dashboard;
+    for (const [choice, expected] of [
+      ['are disabled', ['ApiKeyDeleted', 'WebhookDisabled']],
+      ['go on sending', ['ApiKeyDeleted']],
+    ] as const) {
+      const { id, name, key } = await service.createKey('clinic', ['webhooks']);
+      const url = hookUrl();
+      const made = await createWebhook(service.as(key), { url });
+      const events = await newEvents(service, async () => {
+        await page.goto(`/dashboard/workspaces/${workspace}/keys/${id}/delete`);
+        expect(await page.getByRole('main').textContent()).toContain(`${made.id} to ${url} (reference)`);
+        await expectAccessible(page);
+        await takePictures(page, 'key-delete');
+        if (choice === 'go on sending') await page.getByLabel('Keep them: they go on sending').check();
+        await page.getByLabel('Type the name of the key').fill(name);
+        await page.getByRole('button', { name: 'Delete API key' }).click();
+        expect(await page.getByRole('status').textContent()).toBe(
+          `API key ${name} is deleted. Its webhooks ${choice}: ${url}.`,
+        );
+      });
+      const changes = events.filter(({ stream }) => stream === 'access' || stream === 'webhooks');
+      expect(changes.map(({ type }) => type)).toEqual(expected);
+      for (const { metadata } of changes) expect(metadata.principal.type).toBe('user');
+      await page.goto(`/dashboard/workspaces/${workspace}/webhooks/${made.id}`);
+      const shown = await page.getByRole('main').textContent();
+      expect(shown).toContain(
+        choice === 'are disabled' ? 'the API key that it was made with was deleted' : 'enabled',
+      );
+      expect(shown).toContain(`by ${name} (API key)`);
+    }
   });
 
   test('a key of another workspace is not found', async () => {

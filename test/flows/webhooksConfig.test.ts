@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import type { CreatedKey } from '../../src/keys/manageAccess.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
@@ -10,10 +11,12 @@ const position = expect.stringMatching(/^\d{16}$/);
 
 onEveryEngine((start) => {
   let service: TestService;
+  let maker: CreatedKey;
   let client: Client;
   beforeAll(async () => {
     service = await start({ ROLES: 'api,projector' });
-    client = service.as((await service.createKey('clinic', ['webhooks', 'events'])).key);
+    maker = await service.createKey('clinic', ['webhooks', 'events']);
+    client = service.as(maker.key);
   });
   afterAll(() => service.stop());
 
@@ -39,6 +42,7 @@ onEveryEngine((start) => {
         disabled_reason: null,
         previous_secret_expires_at: null,
         created_at: instant,
+        created_by: { type: 'api_key', id: maker.id, name: maker.name },
         updated_at: instant,
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -63,17 +63,29 @@ export async function startFaultyApp(
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
   const feed = new EventFeed(service.config.eventLogUrl, async () => randomBytes(32));
   const webhookDirectory = await WebhookDirectory.open(service.eventLog);
+  const users = await UserDirectory.open(service.eventLog);
+  const names = new PrincipalNames({ api_key: directory, user: users });
   const webhooks = new WebhookManager({
     eventLog,
     readModels,
     directory: webhookDirectory,
+    access: directory,
+    names,
     addresses: createAddressRules([]),
     secretsKey: async () => randomBytes(32),
   });
-  const users = await UserDirectory.open(service.eventLog);
   const limiters = await openRateLimiters(service.config.readModelUrl);
-  const names = new PrincipalNames({ api_key: directory, user: users });
-  const ports = { eventLog, readModels, documentStore, existence, directory, names, feed, webhooks };
+  const ports = {
+    eventLog,
+    readModels,
+    documentStore,
+    existence,
+    directory,
+    names,
+    feed,
+    webhooks,
+    webhookDirectory,
+  };
   const around = { logger: createLogger('trace', log), clientIp: () => '127.0.0.1' };
   const gate = { directory, limit: async () => undefined };
   const dashboard = dashboardApp({

@@ -17,6 +17,7 @@ export function sampleWebhook(overrides: Partial<Webhook> = {}): Webhook {
     state: 'enabled',
     disabledReason: undefined,
     createdAt: at,
+    createdBy: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC' },
     updatedAt: at,
     enabledAt: at,
     version: 1,

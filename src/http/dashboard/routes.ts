@@ -1,3 +1,4 @@
+import type { WebhookDirectory } from '../../webhooks/WebhookDirectory.ts';
 import type { AppPorts } from '../routes/index.ts';
 import { accountRoutes } from './pages/account.ts';
 import { auditRoutes } from './pages/audit.ts';
@@ -15,6 +16,7 @@ import { workspacesRoutes } from './pages/workspaces.ts';
 import type { DashboardRoute } from './route.ts';
 
 export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts {
+  webhookDirectory: WebhookDirectory;
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
 }

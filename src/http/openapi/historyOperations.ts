@@ -2,26 +2,19 @@ import { z } from 'zod';
 import { type CatalogEntry, catalogEntry, type RecordFields } from '../../records/catalog.ts';
 import { diffFields } from '../../records/diff.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
-import { principalTypes } from '../../records/eventMetadata.ts';
 import { pageQuerySchema } from '../routes/parameters.ts';
 import { documentExample, exampleRequestId, upsertRequests, viewExample } from './examples.ts';
 import type { Operation } from './operation.ts';
 import { documentPath, recordPath } from './parameters.ts';
 import { json, tagOf } from './recordOperations.ts';
-import { pageOf, timestamp, versionNumber } from './schemas.ts';
+import { pageOf, principal, timestamp, versionNumber } from './schemas.ts';
 
 const versionEntry = z.object({
   version: versionNumber,
   event_id: z.uuid().meta({ description: 'Id of the event in the event log' }),
   type: z.string().meta({ description: 'Type of the event' }),
   recorded_at: timestamp('When the version was stored'),
-  principal: z
-    .object({
-      type: z.enum(principalTypes),
-      id: z.string(),
-      name: z.string().nullable().meta({ description: "The key's or user's name; a deleted key keeps it" }),
-    })
-    .meta({ description: 'Who sent it' }),
+  principal: principal('Who sent it'),
   client_ip: z.string().nullable().meta({ description: 'Where it came from' }),
   user_agent: z.string().nullable(),
   request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../errors.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { principalTypes } from '../../records/eventMetadata.ts';
 import { statusOf } from '../errorResponse.ts';
 
 export const versionNumber = z
@@ -11,6 +12,17 @@ export const versionNumber = z
 /** A moment, as the service writes it. */
 export function timestamp(description: string) {
   return z.iso.datetime().meta({ description, examples: ['2026-03-14T09:30:00.000Z'] });
+}
+
+/** Somebody who acted, by id and name. */
+export function principal(description: string) {
+  return z
+    .object({
+      type: z.enum(principalTypes),
+      id: z.string(),
+      name: z.string().nullable().meta({ description: "The key's or user's name; a deleted key keeps it" }),
+    })
+    .meta({ description });
 }
 
 /** A page of a list. */

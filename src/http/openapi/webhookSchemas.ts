@@ -3,7 +3,7 @@ import { messageId } from '../../webhooks/message.ts';
 import { disabledReasons, webhookPayloads } from '../../webhooks/webhook.ts';
 import { createWebhookSchema } from '../../webhooks/webhookSettings.ts';
 import { exampleRequestId } from './examples.ts';
-import { timestamp } from './schemas.ts';
+import { principal, timestamp } from './schemas.ts';
 import { exampleWebhookId } from './webhookMessages.ts';
 
 const { url, kinds, types } = createWebhookSchema.shape;
@@ -22,13 +22,14 @@ const webhookFields = {
   state: z.enum(['enabled', 'disabled']),
   disabled_reason: z.enum(disabledReasons).nullable().meta({
     description:
-      '`caller`: somebody disabled it; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days',
+      '`caller`: somebody disabled it; `key_deleted`: the key that it was made with was deleted; `gone`: its endpoint answered 410; `failing`: its endpoint took nothing for five days',
   }),
   previous_secret_expires_at: z.iso
     .datetime()
     .nullable()
     .meta({ description: 'Until when messages are signed with the previous secret, too', examples: [null] }),
   created_at: timestamp('When it was made'),
+  created_by: principal('Who made it'),
   updated_at: timestamp('When it was last changed'),
 };
 
@@ -111,6 +112,7 @@ export const webhookExample = {
   disabled_reason: null,
   previous_secret_expires_at: null,
   created_at: '2026-03-14T09:30:00.000Z',
+  created_by: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC', name: 'Billing setup' },
   updated_at: '2026-03-14T09:30:00.000Z',
 };
 export const statusExample = {

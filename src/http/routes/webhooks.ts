@@ -1,7 +1,7 @@
 import { decodeToken, encodeToken } from '../../queries/page.ts';
 import type { WebhookManager } from '../../webhooks/manageWebhooks.ts';
 import type { WebhookCaller } from '../../webhooks/payloadPermissions.ts';
-import { toWebhookView, type WebhookStatusView } from '../../webhooks/webhookView.ts';
+import type { WebhookStatusView } from '../../webhooks/webhookView.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
@@ -45,7 +45,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
   return [
     endpoint('post', '', async ({ req }, caller) => {
       const { webhook, secret } = await webhooks.create(caller, await readJson(req));
-      return { ...toWebhookView(webhook), secret };
+      return { ...webhook, secret };
     }),
     endpoint(
       'get',
@@ -68,7 +68,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       return view as WebhookStatusView;
     }),
     endpoint('patch', '/:id', async (exchange, caller) =>
-      toWebhookView(await webhooks.update(caller, idOf(exchange), await readJson(exchange.req))),
+      webhooks.update(caller, idOf(exchange), await readJson(exchange.req)),
     ),
     endpoint('delete', '/:id', async (exchange, caller) => {
       await webhooks.delete(caller, idOf(exchange));
@@ -77,7 +77,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     endpoint('post', '/:id/secret/rotate', async (exchange, caller) => {
       const input = await readOptionalJson(exchange);
       const { webhook, secret } = await webhooks.rotateSecret(caller, idOf(exchange), input);
-      return { ...toWebhookView(webhook), secret };
+      return { ...webhook, secret };
     }),
     endpoint('post', '/:id/ping', async (exchange, caller) => {
       const messageId = await webhooks.ping(caller, idOf(exchange));

@@ -22,7 +22,7 @@ export interface ConfirmedChange<Subject> {
   path: string;
   /** What is changed, as the path names it. */
   find(visit: Visit): Subject | Promise<Subject>;
-  question(subject: Subject, visit: Visit): Confirmation;
+  question(subject: Subject, visit: Visit): Confirmation | Promise<Confirmation>;
   make(subject: Subject, visit: Visit): Promise<Reply>;
 }
 
@@ -34,7 +34,7 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
       method: 'get',
       path,
       access: admins,
-      handle: async (visit) => ({ page: questionPage(question(await find(visit), visit), visit) }),
+      handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
     },
     {
       method: 'post',
@@ -46,7 +46,7 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
           return await make(subject, visit);
         } catch (error) {
           const { text, status } = refusalOf(error);
-          return { page: { ...questionPage(question(subject, visit), visit, text), status } };
+          return { page: { ...questionPage(await question(subject, visit), visit, text), status } };
         }
       },
     },

@@ -2,14 +2,22 @@ import { ServiceError } from '../../../errors.ts';
 import type { AccessDirectory } from '../../../keys/AccessDirectory.ts';
 import { type ApiKey, stateOf } from '../../../keys/access.ts';
 import { AccessManager, MAX_ROTATION_SECONDS } from '../../../keys/manageAccess.ts';
+import { deleteKey, webhooksOfKey } from '../../../webhooks/deleteKey.ts';
+import type { WebhookDirectory } from '../../../webhooks/WebhookDirectory.ts';
+import type { Webhook } from '../../../webhooks/webhook.ts';
 import { confirmedChange } from '../components/confirmation.ts';
 import { endings } from '../components/endings.ts';
-import { input, select } from '../components/form.ts';
+import { checkboxes, input, select } from '../components/form.ts';
 import { code, time } from '../components/text.ts';
-import { textOf } from '../form.ts';
+import { textOf, valuesOf } from '../form.ts';
 import { type Html, html } from '../html.ts';
 import type { DashboardRoute, Reply, Visit } from '../route.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+
+export interface KeyChangePorts {
+  directory: AccessDirectory;
+  webhookDirectory: WebhookDirectory;
+}
 
 /** Something that is done to a key, once the page that asks was answered. */
 interface KeyChange {
@@ -20,16 +28,16 @@ interface KeyChange {
   /** What it does. */
   text: string;
   /** What the question asks for, beyond the button. */
-  fields?(key: ApiKey): Html;
+  fields?(key: ApiKey, ports: KeyChangePorts): Html | Promise<Html>;
   /** Whether a key is in a state for it. */
   isFor(state: ReturnType<typeof stateOf>, key: ApiKey): boolean;
-  make(manager: AccessManager, key: ApiKey, visit: Visit): Promise<Reply>;
+  make(ports: KeyChangePorts, key: ApiKey, visit: Visit): Promise<Reply>;
 }
 
 /** A change of the key's state; leads back to the list. */
 function toState(state: ApiKey['state']): KeyChange['make'] {
-  return async (manager, { id, name }, { workspace, notice }) => {
-    await manager.setKeyState(id, state);
+  return async ({ directory }, { id, name }, { workspace, actor, notice }) => {
+    await new AccessManager(directory, actor).setKeyState(id, state);
     notice(`API key ${name} is ${state}.`);
     return { redirect: keysPath(workspace) };
   };
@@ -48,9 +56,9 @@ const changes: readonly KeyChange[] = [
         options: endings(MAX_ROTATION_SECONDS),
       }),
     isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
-    async make(manager, { id }, { form }) {
+    async make({ directory }, { id }, { form, actor }) {
       const seconds = Number(textOf(form, 'expires_in') || Number.NaN);
-      const { previousExpiresAt, ...made } = await manager.rotateKey(id, seconds);
+      const { previousExpiresAt, ...made } = await new AccessManager(directory, actor).rotateKey(id, seconds);
       const end = html`It takes the place of ${code(id)}, which is refused from ${time(previousExpiresAt)} on.`;
       return { page: keyMadePage(made, end) };
     },
@@ -75,22 +83,47 @@ const changes: readonly KeyChange[] = [
     button: 'Delete',
     isDangerous: true,
     text: 'Requests with the key are refused with 401, for ever. This cannot be undone. What was sent with it stays, and goes on to bear its name.',
-    fields: ({ name }) =>
-      input({
+    fields: async (key, ports) =>
+      html`${webhooksField(await enabledWebhooks(key, ports))}${input({
         name: 'name',
-        label: `Type the name of the key, ${name}, to confirm`,
+        label: `Type the name of the key, ${key.name}, to confirm`,
         isRequired: true,
         autocomplete: 'off',
-      }),
+      })}`,
     isFor: (state) => state !== 'deleted',
-    async make(manager, key, visit) {
-      if (textOf(visit.form, 'name') !== key.name.trim()) {
+    async make({ directory, webhookDirectory: webhooks }, key, { form, actor, workspace, notice }) {
+      if (textOf(form, 'name') !== key.name.trim()) {
         throw new ServiceError('validation_failed', 'This is not the name of the key. Nothing was deleted.');
       }
-      return toState('deleted')(manager, key, visit);
+      const keys = new AccessManager(directory, actor);
+      const { access } = directory;
+      const keepWebhooks = valuesOf(form, 'keep_webhooks').length > 0;
+      const found = await deleteKey({ keys, webhooks, access, actor }, key.id, { keepWebhooks });
+      const end = keepWebhooks ? 'go on sending' : 'are disabled';
+      const webhooksNotice = found.length > 0 ? ` Its webhooks ${end}: ${addresses(found)}.` : '';
+      notice(`API key ${key.name} is deleted.${webhooksNotice}`);
+      return { redirect: keysPath(workspace) };
     },
   },
 ];
+
+const addresses = (webhooks: readonly Webhook[]) => webhooks.map(({ url }) => url).join(', ');
+
+async function enabledWebhooks(
+  { id }: ApiKey,
+  { directory, webhookDirectory }: KeyChangePorts,
+): Promise<Webhook[]> {
+  await webhookDirectory.refresh();
+  return webhooksOfKey(webhookDirectory.all(), directory.access, id);
+}
+
+/** Names the webhooks that a key's deletion disables, and asks whether it shall. */
+function webhooksField(webhooks: readonly Webhook[]): Html | undefined {
+  if (webhooks.length === 0) return undefined;
+  return html`<p>Webhooks were made with the key, which are disabled with it:</p>
+<ul>${webhooks.map(({ id, url, payload }) => html`<li>${code(id)} to <strong>${url}</strong> (${payload})</li>`)}</ul>
+${checkboxes('keep_webhooks', 'Webhooks', [{ value: 'yes', text: 'Keep them: they go on sending' }])}`;
+}
 
 /** What can be done to a key as it is now. */
 export function keyChanges(key: ApiKey): readonly KeyChange[] {
@@ -99,21 +132,21 @@ export function keyChanges(key: ApiKey): readonly KeyChange[] {
 }
 
 /** For each change the page that asks, and what its answer does. */
-export function keyChangeRoutes({ directory }: { directory: AccessDirectory }): DashboardRoute[] {
+export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
   return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
     confirmedChange({
       path: `/workspaces/:workspace/keys/:id/${name}`,
-      find: (visit) => findKey(directory, visit),
-      question: (key, { workspace }) => ({
+      find: (visit) => findKey(ports.directory, visit),
+      question: async (key, { workspace }) => ({
         title: `${button} the API key ${key.name}?`,
         section: keysSection,
         text: html`${code(key.id)}. ${text}`,
-        fields: fields?.(key),
+        fields: await fields?.(key, ports),
         button: `${button} API key`,
         isDangerous,
         back: keysPath(workspace),
       }),
-      make: (key, visit) => make(new AccessManager(directory, visit.actor), key, visit),
+      make: (key, visit) => make(ports, key, visit),
     }),
   );
 }

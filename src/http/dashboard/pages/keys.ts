@@ -1,6 +1,5 @@
 import type { PrincipalUse } from '../../../../projections/auditTally.ts';
 import type { PrincipalNames } from '../../../history/PrincipalNames.ts';
-import type { AccessDirectory } from '../../../keys/AccessDirectory.ts';
 import {
   type ApiKey,
   type Permission,
@@ -18,11 +17,10 @@ import { badge, code, empty, time, timeAgo } from '../components/text.ts';
 import { type Refusal, refusalOf, textOf, valuesOf } from '../form.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts';
-import { keyChangeRoutes, keyChanges } from './keyChanges.ts';
+import { type KeyChangePorts, keyChangeRoutes, keyChanges } from './keyChanges.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
 
-export interface KeyPagePorts extends QueryPorts {
-  directory: AccessDirectory;
+export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
   names: PrincipalNames;
 }
 

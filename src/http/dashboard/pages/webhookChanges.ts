@@ -93,10 +93,11 @@ const changes: readonly WebhookChange[] = [
         options: endings(MAX_OVERLAP_SECONDS),
       }),
     isFor: () => true,
-    async make(manager, caller, id, { form }) {
+    async make(manager, caller, id, { form, workspace }) {
       const overlap_seconds = Number(textOf(form, 'overlap_seconds') || Number.NaN);
       return {
         page: webhookSecretPage(
+          workspace,
           'Secret rotated',
           await manager.rotateSecret(caller, id, { overlap_seconds }),
         ),

@@ -1,7 +1,6 @@
 import { feedEventTypes } from '../../../feed/cloudEvent.ts';
 import type { WebhookManager } from '../../../webhooks/manageWebhooks.ts';
 import type { WebhookPayload } from '../../../webhooks/webhook.ts';
-import { toWebhookView } from '../../../webhooks/webhookView.ts';
 import { checkboxes, formError, input, messageOf, select } from '../components/form.ts';
 import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../form.ts';
 import { type Html, html } from '../html.ts';
@@ -55,7 +54,11 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
         };
         try {
           return {
-            page: webhookSecretPage('Webhook created', await webhooks.create(webhookCaller(visit), body)),
+            page: webhookSecretPage(
+              visit.workspace,
+              'Webhook created',
+              await webhooks.create(webhookCaller(visit), body),
+            ),
           };
         } catch (error) {
           return { page: newPage(visit, valuesSent(visit), refusalOf(error)) };
@@ -67,8 +70,8 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
       path: editPath,
       access: admins,
       async handle(visit) {
-        const view = toWebhookView(await webhooks.find(webhookCaller(visit), webhookId(visit)));
-        const { url, payload, description, kinds, types } = view;
+        const webhook = await webhooks.find(webhookCaller(visit), webhookId(visit));
+        const { url, payload, description, kinds, types } = webhook;
         const values = {
           url,
           payload,

@@ -4,6 +4,7 @@ import type { WebhookManager } from '../../../webhooks/manageWebhooks.ts';
 import type { WebhookStatusView } from '../../../webhooks/webhookView.ts';
 import { pageRequest } from '../../routes/parameters.ts';
 import { facts } from '../components/facts.ts';
+import { who } from '../components/principal.ts';
 import { table } from '../components/table.ts';
 import { badge, code, empty, time, timeAgo } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
@@ -11,7 +12,7 @@ import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts'
 import { pageParameters } from './recordQuery.ts';
 import { webhookActions } from './webhookChanges.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
-import { webhookState } from './webhookState.ts';
+import { pausedNote, webhookState } from './webhookState.ts';
 
 /** The page of one webhook: settings, how its delivery does, its attempts. */
 export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
@@ -26,13 +27,19 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
         const caller = webhookCaller(visit);
         const [view] = await webhooks.views([await webhooks.find(caller, id)]);
         const attempts = await webhooks.attempts(caller, id, pageRequest(visit.req));
-        return { page: webhookPage(visit, view as WebhookStatusView, attempts) };
+        const paused = pausedNote(webhooks, visit);
+        return { page: webhookPage(visit, view as WebhookStatusView, attempts, paused) };
       },
     },
   ];
 }
 
-function webhookPage(visit: Visit, view: WebhookStatusView, attempts: ListPage<DeliveryAttempt>): Page {
+function webhookPage(
+  visit: Visit,
+  view: WebhookStatusView,
+  attempts: ListPage<DeliveryAttempt>,
+  paused: Html | undefined,
+): Page {
   const { workspace } = visit;
   const path = `/dashboard${webhookPath(workspace, view.id)}`;
   const { next_page_token: next, items } = attempts;
@@ -40,6 +47,7 @@ function webhookPage(visit: Visit, view: WebhookStatusView, attempts: ListPage<D
     title: 'Webhook',
     section: webhooksSection,
     body: html`<h1>Webhook</h1>
+${paused}
 ${webhookActions(workspace, view.id, view.state)}
 ${facts(factsOf(view))}
 <h2 id="attempts">Attempts</h2>
@@ -61,7 +69,7 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
     ['Messages hold', view.payload],
     ['Kinds', view.kinds?.join(', ') ?? 'all'],
     ['Types', view.types?.join(', ') ?? 'all'],
-    ['Created', time(view.created_at)],
+    ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
     ['Last change', time(view.updated_at)],
     ...(until === null ? [] : [['Previous secret ends', time(until)] as const]),
     ['Last success', moment(delivery.last_success_at)],

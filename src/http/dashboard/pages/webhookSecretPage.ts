@@ -1,13 +1,12 @@
 import type { NewSecret } from '../../../webhooks/manageWebhooks.ts';
-import { toWebhookView } from '../../../webhooks/webhookView.ts';
 import { code, secretOnce, time } from '../components/text.ts';
 import { html } from '../html.ts';
 import type { Page } from '../route.ts';
 import { webhookPath, webhooksSection } from './webhookPaths.ts';
 
 /** The page of a secret just made: the only one that ever shows it. */
-export function webhookSecretPage(title: string, { webhook, secret }: NewSecret): Page {
-  const { id, url, previous_secret_expires_at: until } = toWebhookView(webhook);
+export function webhookSecretPage(workspace: string, title: string, { webhook, secret }: NewSecret): Page {
+  const { id, url, previous_secret_expires_at: until } = webhook;
   return {
     title,
     section: webhooksSection,
@@ -15,6 +14,6 @@ export function webhookSecretPage(title: string, { webhook, secret }: NewSecret)
 ${secretOnce('The secret that signs the messages', secret)}
 <p><strong>Copy it now: it is shown only this once.</strong> Your endpoint verifies the signature of every message with it, as Standard Webhooks has it.</p>
 <p>Webhook ${code(id)}, to ${url}.${until !== null && html` The previous secret signs, too, until ${time(until)}.`}</p>
-<p><a role="button" class="outline secondary" href="/dashboard${webhookPath(webhook.workspace, id)}">To the webhook</a></p>`,
+<p><a role="button" class="outline secondary" href="/dashboard${webhookPath(workspace, id)}">To the webhook</a></p>`,
   };
 }

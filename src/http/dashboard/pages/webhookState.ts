@@ -1,9 +1,12 @@
+import type { WebhookManager } from '../../../webhooks/manageWebhooks.ts';
 import type { WebhookStatusView } from '../../../webhooks/webhookView.ts';
 import { badge, timeAgo } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
+import type { Visit } from '../route.ts';
 
 const disabledTexts: Record<string, string> = {
   caller: 'somebody disabled it',
+  key_deleted: 'the API key that it was made with was deleted',
   gone: 'its endpoint answered 410: gone for good',
   failing: 'its endpoint took nothing for days',
 };
@@ -16,4 +19,10 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
   const { failing_since } = delivery;
   if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
   return badge('enabled', 'good');
+}
+
+/** Tells that nothing is sent while the workspace is deactivated; undefined while it is active. */
+export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html | undefined {
+  if (!webhooks.isDeactivated(workspace)) return undefined;
+  return html`<p class="error" role="alert">The workspace is deactivated: nothing is sent until it is activated again.</p>`;
 }

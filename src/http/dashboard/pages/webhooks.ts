@@ -8,7 +8,7 @@ import { webhookChangeRoutes } from './webhookChanges.ts';
 import { webhookFormRoutes } from './webhookForm.ts';
 import { webhookPageRoutes } from './webhookPage.ts';
 import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
-import { webhookState } from './webhookState.ts';
+import { pausedNote, webhookState } from './webhookState.ts';
 
 /** Settings, Webhooks of a workspace. */
 export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRoute[] {
@@ -19,7 +19,7 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
       access: admins,
       async handle(visit) {
         const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
-        return { page: listPage(visit.workspace, views) };
+        return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };
       },
     },
     ...webhookFormRoutes(ports),
@@ -28,11 +28,12 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
   ];
 }
 
-function listPage(workspace: string, views: WebhookStatusView[]): Page {
+function listPage(workspace: string, views: WebhookStatusView[], paused: Html | undefined): Page {
   return {
     title: webhooksSection,
     section: webhooksSection,
     body: html`<h1>Webhooks</h1>
+${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these addresses, signed, in order for each record, until they are taken.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
 ${views.length === 0 ? empty('There are no webhooks in this workspace.') : webhookTable(workspace, views)}`,

@@ -105,13 +105,13 @@ const stateChanges = {
   deactivate: {
     state: 'deactivated',
     title: 'Deactivate workspace',
-    text: 'Every key of the workspace is refused with 403, until you activate it again. No data are lost.',
+    text: 'Every key of the workspace is refused with 403, and its webhooks send nothing, until you activate it again. No data are lost.',
     isDangerous: true,
   },
   activate: {
     state: 'active',
     title: 'Activate workspace',
-    text: 'The active keys of the workspace work again.',
+    text: 'The active keys of the workspace work again, and its webhooks go on where they stopped.',
     isDangerous: false,
   },
 } as const;
