@@ -13,6 +13,20 @@ export class FlexibleRateLimiter implements RateLimiter {
   }
 
   async consume(key: string): Promise<Count> {
+    const count = await this.#consume(key);
+    const windowMs = this.limit.seconds * 1_000;
+    // The library keeps ends of windows by the clock. One this far away was set before the clock went back.
+    if (count.msBeforeReset > 2 * windowMs) {
+      await this.reset(key);
+      return this.#consume(key);
+    }
+    return { ...count, msBeforeReset: Math.min(count.msBeforeReset, windowMs) };
+  }
+
+  async reset(key: string): Promise<void> {
+    await this.#limiter.delete(key);
+  }
+  async #consume(key: string): Promise<Count> {
     try {
       const { msBeforeNext, remainingPoints } = await this.#limiter.consume(key);
       return { refused: false, refusals: 0, remaining: remainingPoints, msBeforeReset: msBeforeNext };
@@ -21,9 +35,5 @@ export class FlexibleRateLimiter implements RateLimiter {
       const refusals = Math.max(0, error.consumedPoints - this.limit.points);
       return { refused: true, refusals, remaining: 0, msBeforeReset: error.msBeforeNext };
     }
-  }
-
-  async reset(key: string): Promise<void> {
-    await this.#limiter.delete(key);
   }
 }

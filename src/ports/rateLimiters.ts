@@ -14,7 +14,7 @@ export interface Count {
   refusals: number;
   /** How often it may be done yet. */
   remaining: number;
-  /** Until all counts begin again. */
+  /** Until all counts begin again; never longer than the limit's `seconds`, whatever the clock does. */
   msBeforeReset: number;
 }
 

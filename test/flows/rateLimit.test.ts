@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { generateApiKey } from '../../src/keys/apiKey.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -7,7 +7,10 @@ import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  afterEach(() => service.stop());
+  afterEach(async () => {
+    jest.restoreAllMocks();
+    await service.stop();
+  });
 
   /** The statuses of so many reads, one after another. */
   async function statuses(count: number, client: Client = service, headers: Record<string, string> = {}) {
@@ -70,6 +73,21 @@ onEveryEngine((start) => {
     service = await start({ RATE_LIMIT_PER_MINUTE: '0' });
     expect(await statuses(150)).toEqual(times(150, 404));
     expect((await service.get('/integration/payers/none')).headers.ratelimit).toBeUndefined();
+  });
+
+  test.each([
+    ['an hour', 3_600_000, [404, 404, 429]],
+    ['half a minute', 30_000, [429, 429, 429]],
+  ])('a clock that goes back by %s lets nobody wait longer than a minute', async (_label, backBy, expected) => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
+    expect(await statuses(3)).toEqual([404, 404, 429]);
+    const { now } = Date;
+    jest.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
+    expect(await statuses(3)).toEqual(expected);
+    const { status, headers, body } = await service.get('/integration/payers/none');
+    expect(status).toBe(429);
+    expect(body.retryAfter).toBeLessThanOrEqual(60);
+    expect(headers['retry-after']).toBe(String(body.retryAfter));
   });
 
   describe('behind a proxy', () => {
