@@ -103,7 +103,7 @@ async function run(
 
 async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress): Promise<void> {
   const signingKey = await loadSigningKey();
-  const { tree, lastEventId, events, first, last } = progress;
+  const { tree, lastEvent, events, first, last } = progress;
   const manifest = (digest: FileDigest): ExportManifest =>
     signObject(
       {
@@ -115,7 +115,7 @@ async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress
         first_recorded_at: first?.recordedAt ?? null,
         last_recorded_at: last?.recordedAt ?? null,
         ...digest,
-        tree_head: signTreeHead(job.workspace, tree, lastEventId, signingKey),
+        tree_head: signTreeHead(job.workspace, tree, lastEvent, signingKey),
         created_at: new Date().toISOString(),
       },
       signingKey,

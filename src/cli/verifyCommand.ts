@@ -3,6 +3,13 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { recordAccess } from '../commands/recordAccess.ts';
 import { ServiceError } from '../errors.ts';
+import {
+  type OddEvent,
+  type OddEvents,
+  type Oddities,
+  type OddityKind,
+  oddityKinds,
+} from '../evidence/OddityCheck.ts';
 import { parsePublicKey, publicKeyPem, signatureProblem } from '../evidence/signing.ts';
 import { signTreeHead, type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
@@ -10,6 +17,7 @@ import { writeWhole } from '../export/ExportFile.ts';
 import { manifestSchema } from '../export/manifest.ts';
 import { verifyExport } from '../export/verifyExport.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { example, writeLine } from './output.ts';
@@ -24,10 +32,13 @@ interface VerifyOptions {
 
 const count = (events: number) => events.toLocaleString('en');
 
+const FAILED = 1;
+const NOTHING_COMPARED = 3;
+
 /** Says what does not hold; the command fails. */
 function fail(problem: string): void {
   process.stderr.write(`${problem}\n`);
-  process.exitCode = 1;
+  process.exitCode = FAILED;
 }
 
 const readPublicKey = (path: string) =>
@@ -68,6 +79,39 @@ function describe({ what, position, stream, version, eventId }: Difference): str
   return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
 }
 
+const odd: Record<OddityKind, (event: OddEvent) => string> = {
+  olderThanHead: ({ recordedAt, notBefore }) =>
+    `claims to be of ${recordedAt}, before the signed head's last event (${notBefore}), and was not in the head`,
+  repeatedId: () => 'has the id of an earlier event',
+  olderThanBefore: ({ recordedAt, notBefore }) =>
+    `claims to be of ${recordedAt}, before the event ahead of it (${notBefore})`,
+};
+
+/** Each odd event in a line, as far as they were collected, and how many more there are. */
+function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string[] {
+  const lines = first.map(({ position, stream, revision, id, ...event }) => {
+    const what = odd[kind]({ position, stream, revision, id, ...event });
+    return `The event at position ${position} ${what}: stream ${stream}, version ${revision + 1}, event ${id}.`;
+  });
+  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events are like that.`];
+}
+
+/** Says what is odd. Where leaders change, a time that falls proves nothing by itself: that is a remark. */
+function tellOddities(oddities: Oddities, { timesRise }: EventLog): void {
+  for (const kind of oddityKinds) {
+    const lines = describeOdd(kind, oddities[kind]);
+    if (kind === 'olderThanBefore' && !timesRise) {
+      const [first] = lines;
+      if (first)
+        writeLine(
+          `Remark: the times of ${count(oddities[kind].count)} events fall, as after a change of leader. The first: ${first}`,
+        );
+    } else {
+      for (const line of lines) fail(line);
+    }
+  }
+}
+
 function summary({ tree, compared }: Verified): string {
   const { size } = tree;
   return `${count(size)} events verified, ${count(compared)} of them against the read model; tree head ${treeRoot(tree)}`;
@@ -89,9 +133,16 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
         `The log is not the one whose head was signed at ${head?.created_at}: ${found.headProblem}.`,
       );
     }
-    writeLine(summary(found));
+    tellOddities(found.oddities, eventLog);
+    if (process.exitCode === FAILED) return;
+    if (head === undefined && found.compared === 0) {
+      fail(`Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found)}`);
+      process.exitCode = NOTHING_COMPARED;
+    } else {
+      writeLine(summary(found));
+    }
     if (saveHead === undefined) return;
-    const signed = signTreeHead(workspace, found.tree, found.lastEventId, signingKey);
+    const signed = signTreeHead(workspace, found.tree, found.lastEvent, signingKey);
     await ofFile(saveHead, () => writeWhole(saveHead, signed));
   };
   await withWorkspace(workspace, verifyTree, { orInstallation: true });
@@ -124,8 +175,9 @@ export function addVerifyCommand(program: Command): void {
     .command('verify')
     .description(
       'Find out whether history was changed. With --workspace: recompute the hash tree from the log, compare it with ' +
-        'the read model and with a signed head, and name the first event that differs. With a file: check an export ' +
-        'and its manifest, offline, with the public key alone.',
+        'the read model and with a signed head, and name the first event that differs, and what no service would have ' +
+        'written. With a file: check an export and its manifest, offline, with the public key alone. Exit codes: 0 all ' +
+        'holds, 1 it does not, 3 there was nothing to compare with.',
     )
     .argument('[file]', 'an export, whose manifest is beside it')
     .option(

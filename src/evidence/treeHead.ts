@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { type HashTree, treeRoot } from '../hashing/hashTree.ts';
+import type { RecordedEvent } from '../ports/eventLog.ts';
 import { signObject } from './signing.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
@@ -17,6 +18,8 @@ export const treeHeadSchema = z.strictObject({
   root: hash,
   chain: hash,
   last_event_id: z.string(),
+  /** When the log took that event, ISO 8601, UTC; heads of earlier versions do not tell. */
+  last_event_recorded_at: z.string().optional(),
   /** ISO 8601, UTC. */
   created_at: z.string(),
   ...signatureFields,
@@ -24,11 +27,14 @@ export const treeHeadSchema = z.strictObject({
 
 export type TreeHead = z.infer<typeof treeHeadSchema>;
 
-/** Signs what a workspace's log held up to its event `lastEventId`. */
+/** The last event that a head tells of. */
+export type LastEvent = Pick<RecordedEvent, 'id' | 'recordedAt'>;
+
+/** Signs what a workspace's log held up to its event `last`. */
 export function signTreeHead(
   workspace: string,
   tree: HashTree,
-  lastEventId: string,
+  last: LastEvent | null,
   signingKey: KeyObject,
 ): TreeHead {
   const { size, chain } = tree;
@@ -39,7 +45,8 @@ export function signTreeHead(
       size,
       root: treeRoot(tree),
       chain,
-      last_event_id: lastEventId,
+      last_event_id: last?.id ?? '',
+      ...(last && { last_event_recorded_at: last.recordedAt }),
       created_at: new Date().toISOString(),
     },
     signingKey,

@@ -3,9 +3,10 @@ import { eventLeaf } from '../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree, treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog, Position, RecordedEvent, UnreadableEvent } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { type Oddities, OddityCheck } from './OddityCheck.ts';
 import { readWorkspace } from './readWorkspace.ts';
 import { storedLeaves } from './storedLeaves.ts';
-import type { TreeHead } from './treeHead.ts';
+import type { LastEvent, TreeHead } from './treeHead.ts';
 
 export interface VerifyPorts {
   eventLog: EventLog;
@@ -32,17 +33,20 @@ export interface Difference {
 export interface Verified {
   /** Over all events of the workspace, as far as they were sound. */
   tree: HashTree;
-  lastEventId: string;
+  lastEvent: LastEvent | null;
   /** How many of them the read model held, and were compared with it. */
   compared: number;
   difference?: Difference;
   /** What of the signed head the log does not hold. */
   headProblem?: string;
+  /** What stands where no service writes it. */
+  oddities: Oddities;
 }
 
 /**
  * Recomputes the tree of a workspace from the log, up to its present end, and compares it leaf by leaf with the read
- * model's, as far as that reaches, and with a signed head. Ends at the first difference.
+ * model's, as far as that reaches, and with a signed head. Ends at the first difference; what is odd about events that
+ * differ from nothing known is collected.
  */
 export async function verifyWorkspace(
   { eventLog, readModels }: VerifyPorts,
@@ -52,7 +56,8 @@ export async function verifyWorkspace(
   // In this order: what the read model holds by now, the log holds when its end is asked for.
   const stored = await storedLeaves(readModels, workspace);
   const until = await eventLog.head();
-  const result: Verified = { tree: emptyTree, lastEventId: '', compared: 0 };
+  const oddities = new OddityCheck(head);
+  const result: Verified = { tree: emptyTree, lastEvent: null, compared: 0, oddities: oddities.found };
   const differs = (difference: Difference): Verified => ({ ...result, difference });
 
   for await (const batch of readWorkspace(eventLog, workspace, { after: 0, until })) {
@@ -66,7 +71,8 @@ export async function verifyWorkspace(
       if (expected && expected[2] !== leaf)
         return differs({ ...named(event, 'changed'), eventId: expected[1] });
       result.tree = addLeaf(result.tree, leaf);
-      result.lastEventId = event.id;
+      result.lastEvent = event;
+      oddities.look(event, result.tree.size);
       if (expected) result.compared += 1;
       if (head?.size === result.tree.size && !holds(result.tree, head)) {
         return { ...result, headProblem: `its first ${head.size} events are not those that were signed` };

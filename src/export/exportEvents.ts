@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import { readWorkspace } from '../evidence/readWorkspace.ts';
+import type { LastEvent } from '../evidence/treeHead.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree } from '../hashing/hashTree.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
@@ -28,7 +29,7 @@ export interface ExportProgress {
   until: Position;
   /** Of all events of the workspace that were read. */
   tree: HashTree;
-  lastEventId: string;
+  lastEvent: LastEvent | null;
   /** Events and bytes that were written. */
   events: number;
   bytes: number;
@@ -50,7 +51,7 @@ export async function startOfExport(eventLog: EventLog): Promise<ExportProgress>
     position: 0,
     until,
     tree: emptyTree,
-    lastEventId: '',
+    lastEvent: null,
     events: 0,
     bytes: 0,
     first: null,
@@ -94,7 +95,7 @@ export async function exportEvents(
         progress.first ??= progress.last;
       }
       progress.tree = addLeaf(progress.tree, leaf);
-      progress.lastEventId = event.id;
+      progress.lastEvent = { id: event.id, recordedAt: event.recordedAt };
     }
     await write(text);
     progress.position = batch.position;

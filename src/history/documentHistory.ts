@@ -6,9 +6,8 @@ import type { DocumentContent } from '../queries/readDocument.ts';
 import { type DocumentState, documentFormats, evolveDocument, uploadedBy } from '../records/document.ts';
 import { documentStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
-import type { HistoryPorts } from './recordHistory.ts';
 import { type Moment, stateAt } from './stateAt.ts';
-import { readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
+import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
 
 /** Objects asked for at once. */
 const ASKED_AT_ONCE = 8;
@@ -35,15 +34,15 @@ export interface DocumentVersion extends VersionEntry {
 
 /** A page of a document's versions, newest first, also of one that was removed; `not_found` when it never was. */
 export async function readDocumentHistory(
-  { eventLog, names, documentStore }: HistoryPorts & { documentStore: DocumentStore },
+  ports: HistoryPorts & { documentStore: DocumentStore },
   name: DocumentName,
   request: PageRequest,
 ): Promise<Page<DocumentVersion>> {
-  const page = await readEventPage(eventLog, streamOf(name), request);
+  const page = await readEventPage(ports.eventLog, streamOf(name), request);
   const events = page.events.map(upcast);
   if (events.length === 0) throw new ServiceError('not_found', 'Document not found.');
-  const available = await stillStored(documentStore, events.flatMap(objectOf));
-  const entries = await toEntries(names, events);
+  const available = await stillStored(ports.documentStore, events.flatMap(objectOf));
+  const entries = await toEntries(ports, events);
   const items = events.map((event, at) => toVersion(entries[at] as VersionEntry, event, available));
   return { items, next_page_token: page.next_page_token };
 }

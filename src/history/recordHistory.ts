@@ -8,14 +8,8 @@ import { evolveRecord, mergeFields, type RecordState } from '../records/fold.ts'
 import { recordStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { fieldsBefore } from './fieldsBefore.ts';
-import type { PrincipalNames } from './PrincipalNames.ts';
 import { type Evolve, type Moment, stateAt } from './stateAt.ts';
-import { readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
-
-export interface HistoryPorts {
-  eventLog: EventLog;
-  names: PrincipalNames;
-}
+import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
 
 /** One version of a record: who sent it, and what it changed of the folded fields, whatever was sent. */
 export interface RecordVersion extends VersionEntry {
@@ -25,12 +19,13 @@ export interface RecordVersion extends VersionEntry {
 
 /** A page of a record's versions, newest first; `not_found` when it does not exist. */
 export async function readRecordHistory(
-  { eventLog, names }: HistoryPorts,
+  ports: HistoryPorts,
   workspace: string,
   entry: CatalogEntry,
   id: string,
   request: PageRequest,
 ): Promise<Page<RecordVersion>> {
+  const { eventLog } = ports;
   const stream = recordStream(workspace, entry.kind, id);
   const { events, next_page_token } = await readEventPage(eventLog, stream, request);
   const oldest = events.at(-1);
@@ -46,7 +41,7 @@ export async function readRecordHistory(
       return inSchemaOrder(entry, diffFields(before, fields));
     })
     .toReversed();
-  const entries = await toEntries(names, events);
+  const entries = await toEntries(ports, events);
   return { items: entries.map((one, at) => toVersion(one, changes[at] ?? [])), next_page_token };
 }
 

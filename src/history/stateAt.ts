@@ -8,7 +8,11 @@ import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
  */
 const CHUNK = 500;
 
-/** Which version is meant: the one of a number, or the last one recorded at or before an instant (ms since 1970 UTC). */
+/**
+ * Which version is meant: the one of a number, or the last one that stood at an instant (ms since 1970 UTC). The time that
+ * counts for a version is the latest one up to there in the stream: with an event that is too late the fold ends, also
+ * where one behind it claims to be earlier.
+ */
 export type Moment = { version: number } | { asOf: number };
 
 /** How the next event changes a state. */

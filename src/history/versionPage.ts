@@ -1,13 +1,24 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../queries/page.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { laterTime } from '../records/recordedTime.ts';
 import type { PrincipalNames } from './PrincipalNames.ts';
+
+/** Events read at once to find the latest time of a stream. */
+const CHUNK = 500;
+
+export interface HistoryPorts {
+  eventLog: EventLog;
+  names: PrincipalNames;
+}
 
 /** What every version of a stream tells: what happened, when, by whom, from where. */
 export interface VersionEntry {
   version: number;
   event_id: string;
   type: string;
+  /** When the log took it; never earlier than that of the version before. */
   recorded_at: string;
   principal: Principal & { name: string | null };
   client_ip: string | null;
@@ -41,19 +52,44 @@ export async function readEventPage(
   return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
 }
 
-/** Events as entries, with the names of their principals. */
-export async function toEntries(names: PrincipalNames, events: RecordedEvent[]): Promise<VersionEntry[]> {
+/** A page's events, newest first, as entries with the names of their principals and the times that count. */
+export async function toEntries(
+  { eventLog, names }: HistoryPorts,
+  events: RecordedEvent[],
+): Promise<VersionEntry[]> {
   await names.learn(events.map(({ metadata }) => metadata.principal));
-  return events.map((event) => toEntry(names, event));
+  const oldestFirst = events.toReversed();
+  let latest = oldestFirst[0] && (await latestBefore(eventLog, oldestFirst[0]));
+  const entries = oldestFirst.map((event) => {
+    latest = laterTime(latest, event.recordedAt);
+    return toEntry(names, event, latest);
+  });
+  return entries.reverse();
 }
 
-function toEntry(names: PrincipalNames, event: RecordedEvent): VersionEntry {
+/** The latest time in the stream before an event; undefined where the event's own is not earlier anyway. */
+async function latestBefore(
+  eventLog: EventLog,
+  { stream, revision }: RecordedEvent,
+): Promise<string | undefined> {
+  if (eventLog.timesRise) return undefined;
+  let latest: string | undefined;
+  for (let from = 0; from < revision; from += CHUNK) {
+    const limit = Math.min(CHUNK, revision - from);
+    const events = await eventLog.readStream(stream, { from, limit });
+    for (const { recordedAt } of events) latest = laterTime(latest, recordedAt);
+    await nextTurn();
+  }
+  return latest;
+}
+
+function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string): VersionEntry {
   const { principal, clientIp, userAgent, requestId } = event.metadata;
   return {
     version: event.revision + 1,
     event_id: event.id,
     type: event.type,
-    recorded_at: event.recordedAt,
+    recorded_at: recordedAt,
     principal: { ...principal, name: names.nameOf(principal) ?? null },
     client_ip: clientIp ?? null,
     user_agent: userAgent ?? null,

@@ -26,7 +26,7 @@ export interface RecordedEvent extends NewEvent {
   /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
   revision: number;
   position: Position;
-  /** When the log took it, ISO 8601 in UTC; never earlier than that of the event before it in the stream. */
+  /** When the log took it, ISO 8601 in UTC. See `EventLog.timesRise`. */
   recordedAt: string;
 }
 
@@ -83,6 +83,13 @@ export interface EventLog {
    * also in copies of it. No follower is given it as an event.
    */
   identity(): Promise<string>;
+
+  /**
+   * Whether `recordedAt` never falls from one event of the log to the next, because one writer sees to it. Where several
+   * machines write, a change of leader can bring an earlier clock: the time that counts for an event is then the latest
+   * one up to there in its stream.
+   */
+  readonly timesRise: boolean;
 
   /**
    * Appends one event; when the promise resolves, the event is durable.

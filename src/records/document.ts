@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { identifier } from './fields.ts';
+import { laterTime } from './recordedTime.ts';
 import { upcast } from './upcast.ts';
 
 /** 250 MB (spec section 8), taken as mebibytes. */
@@ -76,11 +77,12 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   const removed = event.type === 'DocumentRemoved';
   const { data } = upcast(event);
   const document = removed && state ? state.document : (data as unknown as DocumentUploaded);
+  const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   return {
     document,
     version: event.revision + 1,
-    createdAt: state && !state.removed ? state.createdAt : event.recordedAt,
-    updatedAt: event.recordedAt,
+    createdAt: state && !state.removed ? state.createdAt : updatedAt,
+    updatedAt,
     removed,
   };
 }

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
+import { laterTime } from './recordedTime.ts';
 import { upcast } from './upcast.ts';
 
 /** A record as of some version: the fold of the first `version` events of its stream. */
@@ -53,7 +54,7 @@ export function evolveRecord(
     fields: mergeFields(state?.fields ?? ({} as RecordFields), sent),
     version: event.revision + 1,
     createdAt: state?.createdAt ?? event.recordedAt,
-    updatedAt: event.recordedAt,
+    updatedAt: laterTime(state?.updatedAt, event.recordedAt),
   };
 }
 

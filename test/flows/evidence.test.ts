@@ -128,6 +128,7 @@ onEveryEngine((start) => {
       root: treeRoot(tree),
       chain: tree.chain,
       last_event_id: own.at(-1)?.id,
+      last_event_recorded_at: own.at(-1)?.recordedAt,
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
       key_id: expect.stringMatching(/^[0-9a-f]{16}$/),
       signature: expect.any(String),

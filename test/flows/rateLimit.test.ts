@@ -78,17 +78,20 @@ onEveryEngine((start) => {
   test.each([
     ['an hour', 3_600_000, [404, 404, 429]],
     ['half a minute', 30_000, [429, 429, 429]],
-  ])('a clock that goes back by %s lets nobody wait longer than a minute', async (_label, backBy, expected) => {
-    service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
-    expect(await statuses(3)).toEqual([404, 404, 429]);
-    const { now } = Date;
-    jest.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
-    expect(await statuses(3)).toEqual(expected);
-    const { status, headers, body } = await service.get('/integration/payers/none');
-    expect(status).toBe(429);
-    expect(body.retryAfter).toBeLessThanOrEqual(60);
-    expect(headers['retry-after']).toBe(String(body.retryAfter));
-  });
+  ])(
+    'a clock that goes back by %s lets nobody wait longer than a minute',
+    async (_label, backBy, expected) => {
+      service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
+      expect(await statuses(3)).toEqual([404, 404, 429]);
+      const { now } = Date;
+      jest.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
+      expect(await statuses(3)).toEqual(expected);
+      const { status, headers, body } = await service.get('/integration/payers/none');
+      expect(status).toBe(429);
+      expect(body.retryAfter).toBeLessThanOrEqual(60);
+      expect(headers['retry-after']).toBe(String(body.retryAfter));
+    },
+  );
 
   describe('behind a proxy', () => {
     const limit = (trustProxy: string) => start({ RATE_LIMIT_PER_MINUTE: '2', TRUST_PROXY: trustProxy });

@@ -24,12 +24,14 @@ export class StandIn {
     return this.#urlOf(this.#port);
   }
 
-  /** Starts it, again on the same port and data; resolves when it listens. */
-  async start(): Promise<void> {
+  /** Starts it, again on the same port and data; resolves when it listens. Its clock is so far behind ours. */
+  async start(behindMs = 0): Promise<void> {
     this.#port ||= await freePort();
     const [program = '', ...rest] = this.#command;
     const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log')];
-    this.#process = spawn(program, [...rest, ...place], { stdio: 'ignore' });
+    const clock = `const { now } = Date; Date.now = () => now() - ${behindMs};`;
+    const options = behindMs === 0 ? [] : ['--import', `data:text/javascript,${encodeURIComponent(clock)}`];
+    this.#process = spawn(program, [...options, ...rest, ...place], { stdio: 'ignore' });
     await eventually(() => listening(this.#port));
   }
 

@@ -32,6 +32,7 @@ const MAX_APPENDING = 20_000;
 
 /** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
+  readonly timesRise = false;
   readonly #connection: Connection;
   readonly #closing = new AbortController();
   #appending = 0;

@@ -34,6 +34,7 @@ const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.me
 
 /** The event log in one SQLite file. */
 export class SqliteEventLog implements EventLog {
+  readonly timesRise = true;
   readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #statements;

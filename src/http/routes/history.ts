@@ -1,6 +1,7 @@
 import { recordAccess } from '../../commands/recordAccess.ts';
 import { readDocumentHistory } from '../../history/documentHistory.ts';
-import { type HistoryPorts, readRecordHistory } from '../../history/recordHistory.ts';
+import { readRecordHistory } from '../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../history/versionPage.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';

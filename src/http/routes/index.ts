@@ -1,5 +1,5 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
-import type { HistoryPorts } from '../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../history/versionPage.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';

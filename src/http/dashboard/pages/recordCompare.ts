@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../commands/recordAccess.ts';
 import type { ServiceError } from '../../../errors.ts';
-import { type HistoryPorts, readRecordAt } from '../../../history/recordHistory.ts';
+import { readRecordAt } from '../../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../../history/versionPage.ts';
 import type { RecordView } from '../../../queries/readRecord.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../../records/diff.ts';

@@ -7,7 +7,7 @@ import {
   readContentAt,
   readDocumentHistory,
 } from '../../../history/documentHistory.ts';
-import type { HistoryPorts } from '../../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../../history/versionPage.ts';
 import type { DocumentStore } from '../../../ports/documentStore.ts';
 import { listDocuments, readDocument } from '../../../queries/readDocument.ts';
 import type { QueryPorts } from '../../../queries/readRecord.ts';

@@ -1,10 +1,6 @@
 import { type AccessRecorded, recordAccess } from '../../../commands/recordAccess.ts';
-import {
-  type HistoryPorts,
-  type RecordVersion,
-  readRecordAt,
-  readRecordHistory,
-} from '../../../history/recordHistory.ts';
+import { type RecordVersion, readRecordAt, readRecordHistory } from '../../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../../history/versionPage.ts';
 import type { Page as ListPage } from '../../../queries/page.ts';
 import { listDocuments } from '../../../queries/readDocument.ts';
 import type { QueryPorts, RecordView } from '../../../queries/readRecord.ts';

@@ -1,6 +1,7 @@
 import { type AccessRecorded, recordAccess } from '../../../commands/recordAccess.ts';
 import type { ServiceError } from '../../../errors.ts';
-import { type HistoryPorts, readRecordAt, readRecordHistory } from '../../../history/recordHistory.ts';
+import { readRecordAt, readRecordHistory } from '../../../history/recordHistory.ts';
+import type { HistoryPorts } from '../../../history/versionPage.ts';
 import type { Page as ListPage } from '../../../queries/page.ts';
 import { listDocuments } from '../../../queries/readDocument.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../../queries/readRecord.ts';
