@@ -24,6 +24,7 @@ import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
 import { openApiPorts } from './openApiPorts.ts';
 import { startProjector } from './projector/startProjector.ts';
+import { ownReadModels } from './queries/ownReadModels.ts';
 import { issueFirstSetupLink } from './users/issueFirstSetupLink.ts';
 import type { RetrySchedule } from './webhooks/schedule.ts';
 import { startWebhooks } from './webhooks/startWebhooks.ts';
@@ -64,7 +65,7 @@ export async function startService(
   try {
     const eventLog = await openEventLog(config.eventLogUrl);
     stops.push(() => eventLog.close());
-    const readModels = await openReadModels(config.readModelUrl);
+    const readModels = ownReadModels(await openReadModels(config.readModelUrl), eventLog);
     stops.push(() => readModels.close());
     const documentStore = await openDocumentStore(config.documentsUrl);
     stops.push(() => documentStore.close());

@@ -1,16 +1,14 @@
 import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
-import type { ReadModels } from '../ports/readModels.ts';
+import type { RecordedEvent } from '../ports/eventLog.ts';
+import { type ResumePorts, resumeAfter } from '../projector/resumeAfter.ts';
 import { documentEventTypes, uploadedBy } from '../records/document.ts';
 
 const DAY_MS = 86_400_000;
 /** Where the purge keeps its place: it holds no rows, only a checkpoint. */
 const MODEL = 'purge_v1';
 
-export interface PurgePorts {
-  eventLog: EventLog;
-  readModels: ReadModels;
+export interface PurgePorts extends ResumePorts {
   documentStore: DocumentStore;
   clock: Clock;
 }
@@ -25,7 +23,7 @@ export async function purgeDocuments(
   signal: AbortSignal,
 ): Promise<void> {
   const { eventLog, readModels, clock } = ports;
-  const after = await readModels.checkpoint(MODEL);
+  const after = await resumeAfter(MODEL, ports);
   for await (const batch of eventLog.follow({ after, filter: { eventTypes: documentEventTypes }, signal })) {
     for (const event of batch.events) {
       if (Date.parse(event.recordedAt) + retentionDays * DAY_MS > clock.now()) return;

@@ -74,6 +74,15 @@ export interface ReadModels {
   /** The position up to which a read model holds everything; 0 when it holds nothing. */
   checkpoint(model: string): Promise<Position>;
 
+  /**
+   * Empties a read model, to be built from the first event on of the log with that identity, which it remembers with its
+   * checkpoint. Who writes it is refused as by `write` when it was set back.
+   */
+  begin(model: string, log: string): Promise<void>;
+
+  /** Identity of the log that a read model was begun from; undefined when it was not begun. */
+  builtFrom(model: string): Promise<string | undefined>;
+
   /** Remembers an event that a projection could not take. Parking it again changes nothing. */
   park(model: string, event: ParkedEvent): Promise<void>;
 
@@ -84,7 +93,7 @@ export interface ReadModels {
   count(model: string): Promise<number>;
 
   /**
-   * Puts `byModel` in the place of `model`: its rows, checkpoint and parked events become those of `model`, whose
+   * Puts `byModel` in the place of `model`: its rows, checkpoint, log and parked events become those of `model`, whose
    * earlier ones go. Can be repeated when it was cut off; changes nothing when `byModel` was never written.
    */
   replace(model: string, byModel: string): Promise<void>;

@@ -1,24 +1,29 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Projection } from '../../projections/projection.ts';
-import type { Position } from '../ports/eventLog.ts';
+import { unavailable } from '../errors.ts';
+import type { EventLog, Position } from '../ports/eventLog.ts';
 import { ownTarget, type Target } from './applyBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';
+import { type ResumePorts, resumeAfter } from './resumeAfter.ts';
 
 /** How far, in positions, a read model may be behind the others for the log to be read for them together. */
 const NEAR = 10_000;
+/** How often it is looked whether it is still the same log. */
+const LOOK_MS = 1_000;
 
 /**
  * Keeps the read models of all projections up to the log, until the signal. They are kept up together, so that each
- * event is read once; one that is far behind, such as a new one, catches up by itself while the others go on. Rejects when
- * a store is away.
+ * event is read once; one that is far behind, such as a new one, catches up by itself while the others go on. One that is
+ * not of this log is begun anew. Rejects when a store is away, or the log is another one.
  */
 export async function projectAll(
   projections: readonly Projection[],
-  ports: ProjectorPorts,
+  ports: ProjectorPorts & ResumePorts,
   signal: AbortSignal,
 ): Promise<void> {
   const targets = projections.map(ownTarget);
   while (!signal.aborted) {
-    const positions = await Promise.all(targets.map(({ model }) => ports.readModels.checkpoint(model)));
+    const positions = await Promise.all(targets.map(({ model }) => resumeAfter(model, ports)));
     const furthest: Position = Math.max(...positions);
     const isBehind = (_: Target, index: number) => (positions[index] as Position) < furthest - NEAR;
     const behind = targets.filter(isBehind);
@@ -39,9 +44,19 @@ async function untilCaughtUp(
   const keepingUp = project(together, ports, until);
   const catchUps = behind.map((target) => project([target], ports, until, ({ caughtUp }) => caughtUp));
   try {
-    await Promise.race(behind.length > 0 ? [Promise.all(catchUps), keepingUp] : [keepingUp]);
+    const ends = behind.length > 0 ? [Promise.all(catchUps), keepingUp] : [keepingUp];
+    await Promise.race([...ends, whileSameLog(ports.eventLog, until)]);
   } finally {
     round.abort();
     await Promise.allSettled([keepingUp, ...catchUps]);
+  }
+}
+
+/** Rejects when the log at its address has become another one; else resolves at the signal. */
+async function whileSameLog(eventLog: EventLog, signal: AbortSignal): Promise<void> {
+  const identity = await eventLog.identity();
+  while (!signal.aborted) {
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    if (!signal.aborted && (await eventLog.identity()) !== identity) throw unavailable('event log');
   }
 }

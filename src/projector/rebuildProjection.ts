@@ -26,10 +26,10 @@ export async function rebuildProjection(
   signal: AbortSignal,
   acceptFewer: boolean,
 ): Promise<Rebuilt> {
-  const { readModels } = ports;
+  const { eventLog, readModels } = ports;
   const model = modelName(projection);
   const beside = `${model}_rebuild`;
-  await readModels.drop(beside);
+  await readModels.begin(beside, await eventLog.identity());
   // Counted first: the present read model goes on growing, and what it has by now the new one will have too.
   const rowsBefore = await readModels.count(model);
   await catchUp(projection, ports, signal, beside);

@@ -6,6 +6,7 @@ import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
+import type { LogMismatch } from '../queries/logMismatch.ts';
 import type { ProjectorMessage } from './messages.ts';
 import { projectAll } from './projectAll.ts';
 import { whileLeader } from './whileLeader.ts';
@@ -39,8 +40,9 @@ export async function runProjector(
         eventId: event.id,
         error: describeError(error),
       }),
+    onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
-  const purgePorts = { eventLog, readModels, documentStore, clock: systemClock };
+  const purgePorts = { ...ports, documentStore, clock: systemClock };
   await whileLeader(readModels, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
     const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
       repeatUntil(leading, pauseMs, work, (error) =>

@@ -2,8 +2,16 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { keepThread } from '../keepThread.ts';
+import type { LogMismatch } from '../queries/logMismatch.ts';
 import { workerUrl } from '../workerUrl.ts';
 import type { ProjectorMessage } from './messages.ts';
+
+const mismatchTexts: Record<LogMismatch, string> = {
+  another_log: 'a read model was built from another event log; it is built anew from this one',
+  beyond_the_log:
+    'a read model holds events that the event log no longer has, as after a restore; it is built anew',
+  unknown_log: 'a read model does not say from which event log it was built; it is built anew',
+};
 
 /** Starts the projector in a thread of its own, so that folding never delays a request. The result stops it. */
 export function startProjector(config: Config, logger: Logger): () => Promise<void> {
@@ -11,8 +19,10 @@ export function startProjector(config: Config, logger: Logger): () => Promise<vo
     workerUrl('projectorWorker', import.meta.url),
     { config },
     {
-      onMessage({ kind, ...fields }) {
+      onMessage(message) {
+        const { kind, ...fields } = message;
         if (kind === 'parked') logger.error(fields, 'a projection could not take an event; it was parked');
+        else if (kind === 'mismatch') logger.error(fields, mismatchTexts[message.mismatch]);
         else logger.warn(fields, 'the projector tries again');
       },
       onError: (error) => logger.error({ error: describeError(error) }, 'the projector failed'),

@@ -68,4 +68,49 @@ export function rebuildsContract(at: () => Two): void {
     expect(await other.checkpoint(model)).toBe(0);
     expect(await store.parked(model)).toEqual([]);
   });
+
+  test('a read model that is begun is empty, and remembers the log that it is built from', async () => {
+    const { store, other, model } = at();
+    expect(await store.builtFrom(model)).toBeUndefined();
+    await store.write(model, [row('old', 1)], 7);
+    await store.park(model, parked('old'));
+    expect(await other.builtFrom(model)).toBeUndefined();
+
+    await other.begin(model, 'log a');
+    expect(await store.checkpoint(model)).toBe(0);
+    expect(await store.existing(model, ['old'])).toEqual(new Set());
+    expect(await store.parked(model)).toEqual([]);
+    await store.write(model, [row('a', 2)], 3);
+    await other.save(model, [row('b', 3)]);
+    await store.write(model, [], 4);
+    expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log a', 4]);
+
+    await store.begin(model, 'log b');
+    await store.begin(model, 'log b');
+    expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log b', 0]);
+    expect(await other.count(model)).toBe(0);
+    await other.drop(model);
+    expect(await store.builtFrom(model)).toBeUndefined();
+  });
+
+  test('who writes a read model that was begun anew meanwhile is refused', async () => {
+    const { store, other, model } = at();
+    await store.begin(model, 'log a');
+    await store.write(model, [row('a', 2)], 5);
+    await other.begin(model, 'log b');
+    await expect(store.write(model, [row('a', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    expect([await store.checkpoint(model), await store.count(model)]).toEqual([0, 0]);
+  });
+
+  test('replace brings the log along', async () => {
+    const { store, other, model } = at();
+    const beside = `${model}_beside`;
+    await store.begin(model, 'log a');
+    await store.write(model, [row('old', 9)], 9);
+    await store.begin(beside, 'log b');
+    await store.write(beside, [row('new', 2)], 2);
+    await store.replace(model, beside);
+    expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log b', 2]);
+    expect(await other.builtFrom(beside)).toBeUndefined();
+  });
 }

@@ -62,7 +62,13 @@ describe('replaced and removed documents are kept for DOCUMENT_RETENTION_DAYS', 
 
     const purgeAfter = (days: number, retentionDays = 30) => {
       const clock = { now: () => Date.now() + days * DAY_MS };
-      const ports = { eventLog: service.eventLog, readModels, documentStore, clock };
+      const ports = {
+        eventLog: service.eventLog,
+        readModels,
+        documentStore,
+        clock,
+        onMismatch: () => undefined,
+      };
       return purgeDocuments(ports, retentionDays, new AbortController().signal);
     };
 

@@ -70,6 +70,9 @@ async function skipHistory({
   const eventLog = await openEventLog(EVENT_LOG_URL);
   const readModels = await openReadModels(READ_MODEL_URL);
   const head = await eventLog.head();
-  for (const projection of projections) await readModels.write(modelName(projection), [], head);
+  for (const model of projections.map(modelName)) {
+    await readModels.begin(model, await eventLog.identity());
+    await readModels.write(model, [], head);
+  }
   await Promise.all([eventLog.close(), readModels.close()]);
 }

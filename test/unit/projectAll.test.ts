@@ -61,11 +61,16 @@ test('a read model that is far behind catches up by itself, then all go together
     throw error;
   };
   const head = await eventLog.head();
+  await readModels.begin(recordsModel, await eventLog.identity());
   await readModels.write(recordsModel, [], head);
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { log, following } = watched(released);
   const stop = new AbortController();
-  const running = projectAll([records, timeline], { eventLog: log, readModels, onParked }, stop.signal);
+  const onMismatch = (model: string) => {
+    throw new Error(model);
+  };
+  const ports = { eventLog: log, readModels, onParked, onMismatch };
+  const running = projectAll([records, timeline], ports, stop.signal);
   await eventually(() => expect(following.toSorted()).toEqual([0, head]));
 
   await append();

@@ -24,6 +24,8 @@ interface Checkpoint {
   position: Position;
   /** Which build of the read model this is: another one after `drop` or `replace`. */
   build: string;
+  /** Identity of the log that it was begun from. */
+  log?: string;
 }
 
 /**
@@ -119,6 +121,16 @@ export class MongoReadModels implements ReadModels {
     return (await this.#readCheckpoint(model))?.position ?? 0;
   }
 
+  async begin(model: string, log: string): Promise<void> {
+    await this.drop(model);
+    const begun = { _id: model, position: 0, build: randomUUID(), log };
+    await this.#connection.call((db) => insertNew(checkpointsOf(db), begun));
+  }
+
+  async builtFrom(model: string): Promise<string | undefined> {
+    return (await this.#connection.call((db) => checkpointsOf(db).findOne({ _id: model })))?.log;
+  }
+
   async park(model: string, { position, eventId, reason }: ParkedEvent): Promise<void> {
     await this.#prepare(model);
     await this.#connection.call((db) => insertNew(parkedOf(db, model), { _id: position, eventId, reason }));
@@ -140,15 +152,15 @@ export class MongoReadModels implements ReadModels {
   async replace(model: string, byModel: string): Promise<void> {
     const by = await this.#readCheckpoint(byModel);
     if (by === undefined) return;
-    const place = (position: Position, build: string) =>
+    const place = ({ _id, ...checkpoint }: Checkpoint) =>
       this.#connection.call((db) =>
-        checkpointsOf(db).updateOne({ _id: model }, { $set: { position, build } }, { upsert: true }),
+        checkpointsOf(db).replaceOne({ _id: model }, checkpoint, { upsert: true }),
       );
     // Until all is in place: nothing counts as projected, and no writer's checkpoint is taken.
-    await place(0, randomUUID());
+    await place({ ...by, position: 0, build: randomUUID() });
     await this.#rename(rowsName(byModel), rowsName(model));
     await this.#rename(parkedName(byModel), parkedName(model));
-    await place(by.position, by.build);
+    await place(by);
     await this.#connection.call((db) => checkpointsOf(db).deleteOne({ _id: byModel }));
     for (const one of [model, byModel]) this.#forget(one);
   }

@@ -103,6 +103,24 @@ export class SqliteReadModels implements ReadModels {
     return position;
   }
 
+  async begin(model: string, log: string): Promise<void> {
+    this.#transaction(() => {
+      this.#model(model);
+      // Emptied and not dropped: other processes go on reading it.
+      this.#db.exec(`DELETE FROM ${rowsTable(model)}`);
+      this.#db.prepare('DELETE FROM parked WHERE model = ?').run(model);
+      this.#db
+        .prepare('INSERT OR REPLACE INTO checkpoints (model, position, log) VALUES (?, 0, ?)')
+        .run(model, log);
+    });
+    this.#seen.delete(model);
+  }
+
+  async builtFrom(model: string): Promise<string | undefined> {
+    const row = this.#run(() => this.#checkpoints.get.get(model));
+    return (row?.log as string | null | undefined) ?? undefined;
+  }
+
   async park(model: string, { position, eventId, reason }: ParkedEvent): Promise<void> {
     this.#run(() =>
       this.#db

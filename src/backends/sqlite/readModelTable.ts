@@ -25,8 +25,11 @@ export interface CheckpointStatements {
 /** The statements of the checkpoints of all read models. */
 export function prepareCheckpoints(db: DatabaseSync): CheckpointStatements {
   return {
-    get: db.prepare('SELECT position FROM checkpoints WHERE model = ?'),
-    set: db.prepare('INSERT OR REPLACE INTO checkpoints (model, position) VALUES (?, ?)'),
+    get: db.prepare('SELECT position, log FROM checkpoints WHERE model = ?'),
+    set: db.prepare(
+      `INSERT INTO checkpoints (model, position) VALUES (?, ?)
+       ON CONFLICT (model) DO UPDATE SET position = excluded.position`,
+    ),
   };
 }
 

@@ -1,0 +1,19 @@
+import type { QueryPorts } from './readRecord.ts';
+
+/**
+ * Why a read model must not be gone on with: it was built from `another_log`; or it holds what is `beyond_the_log`, which
+ * was put back to an earlier state since; or it is of an `unknown_log`, as an earlier version of the service left it.
+ */
+export type LogMismatch = 'another_log' | 'beyond_the_log' | 'unknown_log';
+
+/** Whether a read model is of the log; undefined when it is, or holds nothing. Rejects with `unavailable`. */
+export async function logMismatch(
+  { eventLog, readModels }: QueryPorts,
+  model: string,
+): Promise<LogMismatch | undefined> {
+  const position = await readModels.checkpoint(model);
+  const builtFrom = await readModels.builtFrom(model);
+  if (builtFrom === undefined) return position === 0 ? undefined : 'unknown_log';
+  if (builtFrom !== (await eventLog.identity())) return 'another_log';
+  return (await eventLog.hasPosition(position)) ? undefined : 'beyond_the_log';
+}

@@ -1,0 +1,57 @@
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { unavailable } from '../errors.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { logMismatch } from './logMismatch.ts';
+
+/** For so long a read model is taken to be still of the log. */
+const TRUSTED_MS = 1_000;
+
+/** What gives rows away. */
+const READS = ['existing', 'load', 'page', 'count'] as const;
+
+const projected: ReadonlySet<string> = new Set(projections.map(modelName));
+
+/** What was found out about a read model, and when, on the monotonic clock. */
+interface Found {
+  asked: Promise<void>;
+  at: number;
+}
+
+/**
+ * The read models, which give away nothing of a projection's that was not built from this log, or that the log no longer
+ * has: that is `unavailable` until the projector has begun it anew.
+ */
+export function ownReadModels(readModels: ReadModels, eventLog: EventLog): ReadModels {
+  const found = new Map<string, Found>();
+  const check = async (model: string, before: Promise<void> | undefined) => {
+    const mismatch = await logMismatch({ eventLog, readModels }, model).catch((error) => {
+      // While that cannot be found out, what was known stands.
+      if (before === undefined) throw error;
+      return before;
+    });
+    if (mismatch) throw unavailable('read model', new Error(mismatch));
+  };
+  const trusted = (model: string): Promise<void> | undefined => {
+    if (!projected.has(model)) return undefined;
+    const last = found.get(model);
+    const now = performance.now();
+    if (last && now - last.at < TRUSTED_MS) return last.asked;
+    const asked = check(model, last?.asked);
+    asked.catch(() => undefined);
+    found.set(model, { asked, at: now });
+    return asked;
+  };
+  return new Proxy(readModels, {
+    get(target, name) {
+      const own = Reflect.get(target, name);
+      if (typeof own !== 'function') return own;
+      if (!READS.some((read) => read === name)) return own.bind(target);
+      return async (model: string, ...rest: unknown[]) => {
+        await trusted(model);
+        return own.call(target, model, ...rest);
+      };
+    },
+  });
+}

@@ -1,0 +1,87 @@
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Client } from '../support/client.ts';
+import { eventually } from '../support/eventually.ts';
+import { samples } from '../support/samples.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+
+const PAYERS = '/integration/payers';
+let folder: string;
+let running: ServiceProcess | undefined;
+let key: string | undefined;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'chartledger-restore-'));
+  key = undefined;
+});
+afterEach(async () => {
+  await running?.end();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const file = (name: string) => join(folder, name);
+
+async function start(env: Record<string, string> = {}): Promise<Client> {
+  running = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0', ...env });
+  const url = await running.url();
+  key ??= /x-api-key: (clk_\w+)/.exec(running.stdout)?.[1];
+  return new Client(url, key);
+}
+
+/** The log as it is now, whatever goes on in it. */
+function backUp(): void {
+  const db = new DatabaseSync(file('events.db'));
+  db.exec(`VACUUM INTO '${file('backup.db')}'`);
+  db.close();
+}
+
+async function restore(): Promise<void> {
+  await running?.end();
+  for (const suffix of ['-wal', '-shm']) rmSync(file(`events.db${suffix}`), { force: true });
+  copyFileSync(file('backup.db'), file('events.db'));
+}
+
+async function create(client: Client, count: number): Promise<string[]> {
+  const payers = Array.from({ length: count }, samples.payer);
+  for (const payer of payers) expect((await client.post(PAYERS, payer)).status).toBe(200);
+  return payers.map(({ id }) => id);
+}
+
+const listed = async (client: Client) => {
+  const { status, body } = await client.get(PAYERS);
+  expect(status).toBe(200);
+  return body.items.map(({ id }: { id: string }) => id);
+};
+
+test('beside an older log, read models are built anew, loudly, and show what the log holds', async () => {
+  const before = await start();
+  const kept = await create(before, 3);
+  expect(await listed(before)).toEqual(kept);
+  backUp();
+  await create(before, 30);
+  expect(await listed(before)).toHaveLength(33);
+  await restore();
+
+  const after = await start();
+  const fresh = await create(after, 2);
+  await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
+  const { stdout } = await (running as ServiceProcess).end();
+  const told = stdout.split('\n').filter((line) => line.includes('"mismatch":"beyond_the_log"'));
+  expect(told.map((line) => JSON.parse(line).model)).toContain('records_v1');
+  expect(told[0]).toContain('holds events that the event log no longer has');
+});
+
+test('while nothing builds them anew, they are not served', async () => {
+  const before = await start();
+  await create(before, 1);
+  backUp();
+  await create(before, 30);
+  await listed(before);
+  await restore();
+
+  const after = await start({ ROLES: 'api' });
+  const answers = await Promise.all(Array.from({ length: 5 }, () => after.get(PAYERS)));
+  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+});
