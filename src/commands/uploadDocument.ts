@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type DocumentFormat, type DocumentUploaded, documentFieldsSchema } from '../records/document.ts';
@@ -9,7 +9,7 @@ import { documentStream, recordStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { validate } from '../records/validate.ts';
 import { type Caller, newEvent } from './caller.ts';
-import { FileHead } from './documentFile.ts';
+import { documentFormat, FileHead } from './documentFile.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 export interface DocumentPorts {
@@ -55,7 +55,15 @@ export async function receiveFile(
   // An error of either ends both, and reaches the store through what it reads.
   pipeline(source, head, () => undefined);
   const stored = await store.put(objectId, head);
-  return { ...stored, objectId, filename, format: await head.format(filename) };
+  const read = (start: number, end: number) => store.get(objectId, { start, end: end - 1 });
+  try {
+    const format = await documentFormat(filename, head, stored.size, read);
+    return { ...stored, objectId, filename, format };
+  } catch (error) {
+    // What cannot be removed now is found as abandoned later.
+    await store.discard(objectId).catch(() => undefined);
+    throw error;
+  }
 }
 
 /**
@@ -79,14 +87,25 @@ export async function uploadDocument(
       newEvent(caller, 'DocumentUploaded', { ...event }),
       'any',
     );
-    // The event is durable, so the upload stands; what a failing store leaves undone is settled at the next start.
-    await documentStore.confirm(event.object_id).catch(() => undefined);
+    await confirmUpload(documentStore, event.object_id);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {
     const uncertain = error instanceof ServiceError && error.code === 'unavailable';
     if (file && !uncertain) await documentStore.discard(file.objectId);
     throw error;
   }
+}
+
+/**
+ * The event is durable, so the upload stands, and what a failing store leaves undone is settled later; unless its bytes
+ * are gone, because this process stood still for so long that another took it for gone.
+ */
+async function confirmUpload(store: DocumentStore, objectId: string): Promise<void> {
+  await store.confirm(objectId).catch((error) => {
+    if (error instanceof ServiceError && error.code === 'not_found') {
+      throw unavailable('document store', error);
+    }
+  });
 }
 
 function decideUpload(

@@ -83,22 +83,11 @@ async function stillStored(store: DocumentStore, objectIds: string[]): Promise<S
   for (let at = 0; at < objectIds.length; at += ASKED_AT_ONCE) {
     await Promise.all(
       objectIds.slice(at, at + ASKED_AT_ONCE).map(async (objectId) => {
-        if (await isStored(store, objectId)) found.add(objectId);
+        if (await store.has(objectId)) found.add(objectId);
       }),
     );
   }
   return found;
-}
-
-async function isStored(store: DocumentStore, objectId: string): Promise<boolean> {
-  try {
-    const content = await store.get(objectId);
-    content.destroy();
-    return true;
-  } catch (error) {
-    if (error instanceof ServiceError && error.code === 'not_found') return false;
-    throw error;
-  }
 }
 
 function toVersion(entry: VersionEntry, event: RecordedEvent, available: Set<string>): DocumentVersion {

@@ -7,6 +7,12 @@ export interface StoredDocument {
   sha256: string;
 }
 
+/** A part of a document: its first and its last byte, both included and both within it. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
 /** An upload that began and was neither confirmed nor discarded by a process that is gone. */
 export interface AbandonedUpload {
   objectId: string;
@@ -34,7 +40,10 @@ export interface DocumentStore {
   /** Notes, durably, the stream to which the event that names the object is about to be appended. */
   claim(objectId: string, stream: string): Promise<void>;
 
-  /** The event that names the object is in the log: the object stays. */
+  /**
+   * The event that names the object is in the log: the object stays. Rejects with `not_found` when another process took
+   * this one for gone and discarded the object.
+   */
   confirm(objectId: string): Promise<void>;
 
   /** No event names the object: it goes, as if it had never been. */
@@ -46,8 +55,11 @@ export interface DocumentStore {
    */
   abandoned(): Promise<AbandonedUpload[]>;
 
-  /** The bytes; rejects with `not_found` when there is no such object (any more). */
-  get(objectId: string): Promise<Readable>;
+  /** The bytes, or a part of them; rejects with `not_found` when there is no such object (any more). */
+  get(objectId: string, range?: ByteRange): Promise<Readable>;
+
+  /** Whether there is such an object; none of its bytes are read. */
+  has(objectId: string): Promise<boolean>;
 
   /** Removes an object; one that is not there is no error. */
   delete(objectId: string): Promise<void>;

@@ -63,11 +63,31 @@ function urlOf(prefix: string, endpoint = server.url ?? '', bucket = gcsBucket):
     expect(await later.abandoned()).toEqual([{ objectId, stream: undefined }]);
   });
 
+  test('an upload writes no name twice', async () => {
+    const prefix = `${root}/names`;
+    const objectId = randomUUID();
+    const store = new GcsDocumentStore(urlOf(prefix));
+    await store.put(objectId, hello());
+    const [note] = await bucket.file(`${prefix}/uploads/${objectId}`).getMetadata();
+    await store.claim(objectId, 'clinic.document-a');
+    const [after] = await bucket.file(`${prefix}/uploads/${objectId}`).getMetadata();
+    expect(after.generation).toBe(note.generation);
+    const names = [`objects/${objectId}`, `uploads/${objectId}`, `uploads/${objectId}.claim`];
+    expect(await namesIn(prefix)).toEqual(names);
+    const later = new GcsDocumentStore(urlOf(prefix), { abandonedAfterMs: 0 });
+    // What is left when the removal of the notes was cut off.
+    await bucket.file(`${prefix}/uploads/${objectId}`).delete();
+    expect(await later.abandoned()).toEqual([{ objectId, stream: 'clinic.document-a' }]);
+    await later.confirm(objectId);
+    expect(await namesIn(prefix)).toEqual([`objects/${objectId}`]);
+  });
+
   test('a bucket that is not there is unavailable', async () => {
     const store = new GcsDocumentStore(urlOf(root, server.url, `missing-${randomUUID()}`));
     await expect(store.check()).rejects.toMatchObject(away);
     await expect(store.put(randomUUID(), hello())).rejects.toMatchObject(away);
     await expect(store.get(randomUUID())).rejects.toMatchObject(away);
+    await expect(store.has(randomUUID())).rejects.toMatchObject(away);
   });
 
   test('a download gives no warning', async () => {
@@ -109,10 +129,11 @@ function urlOf(prefix: string, endpoint = server.url ?? '', bucket = gcsBucket):
           store.discard(objectId),
           store.abandoned(),
           store.get(objectId),
+          store.has(objectId),
           store.delete(objectId),
           store.check(),
         ]);
-        expect(answers.map(({ status }) => status)).toEqual(Array(8).fill('rejected'));
+        expect(answers.map(({ status }) => status)).toEqual(Array(9).fill('rejected'));
         for (const answer of answers) expect(answer).toMatchObject({ reason: away });
         proxy.restore();
         await eventually(() => store.check());

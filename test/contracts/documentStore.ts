@@ -65,6 +65,33 @@ export function documentStoreContract({ url, open, contents }: DocumentStoreUnde
 
     test('what is not there is not found', async () => {
       await expect(store.get(randomUUID())).rejects.toMatchObject(missing);
+      await expect(store.get(randomUUID(), { start: 0, end: 0 })).rejects.toMatchObject(missing);
+      expect(await store.has(randomUUID())).toBe(false);
+    });
+
+    test('a part of them can be read', async () => {
+      const bytes = randomBytes(2 * MB);
+      const { objectId } = await put(bytes);
+      const parts = [
+        [0, 0],
+        [7, 70_000],
+        [MB, 2 * MB - 1],
+        [0, 2 * MB - 1],
+      ] as const;
+      for (const [start, end] of parts) {
+        const part = await buffer(await other.get(objectId, { start, end }));
+        expect(part.equals(bytes.subarray(start, end + 1))).toBe(true);
+      }
+      await store.discard(objectId);
+    });
+
+    test('whether they are there is known from the end of the upload to their removal', async () => {
+      const { objectId } = await put(Buffer.from('hello'));
+      expect(await other.has(objectId)).toBe(true);
+      await store.confirm(objectId);
+      expect(await other.has(objectId)).toBe(true);
+      await store.delete(objectId);
+      expect(await other.has(objectId)).toBe(false);
     });
 
     test('a reader may leave at any moment', async () => {
@@ -89,6 +116,14 @@ export function documentStoreContract({ url, open, contents }: DocumentStoreUnde
       expect(await store.abandoned()).toEqual([]);
       expect(await buffer(await store.get(objectId))).toEqual(Buffer.from('hello'));
       await store.delete(objectId);
+      expect(await namesOf(objectId)).toEqual([]);
+    });
+
+    test('one that another process discarded cannot be confirmed', async () => {
+      const { objectId } = await put(Buffer.from('hello'));
+      await store.claim(objectId, 'clinic.document-a');
+      await other.discard(objectId);
+      await expect(store.confirm(objectId)).rejects.toMatchObject(missing);
       expect(await namesOf(objectId)).toEqual([]);
     });
 

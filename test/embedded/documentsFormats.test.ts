@@ -21,11 +21,12 @@ describe('PDF and DOCX are told by name and by content', () => {
   const junk = (length: number) => Buffer.alloc(length, 'junk\n');
   const picture: [string, Buffer] = ['word/media/scan.png', Buffer.alloc(700_000, 7)];
   const thumbnail: [string, Buffer] = ['docProps/thumbnail.jpeg', Buffer.alloc(100_000, 7)];
+  const foreign: [string, Buffer] = ['customXml/item1.xml', Buffer.alloc(700_000, 'x')];
   const layouts: [string, DocxOptions][] = [];
   for (const contentTypes of ['first', 'last'] as const) {
     for (const deflate of [false, true]) {
       for (const streamed of [false, true]) {
-        for (const more of [[], [picture], [thumbnail]]) {
+        for (const more of [[], [picture], [thumbnail], [foreign]]) {
           const label = `types ${contentTypes}, ${deflate ? 'deflated' : 'stored'}${streamed ? ', streamed' : ''}`;
           layouts.push([
             `${label}, ${more[0]?.[0] ?? 'text alone'}`,

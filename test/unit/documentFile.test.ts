@@ -1,19 +1,90 @@
+import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { FileHead } from '../../src/commands/documentFile.ts';
-import { docx } from '../support/docx.ts';
+import { documentFormat, FileHead } from '../../src/commands/documentFile.ts';
+import { unavailable } from '../../src/errors.ts';
+import { docx, zip } from '../support/docx.ts';
 
-async function formatOf(filename: string, content: Buffer, chunkSize = 64 * 1024) {
+const MB = 1024 * 1024;
+
+/** The format, and how many bytes of the stored file were read to tell it. */
+async function tell(filename: string, content: Buffer, chunkSize = 64 * 1024) {
   const head = new FileHead();
   head.resume();
   for (let at = 0; at < content.length; at += chunkSize) head.write(content.subarray(at, at + chunkSize));
   head.end();
-  return head.format(filename);
+  let read = 0;
+  const format = await documentFormat(filename, head, content.length, async (start, end) => {
+    read += end - start;
+    return Readable.from([content.subarray(start, end)]);
+  });
+  return { format, read };
 }
+
+const formatOf = async (...of: Parameters<typeof tell>) => (await tell(...of)).format;
 
 test('the format is told whatever the size of the chunks', async () => {
   const content = docx({ deflate: true, contentTypes: 'last' });
-  for (const size of [1, 7, 1_000, 65_536]) expect(await formatOf('a.docx', content, size)).toBe('docx');
+  for (const size of [1, 7, 1_000, 65_536]) {
+    expect(await formatOf('a.docx', content, size)).toBe('docx');
+    expect(await formatOf('a.pdf', Buffer.from('  %PDF-1.7'), size)).toBe('pdf');
+  }
+});
+
+test('a DOCX is told by its list of content types, wherever it stands, without reading the rest', async () => {
+  const pictures = Array.from({ length: 2_000 }, (_, index): [string, Buffer] => [
+    `word/media/${'long '.repeat(100)}${index}.png`,
+    Buffer.alloc(20_000, index),
+  ]);
+  for (const contentTypes of ['first', 'last'] as const) {
+    const content = docx({ contentTypes, more: pictures });
+    const { format, read } = await tell('a.docx', content);
+    expect(format).toBe('docx');
+    expect(content.length).toBeGreaterThan(40 * MB);
+    expect(read).toBeLessThan(4 * MB);
+  }
+});
+
+test('a list of content types that is too long to be one is not read', async () => {
+  const bomb = zip([['[Content_Types].xml', Buffer.alloc(50 * MB)]], { deflate: true });
+  const { format, read } = await tell('a.docx', bomb);
+  expect(format).toBeUndefined();
+  expect(read).toBeLessThanOrEqual(bomb.length);
+});
+
+test('a document with macros is no DOCX', async () => {
+  const type = 'application/vnd.ms-word.document.macroEnabled.main+xml';
+  const macros = zip([
+    ['[Content_Types].xml', `<Types><Override PartName="/word/document.xml" ContentType="${type}"/></Types>`],
+    ['word/document.xml', '<document/>'],
+  ]);
+  expect(await formatOf('a.docx', macros)).toBeUndefined();
+});
+
+test('a store that is away while the format is told is said to be', async () => {
+  const content = docx({ more: [['word/media/scan.png', Buffer.alloc(3 * MB)]] });
+  const ways = {
+    'at once': () => {
+      throw unavailable('document store');
+    },
+    'in the middle': (start: number, end: number) =>
+      Readable.from(
+        (async function* () {
+          yield content.subarray(start, Math.min(end, start + 10));
+          throw unavailable('document store');
+        })(),
+      ),
+  };
+  for (const failing of Object.values(ways)) {
+    for (let good = 0; good < 4; good += 1) {
+      let reads = 0;
+      const read = async (start: number, end: number) =>
+        reads++ < good ? Readable.from([content.subarray(start, end)]) : failing(start, end);
+      const told = documentFormat('a.docx', new FileHead(), content.length, read);
+      const failed = await told.catch(({ code }) => code);
+      expect(failed).toBe(reads > good ? 'unavailable' : 'docx');
+    }
+  }
 });
 
 test('bytes of any kind are a format or none, never an error', async () => {

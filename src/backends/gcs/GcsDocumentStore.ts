@@ -1,16 +1,23 @@
 import { createHash } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
-import { type Bucket, type File, IdempotencyStrategy, Storage } from '@google-cloud/storage';
-import { ServiceError, unavailable } from '../../errors.ts';
-import type { AbandonedUpload, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import {
+  type Bucket,
+  type CreateReadStreamOptions,
+  type File,
+  IdempotencyStrategy,
+  Storage,
+} from '@google-cloud/storage';
+import { type ServiceError, unavailable } from '../../errors.ts';
+import { documentNotStored } from '../../ports/documentRefusals.ts';
+import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
 import { ObjectWriter } from './ObjectWriter.ts';
 import { readWithin } from './readWithin.ts';
+import { UploadNotes } from './UploadNotes.ts';
 import { within } from './within.ts';
 
 const STORE = 'document store';
 const DAY_MS = 86_400_000;
-const LIST_PAGE = 1_000;
 /** The storage library listens 12 times for errors of one inner stream of a download; Node warns of leaks from 11 on. */
 const LISTENERS_OF_A_DOWNLOAD = 12;
 
@@ -25,12 +32,13 @@ export interface GcsOptions {
 
 /**
  * Documents in a bucket of Google Cloud Storage: `<prefix>/objects/<object id>`. While an upload is under way,
- * `<prefix>/uploads/<object id>` notes it, and holds the stream that was claimed. Several instances upload to one
- * bucket and cannot see each other, so an upload counts as abandoned by its age.
+ * `<prefix>/uploads` has notes of it. Several instances upload to one bucket and cannot see each other, so an upload counts
+ * as abandoned by its age.
  */
 export class GcsDocumentStore implements DocumentStore {
   readonly #bucket: Bucket;
   readonly #prefix: string;
+  readonly #notes: UploadNotes;
   readonly #abandonedAfterMs: number;
   readonly #callMs: number;
   readonly #stallMs: number;
@@ -61,12 +69,13 @@ export class GcsDocumentStore implements DocumentStore {
     this.#bucket = storage.bucket(hostname);
     const path = decodeURIComponent(pathname).replace(/^\/|\/$/g, '');
     this.#prefix = path === '' ? '' : `${path}/`;
+    this.#notes = new UploadNotes(this.#bucket, `${this.#prefix}uploads`, (work) => this.#call(work));
   }
 
   async put(objectId: string, source: Readable): Promise<StoredDocument> {
     this.#running.add(objectId);
     try {
-      await this.#writeNote(objectId, '');
+      await this.#notes.begin(objectId);
       return await this.#upload(objectId, source);
     } catch (error) {
       source.destroy();
@@ -77,43 +86,41 @@ export class GcsDocumentStore implements DocumentStore {
   }
 
   claim(objectId: string, stream: string): Promise<void> {
-    return this.#writeNote(objectId, stream);
+    return this.#notes.claim(objectId, stream);
   }
 
   async confirm(objectId: string): Promise<void> {
-    await this.#call(() => this.#note(objectId).delete({ ignoreNotFound: true }));
-    this.#running.delete(objectId);
+    const noted = await this.#settle(objectId);
+    if (!noted && !(await this.has(objectId))) throw documentNotStored();
   }
 
   async discard(objectId: string): Promise<void> {
     await this.delete(objectId);
-    await this.confirm(objectId);
+    await this.#settle(objectId);
   }
 
   async abandoned(): Promise<AbandonedUpload[]> {
-    const abandoned: AbandonedUpload[] = [];
-    const before = Date.now() - this.#abandonedAfterMs;
-    for (let pageToken: string | undefined; ; ) {
-      const page = await this.#listNotes(LIST_PAGE, pageToken);
-      for (const note of page.notes) {
-        const objectId = note.name.slice(note.name.lastIndexOf('/') + 1);
-        const begun = Date.parse(String(note.metadata.updated));
-        if (this.#running.has(objectId) || begun > before) continue;
-        const [content] = await this.#call(() => note.download());
-        abandoned.push({ objectId, stream: content.toString() || undefined });
-      }
-      pageToken = page.nextPageToken;
-      if (pageToken === undefined) return abandoned;
-    }
+    return this.#notes.before(Date.now() - this.#abandonedAfterMs, this.#running);
   }
 
-  async get(objectId: string): Promise<Readable> {
+  async get(objectId: string, range?: ByteRange): Promise<Readable> {
     const file = this.#object(objectId);
-    return readWithin(() => file.createReadStream({ validation: 'crc32c' }), {
+    // The checksum that the store has is the whole object's.
+    const options: CreateReadStreamOptions = range
+      ? { ...range, validation: false }
+      : { validation: 'crc32c' };
+    return readWithin(() => file.createReadStream(options), {
       firstMs: this.#callMs,
       stallMs: this.#stallMs,
       toServiceError: (error) => this.#readError(error),
     });
+  }
+
+  async has(objectId: string): Promise<boolean> {
+    const [exists] = await this.#call(() => this.#object(objectId).exists());
+    // What is said of a missing bucket is the same.
+    if (!exists) await this.check();
+    return exists;
   }
 
   async delete(objectId: string): Promise<void> {
@@ -122,27 +129,19 @@ export class GcsDocumentStore implements DocumentStore {
 
   /** A listing fails, as a write would, when the bucket is away or not there or the credentials are not good. */
   async check(): Promise<void> {
-    await this.#listNotes(1);
+    await this.#notes.list(1);
   }
 
   async close(): Promise<void> {}
 
+  async #settle(objectId: string): Promise<boolean> {
+    const noted = await this.#notes.remove(objectId);
+    this.#running.delete(objectId);
+    return noted;
+  }
+
   #object(objectId: string): File {
     return this.#bucket.file(`${this.#prefix}objects/${objectId}`);
-  }
-
-  #note(objectId: string): File {
-    return this.#bucket.file(`${this.#prefix}uploads/${objectId}`);
-  }
-
-  async #writeNote(objectId: string, stream: string): Promise<void> {
-    await this.#call(() =>
-      this.#note(objectId).save(stream, {
-        resumable: false,
-        contentType: 'text/plain',
-        validation: 'crc32c',
-      }),
-    );
   }
 
   async #upload(objectId: string, source: Readable): Promise<StoredDocument> {
@@ -168,22 +167,7 @@ export class GcsDocumentStore implements DocumentStore {
   async #readError(error: unknown): Promise<ServiceError> {
     if ((error as { code?: unknown }).code !== 404) return unavailable(STORE, error);
     await this.check();
-    return new ServiceError('not_found', 'The document is no longer stored.');
-  }
-
-  async #listNotes(
-    most: number,
-    pageToken?: string,
-  ): Promise<{ notes: File[]; nextPageToken: string | undefined }> {
-    const [notes, next] = await this.#call(() =>
-      this.#bucket.getFiles({
-        prefix: `${this.#prefix}uploads/`,
-        maxResults: most,
-        autoPaginate: false,
-        ...(pageToken && { pageToken }),
-      }),
-    );
-    return { notes, nextPageToken: (next as { pageToken?: string } | null)?.pageToken };
+    return documentNotStored();
   }
 
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {

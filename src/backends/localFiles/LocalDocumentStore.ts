@@ -2,7 +2,8 @@ import { open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ServiceError, unavailable } from '../../errors.ts';
-import type { AbandonedUpload, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { documentNotStored } from '../../ports/documentRefusals.ts';
+import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
 import { makeFolder, moveDurably, syncFolder, writeDurably } from './durableFiles.ts';
 
 const READ_BYTES = 256 * 1024;
@@ -58,6 +59,13 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async confirm(objectId: string): Promise<void> {
+    const noted = await this.#settle(objectId);
+    if (!noted && !(await this.has(objectId))) throw documentNotStored();
+  }
+
+  /** Removes what notes an upload; false when nothing did (any more). */
+  async #settle(objectId: string): Promise<boolean> {
+    let noted = false;
     await this.#io(async () => {
       for (const upload of await this.#uploads()) {
         if (upload.objectId !== objectId) continue;
@@ -66,13 +74,15 @@ export class LocalDocumentStore implements DocumentStore {
         await rm(upload.note, { force: true });
         running.delete(upload.note);
         this.#own.delete(upload.note);
+        noted = true;
       }
     });
+    return noted;
   }
 
   async discard(objectId: string): Promise<void> {
     await this.delete(objectId);
-    await this.confirm(objectId);
+    await this.#settle(objectId);
   }
 
   async abandoned(): Promise<AbandonedUpload[]> {
@@ -87,16 +97,26 @@ export class LocalDocumentStore implements DocumentStore {
     });
   }
 
-  async get(objectId: string): Promise<Readable> {
+  async get(objectId: string, range?: ByteRange): Promise<Readable> {
+    const file = await this.#ifStored(() => open(this.#objectPath(objectId)));
+    if (file === undefined) throw documentNotStored();
+    return file.createReadStream({ highWaterMark: READ_BYTES, ...range });
+  }
+
+  async has(objectId: string): Promise<boolean> {
+    return (await this.#ifStored(() => stat(this.#objectPath(objectId)))) !== undefined;
+  }
+
+  /** What is done with an object's file; undefined when there is none. */
+  async #ifStored<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
     return this.#io(async () => {
       try {
-        const file = await open(this.#objectPath(objectId));
-        return file.createReadStream({ highWaterMark: READ_BYTES });
+        return await work();
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
         // A folder that is gone is a store that is away (not mounted), and tells nothing about its documents.
         await stat(join(this.#folder, 'objects'));
-        throw new ServiceError('not_found', 'The document is no longer stored.');
+        return undefined;
       }
     });
   }
