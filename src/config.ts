@@ -88,6 +88,11 @@ const schema = z.object({
    */
   READ_MODEL_URL: variable(url('sqlite', 'mongodb', 'mongodb+srv').optional()),
   /**
+   * Where deliveries of webhooks, sessions and leases are kept: `sqlite:FILE`, or MongoDB's connection string; default
+   * the MongoDB of READ_MODEL_URL, else `state.db` in DATA_DIR.
+   */
+  STATE_URL: variable(url('sqlite', 'mongodb', 'mongodb+srv').optional()),
+  /**
    * `file:FOLDER`, or `gs://BUCKET/PREFIX` in Google Cloud Storage, where `?endpoint=http://HOST:PORT` names an emulator;
    * default `documents` in DATA_DIR.
    */
@@ -176,6 +181,7 @@ export interface Config {
   dataDir: string;
   eventLogUrl: string;
   readModelUrl: string;
+  stateUrl: string;
   documentsUrl: string;
   port: number;
   host: string;
@@ -229,10 +235,14 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
   }
   const settings = result.data;
   const inDataDir = (name: string) => resolve(settings.DATA_DIR, name);
+  const readModelUrl = settings.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`;
   return {
     dataDir: resolve(settings.DATA_DIR),
     eventLogUrl: settings.EVENT_LOG_URL ?? `sqlite:${inDataDir('events.db')}`,
-    readModelUrl: settings.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`,
+    readModelUrl,
+    stateUrl:
+      settings.STATE_URL ??
+      (readModelUrl.startsWith('mongodb') ? readModelUrl : `sqlite:${inDataDir('state.db')}`),
     documentsUrl: settings.DOCUMENTS_URL ?? `file:${inDataDir('documents')}`,
     port: settings.PORT,
     host: settings.HOST,

@@ -9,6 +9,7 @@ import type { DocumentStore } from './ports/documentStore.ts';
 import type { EventLog } from './ports/eventLog.ts';
 import type { RateLimiters } from './ports/rateLimiters.ts';
 import type { ReadModels } from './ports/readModels.ts';
+import type { StateStore } from './ports/stateStore.ts';
 import { IdentityProvider } from './users/IdentityProvider.ts';
 import { openSignInLimits } from './users/signIn.ts';
 import { UserDirectory } from './users/UserDirectory.ts';
@@ -19,6 +20,7 @@ import type { WebhookDirectory } from './webhooks/WebhookDirectory.ts';
 interface OpenStores {
   eventLog: EventLog;
   readModels: ReadModels;
+  stateStore: StateStore;
   documentStore: DocumentStore;
   limiters: RateLimiters;
   directory: AccessDirectory;
@@ -30,7 +32,7 @@ export async function openApiPorts(
   config: Config,
   { webhookDirectory, limiters, ...stores }: OpenStores,
 ): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
-  const { eventLog, readModels, directory } = stores;
+  const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
   const names = new PrincipalNames({ api_key: directory, user: users });
@@ -48,6 +50,7 @@ export async function openApiPorts(
     webhooks: new WebhookManager({
       eventLog,
       readModels,
+      stateStore,
       directory: webhookDirectory,
       access: directory,
       names,

@@ -8,6 +8,7 @@ import {
   openEventLog,
   openRateLimiters,
   openReadModels,
+  openStateStore,
 } from './backends/openBackend.ts';
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
@@ -67,15 +68,17 @@ export async function startService(
     stops.push(() => eventLog.close());
     const readModels = ownReadModels(await openReadModels(config.readModelUrl), eventLog);
     stops.push(() => readModels.close());
+    const stateStore = await openStateStore(config.stateUrl);
+    stops.push(() => stateStore.close());
     const documentStore = await openDocumentStore(config.documentsUrl);
     stops.push(() => documentStore.close());
-    const limiters = await openRateLimiters(config.readModelUrl);
+    const limiters = await openRateLimiters(config.stateUrl);
     stops.push(() => limiters.close());
     const directory = await AccessDirectory.open(eventLog);
     stops.push(() => directory.close());
     const webhookDirectory = await WebhookDirectory.open(eventLog);
     stops.push(() => webhookDirectory.close());
-    const stores = { eventLog, readModels, documentStore, limiters, directory, webhookDirectory };
+    const stores = { eventLog, readModels, stateStore, documentStore, limiters, directory, webhookDirectory };
     const isApi = config.roles.includes('api');
     if (isApi) stops.push(await keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger));
     if (config.roles.includes('projector')) stops.push(startProjector(config, logger));

@@ -6,8 +6,10 @@ import type { Config } from '../config.ts';
 import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import type { Leases } from '../ports/leases.ts';
 import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
 import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
 import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
 import { secretFile } from './localFiles/secretFile.ts';
@@ -76,6 +78,26 @@ export async function openReadModels(url: string): Promise<ReadModels> {
   return new SqliteReadModels(pathOf(url));
 }
 
+/** The state store at a URL. */
+export async function openStateStore(url: string): Promise<StateStore> {
+  if (isMongo(url)) {
+    const { MongoStateStore } = await import('./mongodb/MongoStateStore.ts');
+    return new MongoStateStore(url);
+  }
+  const { SqliteStateStore } = await import('./sqlite/SqliteStateStore.ts');
+  return new SqliteStateStore(pathOf(url));
+}
+
+/** The leases beside the state store at a URL. */
+export async function openLeases(stateUrl: string): Promise<Leases> {
+  if (isMongo(stateUrl)) {
+    const { MongoLeases } = await import('./mongodb/MongoLeases.ts');
+    return new MongoLeases(stateUrl);
+  }
+  const { SqliteLeases } = await import('./sqlite/SqliteLeases.ts');
+  return new SqliteLeases(pathOf(stateUrl));
+}
+
 /** The document store at a URL. */
 export async function openDocumentStore(url: string): Promise<DocumentStore> {
   if (url.startsWith('gs:')) {
@@ -87,13 +109,13 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
 }
 
 /**
- * Limiters that count where the read models at `readModelUrl` are: in MongoDB for all instances together, beside SQLite
- * in this process's memory. Connects when something is counted.
+ * Limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
+ * process's memory. Connects when something is counted.
  */
-export async function openRateLimiters(readModelUrl: string): Promise<RateLimiters> {
-  if (isMongo(readModelUrl)) {
+export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
+  if (isMongo(stateUrl)) {
     const { openMongoRateLimiters } = await import('./mongodb/MongoRateLimiter.ts');
-    const { create, close } = openMongoRateLimiters(readModelUrl);
+    const { create, close } = openMongoRateLimiters(stateUrl);
     return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
   }
   const create = ({ name, points, seconds }: Limit) =>

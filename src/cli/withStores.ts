@@ -7,6 +7,7 @@ import {
   openEventLog,
   openReadModels,
   loadSigningKey as openSigningKey,
+  openStateStore,
 } from '../backends/openBackend.ts';
 import type { Actor, Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
@@ -163,11 +164,13 @@ export function withWebhooks<Result>(
   const config = loadConfig(process.env);
   return withWorkspace(workspace, ({ eventLog, directory: access, names, caller }) =>
     withReadModels(async (readModels) => {
+      const stateStore = await openStateStore(config.stateUrl);
       const directory = await WebhookDirectory.open(eventLog);
       try {
         const manager = new WebhookManager({
           eventLog,
           readModels,
+          stateStore,
           directory,
           access,
           names,
@@ -177,6 +180,7 @@ export function withWebhooks<Result>(
         return await work(manager, { ...caller, permissions });
       } finally {
         directory.close();
+        await stateStore.close();
       }
     }),
   );

@@ -1,38 +1,59 @@
+import { z } from 'zod';
 import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { RecordedEvent } from '../ports/eventLog.ts';
-import { type ResumePorts, resumeAfter } from '../projector/resumeAfter.ts';
+import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import { documentEventTypes, uploadedBy } from '../records/document.ts';
 
 const DAY_MS = 86_400_000;
-/** Where the purge keeps its place: it holds no rows, only a checkpoint. */
-const MODEL = 'purge_v1';
+/** Where the purge keeps its place in each log, by the log's identity. */
+const placeTable: StateTable<{ position: Position }> = {
+  name: 'document_purge_v1',
+  body: z.object({ position: z.number() }),
+};
 
-export interface PurgePorts extends ResumePorts {
+export interface PurgePorts {
+  eventLog: EventLog;
+  stateStore: StateStore;
   documentStore: DocumentStore;
   clock: Clock;
 }
 
 /**
  * Deletes the bytes of documents that were replaced or removed at least `retentionDays` ago. Resolves when none is
- * due any more. A lost checkpoint only makes it look again at what is already gone.
+ * due any more. A lost place only makes it look again at what is already gone.
  */
 export async function purgeDocuments(
   ports: PurgePorts,
   retentionDays: number,
   signal: AbortSignal,
 ): Promise<void> {
-  const { eventLog, readModels, clock } = ports;
-  const after = await resumeAfter(MODEL, ports);
+  const { eventLog, stateStore, clock } = ports;
+  const log = await eventLog.identity();
+  const after = await place(ports, log);
   for await (const batch of eventLog.follow({ after, filter: { eventTypes: documentEventTypes }, signal })) {
     for (const event of batch.events) {
       if (Date.parse(event.recordedAt) + retentionDays * DAY_MS > clock.now()) return;
       await purgePrevious(ports, event);
-      await readModels.write(MODEL, [], event.position);
+      await savePlace(stateStore, log, event.position);
     }
-    await readModels.write(MODEL, [], batch.position);
+    await savePlace(stateStore, log, batch.position);
     if (batch.caughtUp) return;
   }
+}
+
+/** Where the last purge came to; the beginning when that is lost, or is none of the log's, as after a restore. */
+async function place({ eventLog, stateStore }: PurgePorts, log: string): Promise<Position> {
+  const [row] = await stateStore.load(placeTable, [log]);
+  if (row === undefined || (await eventLog.hasPosition(row.body.position))) return row?.body.position ?? 0;
+  await stateStore.remove(placeTable, [log], row.revision);
+  return 0;
+}
+
+function savePlace(stateStore: StateStore, log: string, position: Position): Promise<void> {
+  return stateStore.save(placeTable, [
+    { id: log, partition: log, order: 0, revision: position, body: { position } },
+  ]);
 }
 
 /** The bytes that an event took the place of are those of the event before it in the stream. */

@@ -53,24 +53,6 @@ export interface ReadModels {
    */
   write(model: string, rows: Row[], checkpoint: Position): Promise<void>;
 
-  /**
-   * Writes rows, each unless one with the same or a higher `position` is there, and leaves the checkpoint: for rows that
-   * do not come from folding the log. Any number of writers may do so at once.
-   */
-  save(model: string, rows: Row[]): Promise<void>;
-
-  /**
-   * Writes a row where the stored one of its id has exactly the position `expected`; `undefined`: where there is none.
-   * False, and nothing is written, where that does not hold. Of several callers with the same expectation one succeeds.
-   */
-  swap(model: string, row: Row, expected: Position | undefined): Promise<boolean>;
-
-  /** Removes the rows with these ids whose position is not above `upTo`; absent ones are no error. */
-  remove(model: string, ids: string[], upTo: Position): Promise<void>;
-
-  /** Removes every row whose position is below `before`, some at a time, so that no other caller waits for it. */
-  prune(model: string, before: Position): Promise<void>;
-
   /** The position up to which a read model holds everything; 0 when it holds nothing. */
   checkpoint(model: string): Promise<Position>;
 
@@ -100,16 +82,6 @@ export interface ReadModels {
 
   /** Removes a read model with its checkpoint and parked events; one that is not there is no error. */
   drop(model: string): Promise<void>;
-
-  /**
-   * Takes or renews a lease; true when `owner` holds it for `forMs` from the moment of the call. The owner renews well
-   * before that is over. Another owner gets it at the earliest `forMs` after the last renewal, when it keeps asking at
-   * short intervals. Clocks of different machines are never compared.
-   */
-  acquireLease(name: string, owner: string, forMs: number): Promise<boolean>;
-
-  /** Gives a lease back; nothing happens when `owner` does not hold it. */
-  releaseLease(name: string, owner: string): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -1,7 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../projections/index.ts';
-import { openDocumentStore, openEventLog, openReadModels } from '../backends/openBackend.ts';
+import {
+  openDocumentStore,
+  openEventLog,
+  openLeases,
+  openReadModels,
+  openStateStore,
+} from '../backends/openBackend.ts';
 import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
@@ -28,6 +34,8 @@ export async function runProjector(
 ): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const readModels = await openReadModels(config.readModelUrl);
+  const stateStore = await openStateStore(config.stateUrl);
+  const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
   const ports = {
     eventLog,
@@ -42,8 +50,8 @@ export async function runProjector(
       }),
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
-  const purgePorts = { ...ports, documentStore, clock: systemClock };
-  await whileLeader(readModels, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
+  const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock };
+  await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
     const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
       repeatUntil(leading, pauseMs, work, (error) =>
         report({ kind: 'retrying', task, error: describeError(error) }),
@@ -55,15 +63,16 @@ export async function runProjector(
       ),
     ]);
   });
-  await Promise.all([eventLog.close(), readModels.close(), documentStore.close()]);
+  const stores = [eventLog, readModels, stateStore, leases, documentStore];
+  await Promise.all(stores.map((store) => store.close()));
 }
 
 /**
  * SQLite's files belong to one service at a time: its successor after a crash is the same owner and need not wait for
  * the lease to run out.
  */
-function leaseOwner({ readModelUrl }: Config): string {
-  return readModelUrl.startsWith('sqlite:') ? 'embedded' : randomUUID();
+function leaseOwner({ stateUrl }: Config): string {
+  return stateUrl.startsWith('sqlite:') ? 'embedded' : randomUUID();
 }
 
 async function repeatUntil(

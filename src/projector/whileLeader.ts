@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ReadModels } from '../ports/readModels.ts';
+import type { Leases } from '../ports/leases.ts';
 
 /** How long a lease outlives its owner: the others take over within this time and one `ASK_MS`. */
 const LEASE_MS = 4_000;
@@ -14,7 +14,7 @@ const MARGIN_MS = 1_000;
  * cannot be renewed in time because the store is away. `askMs` tells how long to wait before asking for it again.
  */
 export async function whileLeader(
-  readModels: ReadModels,
+  leases: Leases,
   name: string,
   owner: string,
   signal: AbortSignal,
@@ -22,10 +22,10 @@ export async function whileLeader(
   askMs: () => number = () => ASK_MS,
 ): Promise<void> {
   while (!signal.aborted) {
-    const lease = new Lease(readModels, name, owner);
+    const lease = new Lease(leases, name, owner);
     if (await lease.ask()) {
       await lead(lease, signal, work);
-      await readModels.releaseLease(name, owner).catch(() => undefined);
+      await leases.release(name, owner).catch(() => undefined);
     }
     await pause(askMs(), signal);
   }
@@ -37,8 +37,8 @@ class Lease {
   readonly #over = new AbortController();
   #expiry: NodeJS.Timeout | undefined;
 
-  constructor(readModels: ReadModels, name: string, owner: string) {
-    this.#ask = () => readModels.acquireLease(name, owner, LEASE_MS);
+  constructor(leases: Leases, name: string, owner: string) {
+    this.#ask = () => leases.acquire(name, owner, LEASE_MS);
   }
 
   /** Aborts when the lease is lost, or `MARGIN_MS` before it would run out. */

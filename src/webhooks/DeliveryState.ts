@@ -1,56 +1,79 @@
+import { z } from 'zod';
 import type { Position } from '../ports/eventLog.ts';
-import type { ReadModels, Row } from '../ports/readModels.ts';
-import { AttemptRows, type MessageEvent, type NewAttempt, recordAttempts } from './attempts.ts';
+import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
+import { type AttemptRow, AttemptRows, type NewAttempt, recordAttempts } from './attempts.ts';
 import type { Webhook } from './webhook.ts';
 
-/**
- * How far the delivery of each webhook has come: a row of its id, and rows of what waits for another try and of what
- * failed. It is one read model, so that none of it is lost without the rest.
- */
-export const deliveryModel = 'webhook_delivery_v1';
-
-const PAGE = 500;
-/** More than the saves that an owner who does not know yet that he was replaced can still begin. */
-const TERM = 1_000_000;
-
-/** Body of the row that says how far a webhook's delivery has come. */
-export interface DeliveryPosition {
+/** How far a webhook's delivery has come. */
+const positionShape = z.object({
+  kind: z.literal('position'),
   /** Up to here everything was delivered, waits or failed. */
-  position: Position;
+  position: z.number(),
   /** Revision, in the stream of webhooks, of the last request that was dealt with. */
-  handled: number;
+  handled: z.number(),
   /** Records that wait. */
-  blocked: number;
+  blocked: z.number(),
   /** Milliseconds since 1970, as all times here: of the last message that was taken. */
-  lastSuccessAt?: number;
+  lastSuccessAt: z.number().optional(),
   /** Of the first failure since. */
-  failingSince?: number;
+  failingSince: z.number().optional(),
   /** Failed messages are being tried again: those of a higher `order` are still to come. */
-  retryFailedAfter?: number;
-}
+  retryFailedAfter: z.number().optional(),
+});
 
 /**
  * What waits for another try: a record from one of its events on, which then is behind; or, with `once`, one event that
  * is sent once more without regard to what comes after it.
  */
-export interface Waiting {
-  stream: string;
+const waitingShape = z.object({
+  kind: z.literal('waiting'),
+  stream: z.string(),
   /** Revision of the event to send next. */
-  next: number;
-  once?: true;
+  next: z.number(),
+  once: z.literal(true).optional(),
   /** A place in the log, at or before that event, but not before the event that precedes it in the stream. */
-  position: Position;
+  position: z.number(),
   /** How often that event was tried. */
-  tries: number;
-  dueAt: number;
+  tries: z.number(),
+  dueAt: z.number(),
   /** Version of the webhook that was tried: when it has changed since, a new try is due. */
-  triedVersion: number;
-}
+  triedVersion: z.number(),
+});
 
 /** A message that was given up. */
-export interface Failed extends MessageEvent {
-  messageId: string;
-  position: Position;
+const failedShape = z.object({
+  kind: z.literal('failed'),
+  messageId: z.string(),
+  stream: z.string(),
+  revision: z.number(),
+  position: z.number(),
+});
+
+export type DeliveryPosition = Omit<z.infer<typeof positionShape>, 'kind'>;
+export type Waiting = Omit<z.infer<typeof waitingShape>, 'kind'>;
+export type Failed = Omit<z.infer<typeof failedShape>, 'kind'>;
+type DeliveryBody = z.infer<typeof deliveryShape>;
+type DeliveryRow = StateRow<DeliveryBody>;
+
+const deliveryShape = z.discriminatedUnion('kind', [positionShape, waitingShape, failedShape]);
+
+/**
+ * The delivery of each webhook: a row of its id, and rows of what waits for another try and of what failed. It is one
+ * table, so that none of it is lost without the rest.
+ */
+export const deliveryTable: StateTable<DeliveryBody> = { name: 'webhook_delivery_v1', body: deliveryShape };
+
+const PAGE = 500;
+/** More than the saves that an owner who does not know yet that he was replaced can still begin. */
+const TERM = 1_000_000;
+
+/** How far these webhooks have come, by id; without those of which nothing is stored. Rejects with `unavailable`. */
+export async function loadPositions(
+  stateStore: StateStore,
+  webhookIds: string[],
+): Promise<Map<string, DeliveryPosition>> {
+  const rows = await stateStore.load(deliveryTable, webhookIds);
+  return new Map(rows.flatMap(({ id, body }) => (body.kind === 'position' ? [[id, body]] : [])));
 }
 
 /** The partition of what a webhook's delivery gave up, in the order of the log. */
@@ -68,7 +91,7 @@ export function deliveryPartitions(webhookId: string): string[] {
   return [waitingPartition(webhookId, false), waitingPartition(webhookId, true), failedPartition(webhookId)];
 }
 
-type Change = Omit<Row, 'position'> | 'removed';
+type Change = Omit<DeliveryRow, 'revision'> | 'removed';
 
 /**
  * The state of one webhook's delivery, in memory, and saved on demand by its one owner. Who opens it takes it over: what
@@ -79,18 +102,18 @@ export class DeliveryState {
   /** By key: the stream of a record, or a stream and revision. */
   readonly waiting = new Map<string, Waiting>();
   readonly #webhookId: string;
-  readonly #readModels: ReadModels;
-  /** Position of the rows that were saved last: rises with every try to save. */
-  #revision: Position;
+  readonly #stateStore: StateStore;
+  /** Of the rows that were saved last: rises with every try to save. */
+  #revision: number;
   /** The revision at which the row of the position is stored. */
-  #saved: Position;
+  #saved: number;
   #savedAt = '';
   #changes = new Map<string, Change>();
-  #attempts: Row[] = [];
+  #attempts: AttemptRow[] = [];
   readonly #attemptRows: AttemptRows;
 
-  private constructor(readModels: ReadModels, webhookId: string, at: DeliveryPosition, revision: Position) {
-    this.#readModels = readModels;
+  private constructor(stateStore: StateStore, webhookId: string, at: DeliveryPosition, revision: number) {
+    this.#stateStore = stateStore;
     this.#webhookId = webhookId;
     this.at = at;
     this.#revision = revision;
@@ -103,17 +126,17 @@ export class DeliveryState {
    * somebody else took it at the same moment. Rejects with `unavailable`.
    */
   static async open(
-    readModels: ReadModels,
+    stateStore: StateStore,
     { id, startAfter }: Webhook,
     now: number,
   ): Promise<DeliveryState | undefined> {
-    const [row] = await readModels.load(deliveryModel, [id]);
+    const [row] = await stateStore.load(deliveryTable, [id]);
     const begin: DeliveryPosition = { position: startAfter, handled: -1, blocked: 0 };
-    const at = (row?.body as DeliveryPosition | undefined) ?? begin;
-    // Time makes it differ from any that was stored before the read models were lost.
-    const revision = Math.max((row?.position ?? 0) + TERM, now * 1_000);
-    const state = new DeliveryState(readModels, id, { ...at }, revision);
-    if (!(await readModels.swap(deliveryModel, state.#positionRow(revision), row?.position)))
+    const at = row?.body.kind === 'position' ? row.body : begin;
+    // Time makes it differ from any that was stored before the store was lost.
+    const revision = Math.max((row?.revision ?? 0) + TERM, now * 1_000);
+    const state = new DeliveryState(stateStore, id, { ...at }, revision);
+    if (!(await stateStore.swap(deliveryTable, state.#positionRow(revision), row?.revision)))
       return undefined;
     await state.#adopt(row !== undefined);
     return state;
@@ -150,10 +173,11 @@ export class DeliveryState {
   }
 
   /** A message was given up. */
-  fail({ position, ...body }: Failed): void {
-    const id = this.#rowId('failed', body.messageId);
+  fail(failed: Failed): void {
+    const id = this.#rowId('failed', failed.messageId);
     const partition = failedPartition(this.#webhookId);
-    this.#changes.set(id, { id, partition, order: position, body: { ...body } });
+    const body = { kind: 'failed', ...failed } as const;
+    this.#changes.set(id, { id, partition, order: failed.position, body });
   }
 
   /** A message that may have been given up before was delivered after all. */
@@ -164,8 +188,8 @@ export class DeliveryState {
   /** Failed messages after a place in their order, which is their place in the log. */
   async failed(after: number, limit: number): Promise<Failed[]> {
     const partition = failedPartition(this.#webhookId);
-    const rows = await this.#readModels.page(deliveryModel, { partition, after, limit });
-    return rows.map(({ order, body }) => ({ ...(body as unknown as Failed), position: order }));
+    const rows = await this.#stateStore.page(deliveryTable, { partition, after, limit });
+    return rows.flatMap(({ body }) => (body.kind === 'failed' ? [body] : []));
   }
 
   /** An attempt to be recorded with the next save. */
@@ -188,8 +212,7 @@ export class DeliveryState {
   }
 
   /**
-   * Saves all that changed; false when the state is no longer this owner's, or was lost with the read models: it is to
-   * be opened anew. Rejects with `unavailable`; the next save then saves it all.
+   * Saves all that changed; false when the state is no longer this owner's, or was lost: it is to be opened anew. Rejects with `unavailable`; the next save then saves it all.
    */
   async save(): Promise<boolean> {
     const [changes, attempts] = [this.#changes, this.#attempts];
@@ -198,18 +221,16 @@ export class DeliveryState {
     this.#revision += 1;
     const revision = this.#revision;
     const position = this.#positionRow(revision);
-    const rows = [...changes.values()].flatMap((row) =>
-      row === 'removed' ? [] : [{ ...row, position: revision }],
-    );
+    const rows = [...changes.values()].flatMap((row) => (row === 'removed' ? [] : [{ ...row, revision }]));
     const removed = [...changes].flatMap(([id, row]) => (row === 'removed' ? [id] : []));
     try {
-      await recordAttempts(this.#readModels, attempts);
+      await recordAttempts(this.#stateStore, attempts);
       // First what waits, then the position beyond it, then what no longer does: cut off anywhere, nothing is skipped.
-      await this.#readModels.save(deliveryModel, rows);
-      if (!(await this.#readModels.swap(deliveryModel, position, this.#saved))) return false;
+      await this.#stateStore.save(deliveryTable, rows);
+      if (!(await this.#stateStore.swap(deliveryTable, position, this.#saved))) return false;
       this.#saved = revision;
       this.#savedAt = JSON.stringify(position.body);
-      await this.#readModels.remove(deliveryModel, removed, revision);
+      await this.#stateStore.remove(deliveryTable, removed, revision);
       return true;
     } catch (error) {
       // All of it is to be saved with the next try, but for what changed again meanwhile.
@@ -221,25 +242,24 @@ export class DeliveryState {
 
   /** Makes what waits this owner's. Rows that are there without a position are of a state that was lost. */
   async #adopt(isKept: boolean): Promise<void> {
-    const found: Row[] = [];
+    const found: DeliveryRow[] = [];
     for (const partition of deliveryPartitions(this.#webhookId)) {
       if (isKept && partition === failedPartition(this.#webhookId)) continue;
-      for await (const row of this.#rowsOf(partition)) found.push({ ...row, position: this.#revision });
+      for await (const row of this.#rowsOf(partition)) found.push({ ...row, revision: this.#revision });
     }
     if (!isKept) {
       const ids = found.map(({ id }) => id);
-      return this.#readModels.remove(deliveryModel, ids, this.#revision);
+      return this.#stateStore.remove(deliveryTable, ids, this.#revision);
     }
-    await this.#readModels.save(deliveryModel, found);
+    await this.#stateStore.save(deliveryTable, found);
     for (const { body } of found) {
-      const waiting = body as unknown as Waiting;
-      this.waiting.set(keyOf(waiting), waiting);
+      if (body.kind === 'waiting') this.waiting.set(keyOf(body), body);
     }
   }
 
-  async *#rowsOf(partition: string, from = -1): AsyncGenerator<Row> {
+  async *#rowsOf(partition: string, from = -1): AsyncGenerator<DeliveryRow> {
     for (let after = from; ; ) {
-      const rows = await this.#readModels.page(deliveryModel, { partition, after, limit: PAGE });
+      const rows = await this.#stateStore.page(deliveryTable, { partition, after, limit: PAGE });
       yield* rows;
       const last = rows.at(-1);
       if (last === undefined || rows.length < PAGE) return;
@@ -247,15 +267,16 @@ export class DeliveryState {
     }
   }
 
-  #positionRow(revision: Position): Row {
+  #positionRow(revision: number): DeliveryRow {
     const blocked = [...this.waiting.values()].filter(({ once }) => !once).length;
-    const body = { ...this.at, blocked };
-    return { id: this.#webhookId, partition: 'webhooks', order: 0, position: revision, body };
+    const body = { ...this.at, kind: 'position', blocked } as const;
+    return { id: this.#webhookId, partition: 'webhooks', order: 0, revision, body };
   }
 
-  #waitingRow(key: string, waiting: Waiting): Omit<Row, 'position'> {
+  #waitingRow(key: string, waiting: Waiting): Omit<DeliveryRow, 'revision'> {
     const partition = waitingPartition(this.#webhookId, waiting.once ?? false);
-    return { id: this.#rowId('waiting', key), partition, order: waiting.position, body: { ...waiting } };
+    const body = { ...waiting, kind: 'waiting' } as const;
+    return { id: this.#rowId('waiting', key), partition, order: waiting.position, body };
   }
 
   #rowId(kind: 'waiting' | 'failed', key: string): string {

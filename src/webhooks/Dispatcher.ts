@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Leases } from '../ports/leases.ts';
 import { whileLeader } from '../projector/whileLeader.ts';
 import { pruneAttempts } from './attempts.ts';
 import { deliverEndpoint, type EndpointPorts } from './deliverEndpoint.ts';
@@ -6,6 +7,7 @@ import { removeDelivery } from './removeDelivery.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 
 export interface DispatcherPorts extends EndpointPorts {
+  leases: Leases;
   directory: Pick<WebhookDirectory, 'all'>;
 }
 
@@ -41,8 +43,8 @@ export class Dispatcher {
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    const { readModels } = this.#ports;
-    const cleaning = whileLeader(readModels, CLEANING_LEASE, this.#owner, signal, (leading) =>
+    const { leases } = this.#ports;
+    const cleaning = whileLeader(leases, CLEANING_LEASE, this.#owner, signal, (leading) =>
       this.#repeat('', CLEAN_EVERY_MS, leading, () => this.#clean()),
     );
     for (; !signal.aborted; await pause(LOOK_MS, signal)) {
@@ -75,9 +77,7 @@ export class Dispatcher {
       await this.#repeat(id, RETRY_MS, leading, () => deliverEndpoint(this.#ports, id, leading));
       this.#held -= 1;
     };
-    await whileLeader(this.#ports.readModels, `webhook:${id}`, this.#owner, signal, work, () =>
-      this.#askMs(),
-    );
+    await whileLeader(this.#ports.leases, `webhook:${id}`, this.#owner, signal, work, () => this.#askMs());
   }
 
   /** By chance, so that instances that begin together do not ask together. */
@@ -86,11 +86,11 @@ export class Dispatcher {
   }
 
   async #clean(): Promise<void> {
-    const { readModels, clock, directory } = this.#ports;
-    await pruneAttempts(readModels, clock.now());
+    const { stateStore, clock, directory } = this.#ports;
+    await pruneAttempts(stateStore, clock.now());
     const deleted = directory.all().filter(({ state }) => state === 'deleted');
     await removeDelivery(
-      readModels,
+      stateStore,
       deleted.map(({ id }) => id),
     );
   }

@@ -17,15 +17,17 @@ const KEPT_ANSWER_BYTES = KEPT_ANSWER_CHARACTERS * 4;
  * allowed, a name without address, no trusted TLS connection, no connection or one that broke, an answer that is a
  * redirect (which is not followed) or no HTTP, or the caller's signal.
  */
-export type AttemptError =
-  | 'timeout'
-  | 'refused_address'
-  | 'dns'
-  | 'tls'
-  | 'connection'
-  | 'redirect'
-  | 'invalid_answer'
-  | 'aborted';
+export const attemptErrors = [
+  'timeout',
+  'refused_address',
+  'dns',
+  'tls',
+  'connection',
+  'redirect',
+  'invalid_answer',
+  'aborted',
+] as const;
+export type AttemptError = (typeof attemptErrors)[number];
 
 /** What came of one try to deliver a message. */
 export interface Attempt {

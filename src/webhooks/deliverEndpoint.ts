@@ -1,4 +1,4 @@
-import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
 import { findMessage } from './attempts.ts';
 import { DeliverySession, MAX_WAITING, type SessionPorts } from './DeliverySession.ts';
 import { DeliveryState } from './DeliveryState.ts';
@@ -6,7 +6,7 @@ import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from './webhook.ts';
 
 export interface EndpointPorts extends SessionPorts {
-  readModels: ReadModels;
+  stateStore: StateStore;
   /** The webhook as of now, while its messages may go; undefined as long as they may not. */
   findSending(webhookId: string): Webhook | undefined;
 }
@@ -21,7 +21,7 @@ const FAILED_PAGE = 200;
 export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
   const found = ports.findSending(id);
   if (found === undefined) return;
-  const state = await DeliveryState.open(ports.readModels, found, ports.clock.now());
+  const state = await DeliveryState.open(ports.stateStore, found, ports.clock.now());
   if (state === undefined) return;
   while (!signal.aborted) {
     const webhook = ports.findSending(id);
@@ -88,7 +88,7 @@ class EndpointDelivery {
   /** Sends one message once more, if it is known. */
   async #repeat(messageId: string): Promise<void> {
     const { id, version } = this.#webhook;
-    const event = await findMessage(this.#ports.readModels, id, messageId);
+    const event = await findMessage(this.#ports.stateStore, id, messageId);
     if (event === undefined) return;
     const { stream, revision: next } = event;
     const [recorded] = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 });

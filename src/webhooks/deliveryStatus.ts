@@ -1,6 +1,6 @@
 import type { EventLog } from '../ports/eventLog.ts';
-import type { ReadModels } from '../ports/readModels.ts';
-import { type DeliveryPosition, deliveryModel, failedPartition } from './DeliveryState.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { deliveryTable, failedPartition, loadPositions } from './DeliveryState.ts';
 import type { Webhook } from './webhook.ts';
 
 /** Failed messages that are counted at most. */
@@ -25,23 +25,17 @@ export interface DeliveryStatus {
 /** Every webhook's status, in their order. Rejects with `unavailable`. */
 export async function deliveryStatus(
   eventLog: EventLog,
-  readModels: ReadModels,
+  stateStore: StateStore,
   webhooks: readonly Webhook[],
 ): Promise<DeliveryStatus[]> {
-  const [head, rows] = await Promise.all([
-    eventLog.head(),
-    readModels.load(
-      deliveryModel,
-      webhooks.map(({ id }) => id),
-    ),
-  ]);
-  const bodies = new Map(rows.map(({ id, body }) => [id, body as unknown as DeliveryPosition]));
+  const ids = webhooks.map(({ id }) => id);
+  const [head, positions] = await Promise.all([eventLog.head(), loadPositions(stateStore, ids)]);
   const instant = (ms: number | undefined) => (ms === undefined ? undefined : new Date(ms).toISOString());
   return Promise.all(
     webhooks.map(async ({ id, startAfter }) => {
-      const at = bodies.get(id);
+      const at = positions.get(id);
       const position = at?.position ?? startAfter;
-      const failed = await readModels.page(deliveryModel, {
+      const failed = await stateStore.page(deliveryTable, {
         partition: failedPartition(id),
         limit: MAX_COUNTED,
       });

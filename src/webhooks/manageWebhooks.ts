@@ -5,6 +5,7 @@ import type { PrincipalNames } from '../history/PrincipalNames.ts';
 import type { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { generateId } from '../keys/apiKey.ts';
 import type { NewEvent } from '../ports/eventLog.ts';
+import type { StateStore } from '../ports/stateStore.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
 import { validate, validationError } from '../records/validate.ts';
 import type { AddressRules } from './addresses.ts';
@@ -44,6 +45,7 @@ import {
 const MAX_WEBHOOKS = 100;
 
 export interface WebhookPorts extends StartPorts {
+  stateStore: StateStore;
   directory: WebhookDirectory;
   /** Which workspaces are active. */
   access: Pick<AccessDirectory, 'access'>;
@@ -99,7 +101,7 @@ export class WebhookManager {
 
   /** Webhooks as people see them, with how their delivery does. */
   async views(webhooks: readonly Webhook[]): Promise<WebhookStatusView[]> {
-    const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.readModels, webhooks);
+    const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.stateStore, webhooks);
     const views = await Promise.all(webhooks.map((webhook) => this.view(webhook)));
     return views.map((view, index) => toWebhookStatusView(view, statuses[index] as DeliveryStatus));
   }
@@ -115,7 +117,7 @@ export class WebhookManager {
    */
   async attempts(caller: WebhookCaller, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
     await this.find(caller, id);
-    const page = await listAttempts(this.#ports.readModels, id, request);
+    const page = await listAttempts(this.#ports.stateStore, id, request);
     if (caller.permissions.includes('events')) return page;
     return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
   }
@@ -220,7 +222,7 @@ export class WebhookManager {
       return { after: await startPosition(this.#ports, workspace, replay.start, replay.field) };
     }
     const { messageId } = replay;
-    if (await findMessage(this.#ports.readModels, id, messageId)) return { message_id: messageId };
+    if (await findMessage(this.#ports.stateStore, id, messageId)) return { message_id: messageId };
     throw new ServiceError('not_found', 'No such message was sent to the webhook in the last 30 days.');
   }
 

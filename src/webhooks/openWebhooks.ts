@@ -3,7 +3,8 @@ import {
   loadDeidentificationKey,
   loadWebhookSecretsKey,
   openEventLog,
-  openReadModels,
+  openLeases,
+  openStateStore,
 } from '../backends/openBackend.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
@@ -36,7 +37,8 @@ export async function openWebhooks(
   { schedule = retrySchedule, clock = systemClock }: WebhooksTiming = {},
 ): Promise<(signal: AbortSignal) => Promise<void>> {
   const eventLog = await openEventLog(config.eventLogUrl);
-  const readModels = await openReadModels(config.readModelUrl);
+  const stateStore = await openStateStore(config.stateUrl);
+  const leases = await openLeases(config.stateUrl);
   const directory = await WebhookDirectory.open(eventLog);
   const access = await AccessDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
@@ -45,7 +47,8 @@ export async function openWebhooks(
   const dispatcher = new Dispatcher(
     {
       eventLog,
-      readModels,
+      stateStore,
+      leases,
       directory,
       sender,
       clock,
@@ -74,6 +77,6 @@ export async function openWebhooks(
     await dispatcher.run(signal);
     directory.close();
     access.close();
-    await Promise.all([sender.close(), eventLog.close(), readModels.close()]);
+    await Promise.all([sender, eventLog, stateStore, leases].map((port) => port.close()));
   };
 }

@@ -1,17 +1,17 @@
-import type { ReadModels } from '../ports/readModels.ts';
-import { deliveryModel, deliveryPartitions } from './DeliveryState.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { deliveryPartitions, deliveryTable, loadPositions } from './DeliveryState.ts';
 
 const PAGE = 500;
 const ANY = Number.MAX_SAFE_INTEGER;
 
 /** Removes how far the delivery of deleted webhooks had come. Can be repeated when it was cut off. */
-export async function removeDelivery(readModels: ReadModels, webhookIds: string[]): Promise<void> {
-  for (const id of await readModels.existing(deliveryModel, webhookIds)) {
+export async function removeDelivery(stateStore: StateStore, webhookIds: string[]): Promise<void> {
+  for (const id of (await loadPositions(stateStore, webhookIds)).keys()) {
     for (const partition of deliveryPartitions(id)) {
       for (let count = PAGE; count === PAGE; ) {
-        const rows = await readModels.page(deliveryModel, { partition, limit: PAGE });
-        await readModels.remove(
-          deliveryModel,
+        const rows = await stateStore.page(deliveryTable, { partition, limit: PAGE });
+        await stateStore.remove(
+          deliveryTable,
           rows.map((row) => row.id),
           ANY,
         );
@@ -19,6 +19,6 @@ export async function removeDelivery(readModels: ReadModels, webhookIds: string[
       }
     }
     // Last: it tells that there is something to remove.
-    await readModels.remove(deliveryModel, [id], ANY);
+    await stateStore.remove(deliveryTable, [id], ANY);
   }
 }

@@ -1,5 +1,5 @@
-import type { ReadModels } from '../ports/readModels.ts';
-import { type DeliveryPosition, deliveryModel } from './DeliveryState.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { loadPositions } from './DeliveryState.ts';
 import type { WebhookManager } from './manageWebhooks.ts';
 
 /** How many webhooks of a workspace send nothing. */
@@ -11,14 +11,12 @@ export interface WebhookProblems {
 
 /** Counts the webhooks of a workspace that send nothing. Rejects with `unavailable`. */
 export async function webhookProblems(
-  { webhooks, readModels }: { webhooks: WebhookManager; readModels: ReadModels },
+  { webhooks, stateStore }: { webhooks: WebhookManager; stateStore: StateStore },
   workspace: string,
 ): Promise<WebhookProblems> {
   const all = await webhooks.all(workspace);
   const enabled = all.filter(({ state }) => state === 'enabled').map(({ id }) => id);
-  const rows = await readModels.load(deliveryModel, enabled);
-  const failing = rows.filter(
-    ({ body }) => (body as unknown as DeliveryPosition).failingSince !== undefined,
-  ).length;
+  const positions = await loadPositions(stateStore, enabled);
+  const failing = [...positions.values()].filter(({ failingSince }) => failingSince !== undefined).length;
   return { disabled: all.length - enabled.length, failing };
 }

@@ -76,8 +76,6 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
       parked: () => store.parked('away_v1'),
       replace: () => store.replace('away_v1', 'beside_v1'),
       drop: () => store.drop('nothing_v1'),
-      acquireLease: () => store.acquireLease('away', 'a', 60_000),
-      releaseLease: () => store.releaseLease('away', 'b'),
     };
     const ways = { frozen: () => proxy.freeze(), cut: () => proxy.cut() };
     test.each(Object.keys(ways) as (keyof typeof ways)[])(

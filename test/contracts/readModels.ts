@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals';
 import type { ReadModels } from '../../src/ports/readModels.ts';
-import { leasesContract } from './readModelsLeases.ts';
-import { ownRowsContract } from './readModelsOwnRows.ts';
 import { rebuildsContract } from './readModelsRebuilds.ts';
 import { rowsContract } from './readModelsRows.ts';
 import { checkpointsContract, guardedWritesContract, parkedContract } from './readModelsWrites.ts';
@@ -26,6 +24,4 @@ export function readModelsContract(open: () => Promise<ReadModels>): void {
   describe('checkpoints', () => checkpointsContract(() => ({ store, other, model })));
   describe('parked events', () => parkedContract(() => ({ store, other, model })));
   describe('rebuilds', () => rebuildsContract(() => ({ store, other, model })));
-  describe('rows that are not folded', () => ownRowsContract(() => ({ store, other, model })));
-  describe('leases', () => leasesContract(() => ({ store, other })));
 }

@@ -81,7 +81,7 @@ export function rebuildsContract(at: () => Two): void {
     expect(await store.existing(model, ['old'])).toEqual(new Set());
     expect(await store.parked(model)).toEqual([]);
     await store.write(model, [row('a', 2)], 3);
-    await other.save(model, [row('b', 3)]);
+    await other.write(model, [row('b', 3)], 3);
     await store.write(model, [], 4);
     expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log a', 4]);
 

@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openReadModels, openStateStore } from '../../src/backends/openBackend.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
@@ -12,6 +13,7 @@ import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;
 let readModels: ReadModels;
+let stateStore: StateStore;
 const patientId = phi('patient-of-the-overview');
 const lastName = phi('Overviewed');
 
@@ -19,6 +21,7 @@ beforeAll(async () => {
   dashboard = await startDashboard();
   const { service } = dashboard;
   readModels = await openReadModels(service.config.readModelUrl);
+  stateStore = await openStateStore(service.config.stateUrl);
   const patient = { id: patientId, first_name: 'Ada', last_name: lastName, date_of_birth: '1984-02-29' };
   await service.post('/integration/patients', patient);
   await service.post('/integration/patients', { ...patient, city: 'Omaha' });
@@ -27,7 +30,7 @@ beforeAll(async () => {
   await service.get(`/integration/patients/${patientId}`);
 });
 afterAll(async () => {
-  await readModels.close();
+  await Promise.all([readModels.close(), stateStore.close()]);
   await dashboard.stop();
 });
 
@@ -111,7 +114,7 @@ test('draws the figures anew every ten seconds, and leaves the focus and what is
 test('the page that draws itself anew does not keep the session alive', async () => {
   const { service } = dashboard;
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
-  const session = await StoredSession.of(page, readModels);
+  const session = await StoredSession.of(page, stateStore);
   await session.setBack(5 * 60_000);
   const before = await session.lastUsed();
 
@@ -129,7 +132,7 @@ test('once the session has ended, the page goes to the sign-in by itself', async
   const page = await dashboard.openFor(user, pathOf('clinic'));
   await page.clock.install();
   await page.reload();
-  await (await StoredSession.of(page, readModels)).setBack(15 * 60_000 + 1);
+  await (await StoredSession.of(page, stateStore)).setBack(15 * 60_000 + 1);
   const left = page.waitForURL(/\/dashboard\/sign-in/);
   await page.clock.runFor(10_000);
   await left;

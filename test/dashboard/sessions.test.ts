@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { openReadModels } from '../../src/backends/openBackend.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import { openStateStore } from '../../src/backends/openBackend.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { UserManager } from '../../src/users/manageUsers.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
@@ -10,17 +10,17 @@ import { phi } from '../support/phi.ts';
 import { StoredSession } from '../support/StoredSession.ts';
 
 let dashboard: TestDashboard;
-let readModels: ReadModels;
+let stateStore: StateStore;
 let users: UserDirectory;
 
 beforeAll(async () => {
   dashboard = await startDashboard();
-  readModels = await openReadModels(dashboard.service.config.readModelUrl);
+  stateStore = await openStateStore(dashboard.service.config.stateUrl);
   users = await UserDirectory.open(dashboard.service.eventLog);
 });
 afterAll(async () => {
   users.close();
-  await readModels.close();
+  await stateStore.close();
   await dashboard.stop();
 });
 
@@ -38,7 +38,7 @@ const untilSignedOut = (page: Page) =>
 describe('a session', () => {
   test('ends when it was not used for 15 minutes', async () => {
     const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
-    const session = await StoredSession.of(page, readModels);
+    const session = await StoredSession.of(page, stateStore);
     await session.setBack(14 * 60_000);
     await page.reload();
     expect(isSignIn(page)).toBe(false);
@@ -50,7 +50,7 @@ describe('a session', () => {
 
   test('ends 12 hours after the sign-in, however much it is used', async () => {
     const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
-    const session = await StoredSession.of(page, readModels);
+    const session = await StoredSession.of(page, stateStore);
     await session.signedInBefore(12 * 3_600_000 - 60_000);
     await page.reload();
     expect(isSignIn(page)).toBe(false);

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openDocumentStore, openReadModels } from '../../src/backends/openBackend.ts';
+import { openDocumentStore, openStateStore } from '../../src/backends/openBackend.ts';
 import { purgeDocuments } from '../../src/commands/purgeDocuments.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
@@ -51,24 +51,18 @@ describe('replaced and removed documents are kept for DOCUMENT_RETENTION_DAYS', 
   });
 
   describe('by the clock', () => {
-    let readModels: ReadModels;
+    let stateStore: StateStore;
     let documentStore: DocumentStore;
     beforeEach(async () => {
       service = await startTestService();
-      readModels = await openReadModels(service.config.readModelUrl);
+      stateStore = await openStateStore(service.config.stateUrl);
       documentStore = await openDocumentStore(service.config.documentsUrl);
     });
-    afterEach(() => Promise.all([readModels.close(), documentStore.close()]));
+    afterEach(() => Promise.all([stateStore.close(), documentStore.close()]));
 
     const purgeAfter = (days: number, retentionDays = 30) => {
       const clock = { now: () => Date.now() + days * DAY_MS };
-      const ports = {
-        eventLog: service.eventLog,
-        readModels,
-        documentStore,
-        clock,
-        onMismatch: () => undefined,
-      };
+      const ports = { eventLog: service.eventLog, stateStore, documentStore, clock };
       return purgeDocuments(ports, retentionDays, new AbortController().signal);
     };
 

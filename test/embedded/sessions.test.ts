@@ -4,26 +4,25 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Cookie, type SessionData } from 'express-session';
-import { openReadModels } from '../../src/backends/openBackend.ts';
-import { ReadModelSessionStore } from '../../src/http/dashboard/ReadModelSessionStore.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import { openStateStore } from '../../src/backends/openBackend.ts';
+import { SessionStore, sessionsTable } from '../../src/http/dashboard/SessionStore.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { eventually } from '../support/eventually.ts';
 
-const MODEL = 'sessions_v1';
 const IDLE_MS = 900_000;
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-sessions-'));
-let readModels: ReadModels;
+let stateStore: StateStore;
 
 beforeAll(async () => {
-  readModels = await openReadModels(`sqlite:${join(folder, 'read-models.db')}`);
+  stateStore = await openStateStore(`sqlite:${join(folder, 'state.db')}`);
 });
 afterAll(async () => {
-  await readModels.close();
+  await stateStore.close();
   rmSync(folder, { recursive: true, force: true });
 });
 
 function openStore() {
-  const store = new ReadModelSessionStore(readModels, IDLE_MS);
+  const store = new SessionStore(stateStore, IDLE_MS);
   return {
     get: promisify<string, SessionData | null | undefined>(store.get.bind(store)),
     set: promisify<string, SessionData>(store.set.bind(store)),
@@ -36,19 +35,19 @@ test('a session is known to every instance, under no name by which it could be t
   await openStore().set('session-1', session('usr_1'));
   expect(await openStore().get('session-1')).toMatchObject({ userId: 'usr_1' });
   expect(await openStore().get('session-2')).toBeNull();
-  expect(await readModels.load(MODEL, ['session-1'])).toEqual([]);
+  expect(await stateStore.load(sessionsTable, ['session-1'])).toEqual([]);
 });
 
 test('a session that was not used for long is not given, and is removed', async () => {
   await openStore().set('session-3', session('usr_3'));
-  const rows = await readModels.page(MODEL, { partition: 'sessions', limit: 10 });
+  const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 10 });
   const stale = rows.find(({ body }) => body.userId === 'usr_3');
   if (stale === undefined) throw new Error('the session was not saved');
-  await readModels.remove(MODEL, [stale.id], stale.position);
-  await readModels.save(MODEL, [{ ...stale, position: (Date.now() - IDLE_MS - 1_000) * 1_000 }]);
+  await stateStore.remove(sessionsTable, [stale.id], stale.revision);
+  await stateStore.save(sessionsTable, [{ ...stale, revision: (Date.now() - IDLE_MS - 1_000) * 1_000 }]);
   const store = openStore();
   expect(await store.get('session-3')).toBeNull();
   await store.set('session-4', session('usr_4'));
-  await eventually(async () => expect(await readModels.load(MODEL, [stale.id])).toEqual([]));
+  await eventually(async () => expect(await stateStore.load(sessionsTable, [stale.id])).toEqual([]));
   expect(await store.get('session-4')).toMatchObject({ userId: 'usr_4' });
 });

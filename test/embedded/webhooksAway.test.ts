@@ -38,10 +38,10 @@ test('without the event log no webhook is made, and nothing says that it was', a
   expect(appended).toEqual([]);
 });
 
-test('without the read models webhooks are changed, but their delivery is not told', async () => {
+test('without the state store webhooks are changed, but their delivery is not told', async () => {
   const path = `${webhooksPath}/${(await createWebhook(service.as(key))).id}`;
   const appended = await appendedBy(service, () =>
-    withFaults({ readModels: { load: away('read models') } }, async (client) => {
+    withFaults({ stateStore: { load: away('state store') } }, async (client) => {
       expect((await patch(client, path, { state: 'disabled' })).status).toBe(200);
       expect((await client.get(path)).status).toBe(503);
       expect((await client.get(webhooksPath)).status).toBe(503);

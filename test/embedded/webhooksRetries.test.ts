@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openStateStore } from '../../src/backends/openBackend.ts';
 import { ChangedFields } from '../../src/feed/ChangedFields.ts';
 import type { EventLog, ReadOptions, RecordedEvent } from '../../src/ports/eventLog.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
 import { Retries } from '../../src/webhooks/Retries.ts';
 import { temporaryFolder } from '../support/cli.ts';
@@ -32,7 +32,7 @@ function event(revision: number): RecordedEvent {
   };
 }
 
-let readModels: ReadModels;
+let stateStore: StateStore;
 let state: DeliveryState;
 let log: RecordedEvent[];
 let followed: number;
@@ -41,8 +41,8 @@ let delivered: number[];
 let meanwhile: (() => void) | undefined;
 let retries: Retries;
 beforeEach(async () => {
-  readModels = await openReadModels(`sqlite:${join(temporaryFolder(), 'read-models.db')}`);
-  state = (await DeliveryState.open(readModels, webhook, Date.now())) as DeliveryState;
+  stateStore = await openStateStore(`sqlite:${join(temporaryFolder(), 'state.db')}`);
+  state = (await DeliveryState.open(stateStore, webhook, Date.now())) as DeliveryState;
   delivered = [];
   meanwhile = undefined;
   const eventLog = {
@@ -66,7 +66,7 @@ beforeEach(async () => {
     followed: () => followed,
   });
 });
-afterEach(() => readModels.close());
+afterEach(() => stateStore.close());
 
 /** The follower comes to an event; whether it leaves it to the retries. */
 function follow(one: RecordedEvent): boolean {

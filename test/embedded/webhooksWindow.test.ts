@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openStateStore } from '../../src/backends/openBackend.ts';
 import { ChangedFields } from '../../src/feed/ChangedFields.ts';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { EventBatch, EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/webhooks/DeliverySession.ts';
 import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
 import { generateSecret, seal } from '../../src/webhooks/sealSecret.ts';
@@ -53,24 +53,24 @@ class EndlessLog {
   }
 }
 
-let readModels: ReadModels;
+let stateStore: StateStore;
 let stop: AbortController;
 let ended: Promise<unknown> | undefined;
 beforeEach(async () => {
-  readModels = await openReadModels(`sqlite:${join(temporaryFolder(), 'read-models.db')}`);
+  stateStore = await openStateStore(`sqlite:${join(temporaryFolder(), 'state.db')}`);
   stop = new AbortController();
 });
 afterEach(async () => {
   stop.abort();
   await ended;
-  await readModels.close();
+  await stateStore.close();
 });
 
 /** Delivers the endless log to an endpoint that is what `send` does. */
 async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at' | 'durationMs'>>) {
   const log = new EndlessLog();
   const eventLog = log as unknown as EventLog;
-  const state = (await DeliveryState.open(readModels, webhook, Date.now())) as DeliveryState;
+  const state = (await DeliveryState.open(stateStore, webhook, Date.now())) as DeliveryState;
   const ports = {
     eventLog,
     changedFields: new ChangedFields(eventLog),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { type AppPorts, apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
+import type { DashboardPorts } from '../../src/http/dashboard/routes.ts';
+import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import type { Permission } from '../../src/keys/access.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
@@ -8,7 +9,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 
 /** The routes that the app has, as `GET /path/{id}` lines. */
 function registeredRoutes(): string[] {
-  const ports = {} as AppPorts;
+  const ports = {} as DashboardPorts;
   return [...apiRoutes(ports, false), ...healthRoutes(ports)].map(
     ({ method, endpoint }) => `${method.toUpperCase()} ${endpoint.route.replace(/:(\w+)/g, '{$1}')}`,
   );

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
-import { attemptsModel } from '../../src/webhooks/attempts.ts';
-import { deliveryModel } from '../../src/webhooks/DeliveryState.ts';
-import { showWebhook, withReadModels } from '../support/delivery.ts';
+import { attemptsTable } from '../../src/webhooks/attempts.ts';
+import { deliveryTable } from '../../src/webhooks/DeliveryState.ts';
+import { showWebhook, withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import type { HookMessage } from '../support/hookEndpoint.ts';
@@ -70,7 +70,7 @@ onEveryEngine((start) => {
     });
   });
 
-  test('deleted read models repeat messages, and skip none', async () => {
+  test('a lost state store repeats messages, and skips none', async () => {
     const { endpoint, id } = await hooks.open();
     const [bad, ...good] = payersOf(4) as [Payer, ...Payer[]];
     endpoint.answer = ({ subject }) => (subject === subjectOf(bad) ? 500 : 200);
@@ -78,8 +78,9 @@ onEveryEngine((start) => {
     await eventually(async () => {
       expect((await showWebhook(hooks.client, id)).delivery).toMatchObject({ behind: 0, blocked: 1 });
     });
-    await withReadModels(hooks.service, async (readModels) => {
-      for (const model of [deliveryModel, attemptsModel]) await readModels.drop(model);
+    await withStateStore(hooks.service, async (stateStore) => {
+      await stateStore.prune(deliveryTable, Number.MAX_SAFE_INTEGER);
+      await stateStore.prune(attemptsTable, Number.MAX_SAFE_INTEGER);
     });
     endpoint.answer = () => 200;
     await hooks.write(good, 1);

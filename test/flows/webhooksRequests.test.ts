@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Permission } from '../../src/keys/access.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
 import type { Client } from '../support/client.ts';
-import { withReadModels } from '../support/delivery.ts';
+import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
@@ -184,9 +184,9 @@ onEveryEngine((start) => {
     ];
     const rows = new AttemptRows(made.id);
     const event = { stream: `${service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
-    await withReadModels(service, (readModels) =>
+    await withStateStore(service, (stateStore) =>
       recordAttempts(
-        readModels,
+        stateStore,
         shown.map((one) => rows.of({ shown: one, event })),
       ),
     );
@@ -315,8 +315,8 @@ onEveryEngine((start) => {
       status: 400,
       answer: 'Jane Roe is not known here',
     };
-    await withReadModels(service, (readModels) =>
-      recordAttempts(readModels, [new AttemptRows(made.id).of({ shown, event: undefined })]),
+    await withStateStore(service, (stateStore) =>
+      recordAttempts(stateStore, [new AttemptRows(made.id).of({ shown, event: undefined })]),
     );
     const { answer: _answer, ...others } = shown;
     const seenBy = async (...permissions: Permission[]) => {

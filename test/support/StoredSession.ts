@@ -1,48 +1,48 @@
 import { createHash } from 'node:crypto';
+import type { SessionData } from 'express-session';
 import type { Page } from 'playwright-core';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-
-const MODEL = 'sessions_v1';
+import { sessionsTable } from '../../src/http/dashboard/SessionStore.ts';
+import type { StateRow, StateStore } from '../../src/ports/stateStore.ts';
 
 /** What the service keeps of the session of a page, for tests that cannot wait until it ends. */
 export class StoredSession {
-  readonly #readModels: ReadModels;
+  readonly #stateStore: StateStore;
   readonly #id: string;
 
-  private constructor(readModels: ReadModels, id: string) {
-    this.#readModels = readModels;
+  private constructor(stateStore: StateStore, id: string) {
+    this.#stateStore = stateStore;
     this.#id = id;
   }
 
   /** The session by the cookie of the page's context. */
-  static async of(page: Page, readModels: ReadModels): Promise<StoredSession> {
+  static async of(page: Page, stateStore: StateStore): Promise<StoredSession> {
     const cookies = await page.context().cookies();
     const { value = '' } = cookies.find(({ name }) => name === 'chartledger_session') ?? {};
     const sessionId = decodeURIComponent(value).slice('s:'.length).split('.')[0] as string;
-    return new StoredSession(readModels, createHash('sha256').update(sessionId).digest('hex'));
+    return new StoredSession(stateStore, createHash('sha256').update(sessionId).digest('hex'));
   }
 
   /** When it was used last, as far as that is written down; milliseconds since 1970. */
   async lastUsed(): Promise<number> {
-    return (await this.#row()).position / 1000;
+    return (await this.#row()).revision / 1000;
   }
 
   /** Makes it one that was last used so long ago. */
   async setBack(ms: number): Promise<void> {
     const row = await this.#row();
-    await this.#readModels.remove(MODEL, [row.id], row.position);
-    await this.#readModels.save(MODEL, [{ ...row, position: (Date.now() - ms) * 1000 }]);
+    await this.#stateStore.remove(sessionsTable, [row.id], row.revision);
+    await this.#stateStore.save(sessionsTable, [{ ...row, revision: (Date.now() - ms) * 1000 }]);
   }
 
   /** Makes it one of a sign-in so long ago. */
   async signedInBefore(ms: number): Promise<void> {
     const row = await this.#row();
     const body = { ...row.body, signedInAt: Date.now() - ms };
-    await this.#readModels.save(MODEL, [{ ...row, position: row.position + 1, body }]);
+    await this.#stateStore.save(sessionsTable, [{ ...row, revision: row.revision + 1, body }]);
   }
 
-  async #row(): Promise<Row> {
-    const [row] = await this.#readModels.load(MODEL, [this.#id]);
+  async #row(): Promise<StateRow<SessionData>> {
+    const [row] = await this.#stateStore.load(sessionsTable, [this.#id]);
     if (row === undefined) throw new Error('there is no such session');
     return row;
   }

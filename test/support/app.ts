@@ -8,6 +8,7 @@ import {
   openDocumentStore,
   openRateLimiters,
   openReadModels,
+  openStateStore,
 } from '../../src/backends/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
@@ -20,6 +21,7 @@ import { createLogger } from '../../src/logger.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { openSignInLimits } from '../../src/users/signIn.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { createAddressRules } from '../../src/webhooks/addresses.ts';
@@ -32,6 +34,7 @@ import type { TestService } from './service.ts';
 export interface Faults {
   eventLog?: Partial<EventLog>;
   readModels?: Partial<ReadModels>;
+  stateStore?: Partial<StateStore>;
   documentStore?: Partial<DocumentStore>;
 }
 
@@ -54,10 +57,12 @@ export async function startFaultyApp(
   faults: Faults,
 ): Promise<Client & { stop(): Promise<void> }> {
   const realReadModels = await openReadModels(service.config.readModelUrl);
+  const realStateStore = await openStateStore(service.config.stateUrl);
   const realDocumentStore = await openDocumentStore(service.config.documentsUrl);
   const directory = await AccessDirectory.open(service.eventLog);
   const eventLog = withFaults(service.eventLog, faults.eventLog);
   const readModels = withFaults(realReadModels, faults.readModels);
+  const stateStore = withFaults(realStateStore, faults.stateStore);
   const documentStore = withFaults(realDocumentStore, faults.documentStore);
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
@@ -68,16 +73,18 @@ export async function startFaultyApp(
   const webhooks = new WebhookManager({
     eventLog,
     readModels,
+    stateStore,
     directory: webhookDirectory,
     access: directory,
     names,
     addresses: createAddressRules([]),
     secretsKey: async () => randomBytes(32),
   });
-  const limiters = await openRateLimiters(service.config.readModelUrl);
+  const limiters = await openRateLimiters(service.config.stateUrl);
   const ports = {
     eventLog,
     readModels,
+    stateStore,
     documentStore,
     existence,
     directory,
@@ -116,7 +123,7 @@ export async function startFaultyApp(
       users.close();
       await limiters.close();
       await feed.close();
-      await Promise.all([realReadModels.close(), realDocumentStore.close()]);
+      await Promise.all([realReadModels.close(), realStateStore.close(), realDocumentStore.close()]);
     },
   });
 }

@@ -56,8 +56,13 @@ export function runCli(args: string[], options: CliOptions = {}): Promise<CliRes
 }
 
 /** The settings with which a command works on the stores of a service. */
-export function storesOf({ eventLogUrl, readModelUrl, documentsUrl }: Config): Record<string, string> {
-  return { EVENT_LOG_URL: eventLogUrl, READ_MODEL_URL: readModelUrl, DOCUMENTS_URL: documentsUrl };
+export function storesOf(config: Config): Record<string, string> {
+  return {
+    EVENT_LOG_URL: config.eventLogUrl,
+    READ_MODEL_URL: config.readModelUrl,
+    STATE_URL: config.stateUrl,
+    DOCUMENTS_URL: config.documentsUrl,
+  };
 }
 
 const folders: string[] = [];

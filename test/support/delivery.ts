@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
-import { openReadModels } from '../../src/backends/openBackend.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import { openStateStore } from '../../src/backends/openBackend.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
 import { messageId } from '../../src/webhooks/message.ts';
 import { openWebhooks, type WebhooksTiming } from '../../src/webhooks/openWebhooks.ts';
 import type { Client } from './client.ts';
@@ -68,15 +68,15 @@ export async function expectedMessages(service: TestService, webhookId: string, 
   return { ids, versions };
 }
 
-/** Runs something with a connection to the read models of a service. */
-export async function withReadModels<Result>(
+/** Runs something with a connection to the state store of a service. */
+export async function withStateStore<Result>(
   service: TestService,
-  work: (readModels: ReadModels) => Promise<Result>,
+  work: (stateStore: StateStore) => Promise<Result>,
 ): Promise<Result> {
-  const readModels = await openReadModels(service.config.readModelUrl);
+  const stateStore = await openStateStore(service.config.stateUrl);
   try {
-    return await work(readModels);
+    return await work(stateStore);
   } finally {
-    await readModels.close();
+    await stateStore.close();
   }
 }

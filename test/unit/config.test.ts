@@ -16,6 +16,7 @@ describe('settings', () => {
     });
     expect(defaults.eventLogUrl).toMatch(/^sqlite:.*\/data\/events\.db$/);
     expect(defaults.readModelUrl).toMatch(/^sqlite:.*\/data\/read-models\.db$/);
+    expect(defaults.stateUrl).toMatch(/^sqlite:.*\/data\/state\.db$/);
     expect(defaults.documentsUrl).toMatch(/^file:.*\/data\/documents$/);
     const names = ['DATA_DIR', 'EVENT_LOG_URL', 'PORT', 'HOST', 'RATE_LIMIT_PER_MINUTE', 'TRUST_PROXY'];
     for (const empty of ['', ' ', '\n']) {
@@ -27,8 +28,15 @@ describe('settings', () => {
     expect(loadConfig({ DATA_DIR: '/var/lib/x', DOCUMENTS_URL: 'file:/scans' })).toMatchObject({
       eventLogUrl: 'sqlite:/var/lib/x/events.db',
       readModelUrl: 'sqlite:/var/lib/x/read-models.db',
+      stateUrl: 'sqlite:/var/lib/x/state.db',
       documentsUrl: 'file:/scans',
     });
+  });
+
+  test('state is beside read models in MongoDB unless it is given a place', () => {
+    const READ_MODEL_URL = 'mongodb://127.0.0.1/clinic';
+    expect(loadConfig({ READ_MODEL_URL }).stateUrl).toBe(READ_MODEL_URL);
+    expect(loadConfig({ READ_MODEL_URL, STATE_URL: 'sqlite:/s.db' }).stateUrl).toBe('sqlite:/s.db');
   });
 
   test.each(['0', '2', 'loopback', '10.0.0.0/8, 192.168.1.7', '::1', 'fc00::/7'])(

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { unavailable } from '../../src/errors.ts';
-import type { ReadModels } from '../../src/ports/readModels.ts';
+import type { Leases } from '../../src/ports/leases.ts';
 
 // Jest's clock does not reach this module; on top of the global timers it does.
 jest.unstable_mockModule('node:timers/promises', () => ({
@@ -17,12 +17,12 @@ jest.unstable_mockModule('node:timers/promises', () => ({
 const { whileLeader } = await import('../../src/projector/whileLeader.ts');
 
 /** One lease, kept on the tests' clock. `reach` stands between the instances and the store. */
-class FakeLeases {
+class FakeLeases implements Leases {
   owner: string | undefined;
   until = 0;
   reach: (owner: string) => Promise<unknown> = async () => undefined;
 
-  async acquireLease(_name: string, owner: string, forMs: number): Promise<boolean> {
+  async acquire(_name: string, owner: string, forMs: number): Promise<boolean> {
     await this.reach(owner);
     if (this.owner !== undefined && this.owner !== owner && performance.now() < this.until) return false;
     this.owner = owner;
@@ -30,7 +30,9 @@ class FakeLeases {
     return true;
   }
 
-  async releaseLease(_name: string, owner: string): Promise<void> {
+  async close(): Promise<void> {}
+
+  async release(_name: string, owner: string): Promise<void> {
     await this.reach(owner);
     if (this.owner === owner) this.owner = undefined;
   }
@@ -58,7 +60,7 @@ function start(owner: string): () => Promise<void> {
     await new Promise((resolve) => signal.addEventListener('abort', resolve));
     leaders = leaders.filter((one) => one !== owner);
   };
-  const ended = whileLeader(leases as unknown as ReadModels, 'lease', owner, stop.signal, work);
+  const ended = whileLeader(leases, 'lease', owner, stop.signal, work);
   const stopAndWait = async () => {
     stop.abort();
     await jest.advanceTimersByTimeAsync(5_000);
@@ -141,8 +143,8 @@ test('one answer that fails to come costs no leader its place', async () => {
 test('a lease counts from when it was asked for, not from its answer', async () => {
   // The store grants it at once, but its answer takes two seconds; then it answers no more.
   const granted = Promise.withResolvers<void>();
-  const acquire = leases.acquireLease.bind(leases);
-  leases.acquireLease = async (...args) => {
+  const acquire = leases.acquire.bind(leases);
+  leases.acquire = async (...args) => {
     const held = await acquire(...args);
     await granted.promise;
     return held;
@@ -170,7 +172,7 @@ test('a leader whose lease another one holds ends at its next renewal', async ()
 test('what a leader leaves behind after its work has ended by itself is a free lease, taken again', async () => {
   let runs = 0;
   const stop = new AbortController();
-  const ended = whileLeader(leases as unknown as ReadModels, 'lease', 'a', stop.signal, async () => {
+  const ended = whileLeader(leases, 'lease', 'a', stop.signal, async () => {
     runs += 1;
   });
   await pass(3);

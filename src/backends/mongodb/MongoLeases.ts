@@ -1,5 +1,6 @@
 import type { Collection, Db } from 'mongodb';
-import type { MongoConnection } from './MongoConnection.ts';
+import type { Leases } from '../../ports/leases.ts';
+import { MongoConnection } from './MongoConnection.ts';
 import { insertNew } from './mongoErrors.ts';
 
 interface Lease {
@@ -21,15 +22,18 @@ interface Observation {
  * Leases in one collection. They hold no time of day, as clocks of machines differ: whoever wants a lease watches it,
  * and takes it when it stayed unrenewed for the whole of its term on the watcher's own clock.
  */
-export class MongoLeases {
+export class MongoLeases implements Leases {
   readonly #connection: MongoConnection;
   readonly #observed = new Map<string, Observation>();
 
-  constructor(connection: MongoConnection) {
-    this.#connection = connection;
+  /** Does not connect: the first call does. Throws on a malformed URL. */
+  constructor(url: string) {
+    this.#connection = new MongoConnection(url, {
+      name: 'state store',
+      writeConcern: { w: 'majority', journal: true },
+    });
   }
 
-  /** See `ReadModels.acquireLease`. */
   acquire(name: string, owner: string, forMs: number): Promise<boolean> {
     return this.#connection.call(async (db) => {
       const leases = leasesOf(db);
@@ -45,9 +49,12 @@ export class MongoLeases {
     });
   }
 
-  /** See `ReadModels.releaseLease`. */
   async release(name: string, owner: string): Promise<void> {
     await this.#connection.call((db) => leasesOf(db).deleteOne({ _id: name, owner }));
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
   }
 
   #isExpired({ _id: name, owner, forMs, renewals }: Lease): boolean {

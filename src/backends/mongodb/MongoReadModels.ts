@@ -4,9 +4,8 @@ import { unavailable } from '../../errors.ts';
 import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
-import { MongoLeases } from './MongoLeases.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
-import { pruneRows, removeRows, rowsName, rowsOf, toRow, writeRows } from './storedRows.ts';
+import { indexRows, loadRows, pageRows, rowsOf, type StoredRow, writeRows } from './storedRows.ts';
 
 const STORE = 'read model store';
 const MAX_PARKED = 1_000;
@@ -29,13 +28,12 @@ interface Checkpoint {
 }
 
 /**
- * Read models in one MongoDB database: `rows.{model}` and `parked.{model}` a read model, and `checkpoints` and `leases`
- * for all. Needs neither transactions nor a replica set: a crash between the writes of one method leaves a checkpoint
+ * Read models in one MongoDB database: `rows.{model}` and `parked.{model}` a read model, and `checkpoints` for
+ * all. Needs neither transactions nor a replica set: a crash between the writes of one method leaves a checkpoint
  * that is too low, never one that is too high.
  */
 export class MongoReadModels implements ReadModels {
   readonly #connection: MongoConnection;
-  readonly #leases: MongoLeases;
   /** Read models whose collections are known to be there. */
   readonly #prepared = new Set<string>();
   /** The checkpoints that this instance last read or wrote. */
@@ -48,12 +46,11 @@ export class MongoReadModels implements ReadModels {
       name: STORE,
       writeConcern: { w: 'majority', journal: true },
     });
-    this.#leases = new MongoLeases(this.#connection);
   }
 
   async existing(model: string, ids: string[]): Promise<Set<string>> {
     const found = await this.#connection.call((db) =>
-      rowsOf(db, model)
+      rowsOf(db, rowsName(model))
         .find({ _id: { $in: ids } }, { projection: { _id: 1 }, batchSize: ids.length + 1 })
         .toArray(),
     );
@@ -61,60 +58,18 @@ export class MongoReadModels implements ReadModels {
   }
 
   async load(model: string, ids: string[]): Promise<Row[]> {
-    const found = await this.#connection.call((db) =>
-      rowsOf(db, model)
-        .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
-        .toArray(),
-    );
-    return found.map(toRow);
+    return (await loadRows(this.#connection, rowsName(model), ids)).map(toRow);
   }
 
-  async page(model: string, { partition, after = -1, limit }: PageQuery): Promise<Row[]> {
-    const found = await this.#connection.call((db) =>
-      rowsOf(db, model)
-        .find(
-          { 'state.partition': partition, order: { $gt: after } },
-          { sort: { order: 1 }, limit, batchSize: limit + 1 },
-        )
-        .toArray(),
-    );
-    return found.map(toRow);
+  async page(model: string, query: PageQuery): Promise<Row[]> {
+    return (await pageRows(this.#connection, rowsName(model), query)).map(toRow);
   }
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
     await this.#prepare(model);
     const seen = await this.#unreplaced(model);
-    await writeRows(this.#connection, model, rows);
+    await writeRows(this.#connection, rowsName(model), rows.map(toStored));
     await this.#advance(model, seen, checkpoint);
-  }
-
-  async save(model: string, rows: Row[]): Promise<void> {
-    await this.#prepare(model);
-    await writeRows(this.#connection, model, rows);
-  }
-
-  async swap(model: string, row: Row, expected: Position | undefined): Promise<boolean> {
-    await this.#prepare(model);
-    const { id: _id, order, partition, position } = row;
-    const state = { position, partition, body: JSON.stringify(row.body) };
-    const taken = await this.#connection.call(async (db) => {
-      const rows = rowsOf(db, model);
-      if (expected === undefined) return insertNew(rows, { _id, order, state });
-      const { matchedCount } = await rows.updateOne({ _id, 'state.position': expected }, { $set: { state } });
-      return matchedCount === 1;
-    });
-    // It may be that the read model was dropped.
-    if (!taken) this.#prepared.delete(model);
-    return taken;
-  }
-
-  remove(model: string, ids: string[], upTo: Position): Promise<void> {
-    return removeRows(this.#connection, model, ids, upTo);
-  }
-
-  async prune(model: string, before: Position): Promise<void> {
-    await this.#prepare(model);
-    await pruneRows(this.#connection, model, before);
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -146,7 +101,7 @@ export class MongoReadModels implements ReadModels {
   }
 
   count(model: string): Promise<number> {
-    return this.#connection.call((db) => rowsOf(db, model).countDocuments({}), COUNT_MS);
+    return this.#connection.call((db) => rowsOf(db, rowsName(model)).countDocuments({}), COUNT_MS);
   }
 
   async replace(model: string, byModel: string): Promise<void> {
@@ -175,14 +130,6 @@ export class MongoReadModels implements ReadModels {
     this.#forget(model);
   }
 
-  acquireLease(name: string, owner: string, forMs: number): Promise<boolean> {
-    return this.#leases.acquire(name, owner, forMs);
-  }
-
-  releaseLease(name: string, owner: string): Promise<void> {
-    return this.#leases.release(name, owner);
-  }
-
   close(): Promise<void> {
     return this.#connection.close();
   }
@@ -190,7 +137,7 @@ export class MongoReadModels implements ReadModels {
   async #prepare(model: string): Promise<void> {
     if (this.#prepared.has(model)) return;
     await this.#create(rowsName(model));
-    await this.#connection.call((db) => rowsOf(db, model).createIndex({ 'state.partition': 1, order: 1 }));
+    await indexRows(this.#connection, rowsName(model));
     await this.#create(parkedName(model));
     this.#prepared.add(model);
   }
@@ -254,6 +201,19 @@ export class MongoReadModels implements ReadModels {
     if (!(await this.#connection.call((db) => isThere(db, from)))) return;
     await this.#connection.call((db) => db.renameCollection(from, to, { dropTarget: true }));
   }
+}
+
+/** The collection of a read model's rows. */
+function rowsName(model: string): string {
+  return `rows.${model}`;
+}
+
+function toStored({ id: _id, order, position, partition, body }: Row): StoredRow {
+  return { _id, order, state: { position, partition, body: JSON.stringify(body) } };
+}
+
+function toRow({ _id: id, order, state: { position, partition, body } }: StoredRow): Row {
+  return { id, partition, order, position, body: JSON.parse(body) };
 }
 
 function parkedName(model: string): string {

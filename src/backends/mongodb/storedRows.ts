@@ -1,18 +1,17 @@
 import type { Collection, Db } from 'mongodb';
 import type { Position } from '../../ports/eventLog.ts';
-import type { Row } from '../../ports/readModels.ts';
 import type { MongoConnection } from './MongoConnection.ts';
 
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */
 const BATCH_ROWS = 200;
-/** Rows that one call of `prune` removes. */
+/** Rows that one call of `pruneRows` removes. */
 const PRUNED_AT_ONCE = 1_000;
 
-/** A row as a document of its read model's collection. */
+/** A row as a document of its collection. */
 export interface StoredRow {
   _id: string;
   order: number;
-  /** `position` is first: documents are compared field by field, so the newer state is the greater one. */
+  /** `position`, which says which of two writes is the newer one, is first: documents are compared field by field. */
   state: {
     position: Position;
     partition: string;
@@ -21,48 +20,91 @@ export interface StoredRow {
   };
 }
 
-/** The collection of a read model's rows. */
-export function rowsName(model: string): string {
-  return `rows.${model}`;
+export interface RowQuery {
+  partition: string;
+  after?: number;
+  limit: number;
 }
 
-export function rowsOf(db: Db, model: string): Collection<StoredRow> {
-  return db.collection(rowsName(model));
+export function rowsOf(db: Db, collection: string): Collection<StoredRow> {
+  return db.collection(collection);
+}
+
+/** Makes the index of pages; it makes the collection, too. */
+export async function indexRows(connection: MongoConnection, collection: string): Promise<void> {
+  await connection.call((db) => rowsOf(db, collection).createIndex({ 'state.partition': 1, order: 1 }));
+}
+
+/** The rows with these ids. */
+export function loadRows(
+  connection: MongoConnection,
+  collection: string,
+  ids: string[],
+): Promise<StoredRow[]> {
+  return connection.call((db) =>
+    rowsOf(db, collection)
+      .find({ _id: { $in: ids } }, { batchSize: ids.length + 1 })
+      .toArray(),
+  );
+}
+
+/** Rows of one partition by rising order. */
+export function pageRows(
+  connection: MongoConnection,
+  collection: string,
+  { partition, after = -1, limit }: RowQuery,
+): Promise<StoredRow[]> {
+  return connection.call((db) =>
+    rowsOf(db, collection)
+      .find(
+        { 'state.partition': partition, order: { $gt: after } },
+        { sort: { order: 1 }, limit, batchSize: limit + 1 },
+      )
+      .toArray(),
+  );
 }
 
 /** Writes rows, each unless a newer state of it is there. */
-export async function writeRows(connection: MongoConnection, model: string, rows: Row[]): Promise<void> {
+export async function writeRows(
+  connection: MongoConnection,
+  collection: string,
+  rows: StoredRow[],
+): Promise<void> {
   for (let start = 0; start < rows.length; start += BATCH_ROWS) {
     const writes = rows.slice(start, start + BATCH_ROWS).map(keepNewest);
-    await connection.call((db) => rowsOf(db, model).bulkWrite(writes, { ordered: false }));
+    await connection.call((db) => rowsOf(db, collection).bulkWrite(writes, { ordered: false }));
   }
 }
 
-/** See `ReadModels.remove`. */
+/** Removes the rows with these ids whose position is not above `upTo`. */
 export async function removeRows(
   connection: MongoConnection,
-  model: string,
+  collection: string,
   ids: string[],
   upTo: Position,
 ): Promise<void> {
   for (let start = 0; start < ids.length; start += BATCH_ROWS) {
     const filter = { _id: { $in: ids.slice(start, start + BATCH_ROWS) }, 'state.position': { $lte: upTo } };
-    await connection.call((db) => rowsOf(db, model).deleteMany(filter));
+    await connection.call((db) => rowsOf(db, collection).deleteMany(filter));
   }
 }
 
-/** See `ReadModels.prune`; it makes the index that it needs. */
-export async function pruneRows(connection: MongoConnection, model: string, before: Position): Promise<void> {
-  await connection.call((db) => rowsOf(db, model).createIndex({ 'state.position': 1 }));
+/** Removes all rows whose position is below `before`; it makes the index that it needs. */
+export async function pruneRows(
+  connection: MongoConnection,
+  collection: string,
+  before: Position,
+): Promise<void> {
+  await connection.call((db) => rowsOf(db, collection).createIndex({ 'state.position': 1 }));
   const below = { 'state.position': { $lt: before } };
   for (let found = PRUNED_AT_ONCE; found === PRUNED_AT_ONCE; ) {
     const ids = await connection.call((db) =>
-      rowsOf(db, model)
+      rowsOf(db, collection)
         .find(below, { projection: { _id: 1 }, limit: PRUNED_AT_ONCE, batchSize: PRUNED_AT_ONCE + 1 })
         .map(({ _id }) => _id)
         .toArray(),
     );
-    await removeRows(connection, model, ids, before - 1);
+    await removeRows(connection, collection, ids, before - 1);
     found = ids.length;
   }
 }
@@ -71,20 +113,12 @@ export async function pruneRows(connection: MongoConnection, model: string, befo
  * Writes a row unless a newer state of it is there. Filtered by `_id` alone, so that it is one look into that index, and
  * so that the server itself repeats one of two upserts that insert the same row at once.
  */
-function keepNewest({ id, partition, order, position, body }: Row) {
+function keepNewest({ _id, order, state }: StoredRow) {
   return {
     updateOne: {
-      filter: { _id: id },
-      update: {
-        $max: { state: { position, partition, body: JSON.stringify(body) } },
-        $setOnInsert: { order },
-      },
+      filter: { _id },
+      update: { $max: { state }, $setOnInsert: { order } },
       upsert: true,
     },
   };
-}
-
-/** The row that a document holds. */
-export function toRow({ _id: id, order, state: { position, partition, body } }: StoredRow): Row {
-  return { id, partition, order, position, body: JSON.parse(body) };
 }

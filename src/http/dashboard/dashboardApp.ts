@@ -25,7 +25,7 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(securityHeaders());
   app.use(assetRouter());
   app.use(noStore);
-  app.use(sessions(ports.readModels, sessionSecret));
+  app.use(sessions(ports.stateStore, sessionSecret));
   app.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
   const responder = createResponder({ ...ports, logger, clientIp });
   for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));

@@ -1,3 +1,4 @@
+import type { StateStore } from '../../ports/stateStore.ts';
 import type { WebhookDirectory } from '../../webhooks/WebhookDirectory.ts';
 import type { AppPorts } from '../routes/index.ts';
 import { accountRoutes } from './pages/account.ts';
@@ -17,6 +18,7 @@ import type { DashboardRoute } from './route.ts';
 
 export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts {
   webhookDirectory: WebhookDirectory;
+  stateStore: StateStore;
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
 }

@@ -2,11 +2,11 @@ import { csrfSync } from 'csrf-sync';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
 import { ServiceError } from '../../errors.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
 import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { User } from '../../users/user.ts';
 import { type Html, html } from './html.ts';
-import { ReadModelSessionStore } from './ReadModelSessionStore.ts';
+import { SessionStore } from './SessionStore.ts';
 
 /** A session ends when it was not used for so long. */
 const IDLE_MS = 15 * 60_000;
@@ -29,8 +29,8 @@ declare module 'express-session' {
 }
 
 /** The session of each request, in `req.session`. The cookie is for the dashboard alone and no script reads it. */
-export function sessions(readModels: ReadModels, secret: Buffer): RequestHandler {
-  const store = new ReadModelSessionStore(readModels, IDLE_MS);
+export function sessions(state: StateStore, secret: Buffer): RequestHandler {
+  const store = new SessionStore(state, IDLE_MS);
   return session({
     name: 'chartledger_session',
     secret: secret.toString('base64'),

@@ -128,6 +128,7 @@ export const readinessSchema = z
     status: z.enum(['ready', 'unavailable']),
     event_log: storeState,
     read_models: storeState,
+    state_store: storeState,
     document_store: storeState,
     projections: z
       .record(

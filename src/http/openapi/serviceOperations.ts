@@ -4,7 +4,7 @@ import type { Operation } from './operation.ts';
 import { json } from './recordOperations.ts';
 import { descriptionSchema, errorSchema, healthSchema, readinessSchema } from './schemas.ts';
 
-const stores = { event_log: 'ok', read_models: 'ok', document_store: 'ok' };
+const stores = { event_log: 'ok', read_models: 'ok', state_store: 'ok', document_store: 'ok' };
 const readyExample = {
   status: 'ready',
   ...stores,
@@ -29,7 +29,7 @@ const readiness: Operation = {
   summary: 'Whether requests can be served',
   description:
     'For readiness probes and load balancers. Says how each store does, and how far each read model is behind the ' +
-    'event log. Writes go on while the read models are away.',
+    'event log. Writes go on while the read models or the state store are away.',
   tag: 'Service',
   access: 'public',
   ok: json('Requests can be served.', readinessSchema, readyExample),

@@ -1,4 +1,5 @@
 import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
 import { projectionStatus } from '../../queries/projectionStatus.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -27,17 +28,20 @@ async function lags({ eventLog, readModels }: QueryPorts): Promise<Record<string
 
 /**
  * `GET /readyz`: whether requests can be served. 503 when the event log or the document store is away; without the
- * read models writes go on, so that is told and no more. Says how far each projection is behind the log.
+ * read models or the state store writes go on, so that is told and no more. Says how far each projection is behind the log.
  */
-export function readyEndpoint(ports: QueryPorts & { documentStore: DocumentStore }): Endpoint {
+export function readyEndpoint(
+  ports: QueryPorts & { stateStore: StateStore; documentStore: DocumentStore },
+): Endpoint {
   return {
     route: '/readyz',
     access: 'public',
     query: 'ignored',
     async handle() {
-      const [eventLog, readModels, documentStore] = await Promise.all([
+      const [eventLog, readModels, stateStore, documentStore] = await Promise.all([
         check(() => ports.eventLog.head()),
         check(() => ports.readModels.checkpoint('ready')),
+        check(() => ports.stateStore.check()),
         check(() => ports.documentStore.check()),
       ]);
       const ready = eventLog === 'ok' && documentStore === 'ok';
@@ -49,6 +53,7 @@ export function readyEndpoint(ports: QueryPorts & { documentStore: DocumentStore
           status: ready ? 'ready' : 'unavailable',
           event_log: eventLog,
           read_models: readModels,
+          state_store: stateStore,
           document_store: documentStore,
           ...(projecting && { projections: projecting }),
         },

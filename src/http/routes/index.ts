@@ -1,6 +1,7 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
 import type { HistoryPorts } from '../../history/versionPage.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -46,6 +47,8 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
 }
 
 /** What every process answers, whatever its role. */
-export function healthRoutes(ports: QueryPorts & { documentStore: DocumentStore }): Route[] {
+export function healthRoutes(
+  ports: QueryPorts & { stateStore: StateStore; documentStore: DocumentStore },
+): Route[] {
   return [get(healthEndpoint), get(readyEndpoint(ports))];
 }

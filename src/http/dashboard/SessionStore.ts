@@ -1,8 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type SessionData, Store } from 'express-session';
-import type { ReadModels } from '../../ports/readModels.ts';
+import { z } from 'zod';
+import type { StateStore, StateTable } from '../../ports/stateStore.ts';
 
-const MODEL = 'sessions_v1';
+/** A row's revision is when the session was last used, in microseconds since 1970. */
+export const sessionsTable: StateTable<SessionData> = {
+  name: 'sessions_v1',
+  body: z.custom<SessionData>((value) => z.object({ cookie: z.object() }).safeParse(value).success),
+};
+
 const PARTITION = 'sessions';
 /** How exactly the store knows when a session was last used: each use of it is no write. */
 const TOUCH_EVERY_MS = 60_000;
@@ -19,19 +25,18 @@ function answer<Result>(promise: Promise<Result>, callback: Callback<Result> | u
 }
 
 /**
- * Sessions among the read models, so that every instance knows them. They are no truth of the log: where they are lost,
- * people sign in again. Stored under a hash of the session's id, so that whoever reads the store cannot take a session over.
+ * Sessions in the state store, so that every instance knows them: where they are lost, people sign in again. Stored under a hash of the session's id, so that whoever reads the store cannot take a session over.
  */
-export class ReadModelSessionStore extends Store {
-  readonly #readModels: ReadModels;
+export class SessionStore extends Store {
+  readonly #state: StateStore;
   readonly #idleMs: number;
-  #lastPosition = 0;
+  #lastRevision = 0;
   #prunedAt = 0;
 
   /** `idleMs`: a session ends when it was not used for so long. */
-  constructor(readModels: ReadModels, idleMs: number) {
+  constructor(state: StateStore, idleMs: number) {
     super();
-    this.#readModels = readModels;
+    this.#state = state;
     this.#idleMs = idleMs;
   }
 
@@ -49,27 +54,26 @@ export class ReadModelSessionStore extends Store {
   }
 
   override destroy(sessionId: string, callback?: Callback<void>): void {
-    answer(this.#readModels.remove(MODEL, [hashed(sessionId)], this.#position()), callback);
+    answer(this.#state.remove(sessionsTable, [hashed(sessionId)], this.#revision()), callback);
   }
 
   async #load(sessionId: string): Promise<SessionData | null> {
-    const [row] = await this.#readModels.load(MODEL, [hashed(sessionId)]);
-    if (row === undefined || isBefore(row.position, this.#idleMs)) return null;
-    return row.body as unknown as SessionData;
+    const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
+    if (row === undefined || isBefore(row.revision, this.#idleMs)) return null;
+    return row.body;
   }
 
   async #save(sessionId: string, session: SessionData): Promise<void> {
     const id = hashed(sessionId);
     const order = Number.parseInt(id.slice(0, 12), 16);
-    const body = JSON.parse(JSON.stringify(session));
-    await this.#readModels.save(MODEL, [
-      { id, partition: PARTITION, order, position: this.#position(), body },
+    await this.#state.save(sessionsTable, [
+      { id, partition: PARTITION, order, revision: this.#revision(), body: session },
     ]);
   }
 
   async #touch(sessionId: string, session: SessionData): Promise<void> {
-    const [row] = await this.#readModels.load(MODEL, [hashed(sessionId)]);
-    if (row && isBefore(row.position, TOUCH_EVERY_MS)) await this.#save(sessionId, session);
+    const [row] = await this.#state.load(sessionsTable, [hashed(sessionId)]);
+    if (row && isBefore(row.revision, TOUCH_EVERY_MS)) await this.#save(sessionId, session);
   }
 
   /** Removes the sessions that have ended; what cannot be removed now is the next time. */
@@ -77,16 +81,16 @@ export class ReadModelSessionStore extends Store {
     const now = Date.now();
     if (now - this.#prunedAt < PRUNE_EVERY_MS) return;
     this.#prunedAt = now;
-    this.#readModels.prune(MODEL, (now - this.#idleMs) * 1000).catch(() => undefined);
+    this.#state.prune(sessionsTable, (now - this.#idleMs) * 1000).catch(() => undefined);
   }
 
   /** A place in the order of this store's writes: microseconds since 1970, each used once. */
-  #position(): number {
-    this.#lastPosition = Math.max(this.#lastPosition + 1, Date.now() * 1000);
-    return this.#lastPosition;
+  #revision(): number {
+    this.#lastRevision = Math.max(this.#lastRevision + 1, Date.now() * 1000);
+    return this.#lastRevision;
   }
 }
 
 const hashed = (sessionId: string) => createHash('sha256').update(sessionId).digest('hex');
 
-const isBefore = (position: number, ms: number) => position / 1000 < Date.now() - ms;
+const isBefore = (revision: number, ms: number) => revision / 1000 < Date.now() - ms;

@@ -1,0 +1,108 @@
+import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { unavailable } from '../../errors.ts';
+
+const FILE_CHECK_MS = 500;
+const BUSY_MS = 2_500;
+
+export interface SqliteFileOptions {
+  path: string;
+  /** What a caller is told is away. */
+  store: string;
+  /** Makes settings and tables, whenever the file is opened. */
+  setUp(db: DatabaseSync): void;
+  /** Statements that were prepared can no longer be used, or may not fit the tables any more. */
+  onReset(): void;
+}
+
+/**
+ * One SQLite file. It may be deleted at any time, also under a running service: it is then made anew, empty. Every
+ * failure of SQLite or of the file system is `unavailable`.
+ */
+export class SqliteFile {
+  readonly #options: SqliteFileOptions;
+  #db: DatabaseSync;
+  #identity: number | undefined;
+  #nextCheck = 0;
+
+  /** Opens the file, and makes it and its folder when they are not there. Throws what SQLite or the file system does. */
+  constructor(options: SqliteFileOptions) {
+    this.#options = options;
+    this.#db = this.#open();
+    this.#identity = fileIdentity(options.path);
+  }
+
+  /** What `work` makes of the database. */
+  run<Result>(work: (db: DatabaseSync) => Result): Result {
+    try {
+      this.#reopenWhenDeleted();
+      return work(this.#db);
+    } catch (error) {
+      this.#options.onReset();
+      throw isStoreError(error) ? unavailable(this.#options.store, error) : error;
+    }
+  }
+
+  /** The same in one transaction, which alone writes meanwhile; an error takes all of it back. */
+  transaction<Result>(work: (db: DatabaseSync) => Result): Result {
+    this.#nextCheck = 0;
+    return this.run((db) => {
+      db.exec('BEGIN IMMEDIATE');
+      try {
+        const result = work(db);
+        db.exec('COMMIT');
+        return result;
+      } catch (error) {
+        if (db.isTransaction) db.exec('ROLLBACK');
+        throw error;
+      }
+    });
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+
+  #open(): DatabaseSync {
+    const { path, setUp } = this.#options;
+    mkdirSync(dirname(path), { recursive: true });
+    if (fileIdentity(path) === undefined) {
+      // Left by a deleted file, and possibly still mapped by who has it open: a new file must not take them over.
+      for (const leftover of [`${path}-wal`, `${path}-shm`]) rmSync(leftover, { force: true });
+    }
+    const db = new DatabaseSync(path, { timeout: BUSY_MS });
+    try {
+      db.exec('PRAGMA journal_mode = WAL');
+      setUp(db);
+      return db;
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+  }
+
+  #reopenWhenDeleted(): void {
+    const now = performance.now();
+    if (now < this.#nextCheck) return;
+    if (fileIdentity(this.#options.path) !== this.#identity) {
+      const gone = this.#db;
+      this.#db = this.#open();
+      this.#identity = fileIdentity(this.#options.path);
+      this.#options.onReset();
+      gone.close();
+    }
+    this.#nextCheck = now + FILE_CHECK_MS;
+  }
+}
+
+/** Tells a file from another one of the same name; undefined when there is none. */
+function fileIdentity(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.ino;
+}
+
+/** An error of SQLite or of the file system. */
+function isStoreError(error: unknown): boolean {
+  const { code, syscall } = error as { code?: unknown; syscall?: unknown };
+  return code === 'ERR_SQLITE_ERROR' || syscall !== undefined;
+}

@@ -1,0 +1,45 @@
+import type { Leases } from '../../ports/leases.ts';
+import { SqliteFile } from './SqliteFile.ts';
+
+/** Leases in a SQLite file, beside whatever else is in it. */
+export class SqliteLeases implements Leases {
+  readonly #file: SqliteFile;
+
+  /** Opens the file, and makes it and its folder when they are not there. */
+  constructor(path: string) {
+    this.#file = new SqliteFile({
+      path,
+      store: 'state store',
+      // A lease outlives no crash of the machine, nor need it: it is renewed every second, and that costs no sync.
+      setUp: (db) =>
+        db.exec(`PRAGMA synchronous = NORMAL;
+          CREATE TABLE IF NOT EXISTS leases (
+            name TEXT PRIMARY KEY, owner TEXT NOT NULL, taken_at INTEGER NOT NULL, for_ms INTEGER NOT NULL
+          ) WITHOUT ROWID;`),
+      onReset: () => undefined,
+    });
+  }
+
+  async acquire(name: string, owner: string, forMs: number): Promise<boolean> {
+    // All who share the file share the machine's clock. A term that has yet to begin means that it was set back.
+    const now = Date.now();
+    const { changes } = this.#file.run((db) =>
+      db
+        .prepare(
+          `INSERT INTO leases (name, owner, taken_at, for_ms) VALUES (:name, :owner, :now, :forMs)
+           ON CONFLICT (name) DO UPDATE SET owner = :owner, taken_at = :now, for_ms = :forMs
+           WHERE leases.owner = :owner OR :now < taken_at OR :now >= taken_at + leases.for_ms`,
+        )
+        .run({ name, owner, now, forMs }),
+    );
+    return Number(changes) === 1;
+  }
+
+  async release(name: string, owner: string): Promise<void> {
+    this.#file.run((db) => db.prepare('DELETE FROM leases WHERE name = ? AND owner = ?').run(name, owner));
+  }
+
+  async close(): Promise<void> {
+    this.#file.close();
+  }
+}

@@ -1,0 +1,108 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { StateQuery, StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
+import {
+  type OwnRowStatements,
+  PRUNED_AT_ONCE,
+  prepareOwnRows,
+  preparePrune,
+  type StoredRow,
+  toStoredRow,
+  writeRows,
+} from './rowTable.ts';
+import { SqliteFile } from './SqliteFile.ts';
+
+/** State in one SQLite file, a table each; what was answered is on disk. A file that is deleted is made anew, empty. */
+export class SqliteStateStore implements StateStore {
+  readonly #file: SqliteFile;
+  readonly #tables = new Map<string, OwnRowStatements>();
+
+  /** Opens the file, and makes it and its folder when they are not there. */
+  constructor(path: string) {
+    this.#file = new SqliteFile({
+      path,
+      store: 'state store',
+      setUp: (db) => db.exec('PRAGMA synchronous = FULL'),
+      onReset: () => this.#tables.clear(),
+    });
+  }
+
+  async load<Body extends object>(table: StateTable<Body>, ids: string[]): Promise<StateRow<Body>[]> {
+    const found = this.#file.run((db) => this.#table(db, table).load.all(JSON.stringify(ids)));
+    return found.map((row) => toRow(table, row));
+  }
+
+  async page<Body extends object>(
+    table: StateTable<Body>,
+    { partition, after = -1, limit }: StateQuery,
+  ): Promise<StateRow<Body>[]> {
+    const found = this.#file.run((db) => this.#table(db, table).page.all(partition, after, limit));
+    return found.map((row) => toRow(table, row));
+  }
+
+  async save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void> {
+    if (rows.length === 0) return;
+    this.#file.transaction((db) => writeRows(this.#table(db, table), rows.map(toStored)));
+  }
+
+  async swap<Body extends object>(
+    table: StateTable<Body>,
+    row: StateRow<Body>,
+    expected: number | undefined,
+  ): Promise<boolean> {
+    const { id, partition, order, version, body } = toStored(row);
+    const { changes } = this.#file.transaction((db) => {
+      const { insert, swap } = this.#table(db, table);
+      if (expected === undefined) return insert.run(id, partition, order, version, body);
+      return swap.run(partition, version, body, id, expected);
+    });
+    return Number(changes) === 1;
+  }
+
+  async remove<Body extends object>(table: StateTable<Body>, ids: string[], upTo: number): Promise<void> {
+    if (ids.length > 0) this.#file.run((db) => this.#table(db, table).remove.run(JSON.stringify(ids), upTo));
+  }
+
+  async prune<Body extends object>(table: StateTable<Body>, before: number): Promise<void> {
+    for (let removed = PRUNED_AT_ONCE; removed === PRUNED_AT_ONCE; await nextTurn()) {
+      const { changes } = this.#file.run((db) => {
+        this.#table(db, table);
+        return preparePrune(db, tableName(table)).run(before);
+      });
+      removed = Number(changes);
+    }
+  }
+
+  async check(): Promise<void> {
+    this.#file.run((db) => db.exec('PRAGMA schema_version'));
+  }
+
+  async close(): Promise<void> {
+    this.#file.close();
+  }
+
+  #table<Body extends object>(db: DatabaseSync, table: StateTable<Body>): OwnRowStatements {
+    let statements = this.#tables.get(table.name);
+    if (statements === undefined) {
+      statements = prepareOwnRows(db, tableName(table));
+      this.#tables.set(table.name, statements);
+    }
+    return statements;
+  }
+}
+
+function tableName({ name }: { name: string }): string {
+  return `state_${name}`;
+}
+
+function toStored<Body extends object>({ revision: version, body, ...row }: StateRow<Body>): StoredRow {
+  return { ...row, version, body: JSON.stringify(body) };
+}
+
+function toRow<Body extends object>(
+  table: StateTable<Body>,
+  stored: Record<string, unknown>,
+): StateRow<Body> {
+  const { version: revision, body, ...row } = toStoredRow(stored);
+  return { ...row, revision, body: table.body.parse(JSON.parse(body)) };
+}

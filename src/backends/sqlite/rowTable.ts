@@ -1,0 +1,102 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/** Rows that one statement of `preparePrune` removes. */
+export const PRUNED_AT_ONCE = 1_000;
+
+export type Statement = ReturnType<DatabaseSync['prepare']>;
+
+/** What a table holds in each of its rows; `version` says which of two writes is the newer one. */
+export interface StoredRow {
+  id: string;
+  partition: string;
+  order: number;
+  version: number;
+  /** JSON. */
+  body: string;
+}
+
+export interface RowStatements {
+  load: Statement;
+  page: Statement;
+  update: Statement;
+  upsert: Statement;
+}
+
+export interface OwnRowStatements extends RowStatements {
+  insert: Statement;
+  swap: Statement;
+  remove: Statement;
+}
+
+const columns = 'id, partition, sequence, position, body';
+
+/** A table's name, quoted. */
+export function quoted(table: string): string {
+  return `"${table.replaceAll('"', '""')}"`;
+}
+
+/** The statements of a table of rows, which is made when it is not there. */
+export function prepareRows(db: DatabaseSync, name: string): RowStatements {
+  const table = quoted(name);
+  // The constraint is there for its index, which, unlike one that is made by itself, is renamed with the table.
+  db.exec(`CREATE TABLE IF NOT EXISTS ${table} (
+    id TEXT PRIMARY KEY, partition TEXT NOT NULL, sequence INTEGER NOT NULL, position INTEGER NOT NULL,
+    body TEXT NOT NULL, UNIQUE (partition, sequence, id))`);
+  return {
+    load: db.prepare(`SELECT ${columns} FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`),
+    page: db.prepare(
+      `SELECT ${columns} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+    ),
+    // Most rows stay where they are listed: the index of lists is then left alone.
+    update: db.prepare(
+      `UPDATE ${table} SET position = ?, body = ? WHERE id = ? AND partition = ? AND position < ?`,
+    ),
+    upsert: db.prepare(
+      `INSERT INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+         partition = excluded.partition, position = excluded.position, body = excluded.body
+       WHERE excluded.position > ${table}.position`,
+    ),
+  };
+}
+
+/** The statements of a table whose rows somebody writes and removes by himself, not by folding the log. */
+export function prepareOwnRows(db: DatabaseSync, name: string): OwnRowStatements {
+  const rows = prepareRows(db, name);
+  const table = quoted(name);
+  return {
+    ...rows,
+    insert: db.prepare(`INSERT OR IGNORE INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?)`),
+    swap: db.prepare(
+      `UPDATE ${table} SET partition = ?, position = ?, body = ? WHERE id = ? AND position = ?`,
+    ),
+    remove: db.prepare(`DELETE FROM ${table} WHERE id IN (SELECT value FROM json_each(?)) AND position <= ?`),
+  };
+}
+
+/** The statement that removes some of the rows below a version; it makes the index that it needs. */
+export function preparePrune(db: DatabaseSync, name: string): Statement {
+  const table = quoted(name);
+  db.exec(`CREATE INDEX IF NOT EXISTS ${quoted(`${name}_by_position`)} ON ${table} (position)`);
+  return db.prepare(
+    `DELETE FROM ${table} WHERE rowid IN (SELECT rowid FROM ${table} WHERE position < ? LIMIT ${PRUNED_AT_ONCE})`,
+  );
+}
+
+/** Writes rows, each unless one of the same or a higher version is there. */
+export function writeRows({ update, upsert }: RowStatements, rows: StoredRow[]): void {
+  for (const { id, partition, order, version, body } of rows) {
+    const { changes } = update.run(version, body, id, partition, version);
+    if (changes === 0) upsert.run(id, partition, order, version, body);
+  }
+}
+
+/** The row that one of the statements gave. */
+export function toStoredRow(row: Record<string, unknown>): StoredRow {
+  return {
+    id: row.id as string,
+    partition: row.partition as string,
+    order: row.sequence as number,
+    version: row.position as number,
+    body: row.body as string,
+  };
+}

@@ -1,0 +1,31 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from '@jest/globals';
+import { z } from 'zod';
+import { SqliteLeases } from '../../src/backends/sqlite/SqliteLeases.ts';
+import { SqliteStateStore } from '../../src/backends/sqlite/SqliteStateStore.ts';
+import { leasesContract } from '../contracts/leases.ts';
+import { stateStoreContract } from '../contracts/stateStore.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'chartledger-state-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const path = join(folder, 'contract', 'state.db');
+describe('SqliteStateStore', () => stateStoreContract(async () => new SqliteStateStore(path)));
+describe('SqliteLeases', () => leasesContract(async () => new SqliteLeases(path)));
+
+test('a file that is deleted is made anew, and who swaps sees that its row is gone', async () => {
+  const deleted = join(folder, 'deleted', 'state.db');
+  const table = { name: 'table_v1', body: z.object({ at: z.number() }) };
+  const row = (revision: number) => ({ id: 'a', partition: 'p', order: 1, revision, body: { at: revision } });
+  const store = new SqliteStateStore(deleted);
+  const leases = new SqliteLeases(deleted);
+  await store.save(table, [row(1)]);
+  rmSync(deleted);
+  expect(await store.swap(table, row(2), 1)).toBe(false);
+  expect(await store.swap(table, row(3), undefined)).toBe(true);
+  expect(await leases.acquire('lease', 'a', 60_000)).toBe(true);
+  expect(await store.load(table, ['a'])).toEqual([row(3)]);
+  await Promise.all([store.close(), leases.close()]);
+});
