@@ -28,16 +28,19 @@ interface ServiceErrorOptions {
   details?: FieldMessage[];
   retryAfterSeconds?: number;
   cause?: unknown;
+  problem?: string | undefined;
 }
 
 /**
  * The one error that crosses a feature's border. `message` is public: it never holds PHI or a rejected value,
- * and a caller's id only where the spec asks for it (missing references). `cause` is for operators.
+ * and a caller's id only where the spec asks for it (missing references). `cause` is for operators, and so is `problem`: what
+ * is the matter with which file or host, and what to do.
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
   readonly details: FieldMessage[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
     super(message, { cause: options.cause });
@@ -45,17 +48,22 @@ export class ServiceError extends Error {
     this.code = code;
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.problem = options.problem;
   }
 }
 
-/** The error of a store that is away; callers are told to come back (503 with `Retry-After`). */
-export function unavailable(what: string, cause?: unknown): ServiceError {
+/**
+ * The error of a store that is away; callers are told to come back (503 with `Retry-After`), and operators of the
+ * `problem`, where it is known.
+ */
+export function unavailable(what: string, cause?: unknown, problem?: string): ServiceError {
   return new ServiceError(
     'unavailable',
     `The ${what} is not available right now. Try again; sending a request again is safe.`,
     {
       retryAfterSeconds: 2,
       cause,
+      problem,
     },
   );
 }
@@ -73,6 +81,7 @@ export function describeError(error: unknown): Record<string, unknown> {
   return {
     name: error.name,
     ...('code' in error && { code: error.code }),
+    ...(error instanceof ServiceError && error.problem && { problem: error.problem }),
     ...(frames && { stack: frames }),
     ...(error.cause !== undefined && { cause: describeError(error.cause) }),
   };

@@ -31,7 +31,8 @@ run().catch((error: unknown) => {
 });
 
 function startFailure(error: unknown): string {
-  const { code, message } = error as { code?: string; message?: string };
+  const { code, message, problem } = error as { code?: string; message?: string; problem?: string };
+  if (problem !== undefined) return problem;
   if (code === 'EADDRINUSE') return 'The port is in use; set PORT to another one.';
   return `${message ?? 'Unknown reason'} ${JSON.stringify(describeError(error))}`;
 }

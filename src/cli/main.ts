@@ -19,7 +19,8 @@ const WRONG_USAGE = 2;
 /** Says what went wrong, without a stack, and gives the exit code. Commander has said its part already. */
 function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
-  const message = error instanceof Error ? error.message : String(error);
+  const problem = error instanceof ServiceError ? error.problem : undefined;
+  const message = problem ?? (error instanceof Error ? error.message : String(error));
   const expected = [ServiceError, ConfigError, ImportError].some((type) => error instanceof type);
   process.stderr.write(expected ? `${message}\n` : `Chartledger failed unexpectedly: ${message}\n`);
   return FAILED;

@@ -120,11 +120,18 @@ export interface EventLog {
    * Every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates.
    * Batches may be empty: they move `position` on past unwanted events, within milliseconds of the append. The
    * caller's pace is the source's pace. Events that are not this service's (without JSON data, or a workspace in
-   * the metadata) are passed over. Survives a store that goes away: the iteration waits and goes on by itself.
-   * Rejects with `validation_failed` when `after` is no position of the log, also when it no longer is: a log that was
+   * the metadata) are passed over. Survives a store that goes away: the iteration waits and goes on by itself,
+   * unless it is found to be damaged: that rejects with `unavailable`. Rejects with `validation_failed` when `after` is no position of the log, also when it no longer is: a log that was
    * put back to an earlier state has other events to come at the places beyond it.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
+
+  /**
+   * Resolves when events can be appended and read, as the latest appends and reads of this connection showed; where there
+   * were none of late it tries, without adding an event. Rejects with `unavailable`, whose `problem` tells operators what
+   * is the matter, where that is known.
+   */
+  check(): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -1,6 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, renameSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -120,6 +129,94 @@ describe('SQLite event log', () => {
       await workspace.append(log, stream, { n: 1 });
       await eventually(() => expect(follower.events.map(({ data }) => data)).toEqual([{ n: 0 }, { n: 1 }]));
       await follower.stop();
+    });
+
+    const ways = {
+      deleted: (file: string) => rmSync(file),
+      'deleted with what lies beside it': (file: string) => {
+        for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true });
+      },
+      'left without its write-ahead log': (file: string) => rmSync(`${file}-wal`),
+      'replaced by an older copy': (file: string) => {
+        renameSync(`${file}.copy`, file);
+      },
+      moved: (file: string) => renameSync(file, `${file}.moved`),
+    };
+    test.each(Object.entries(ways))(
+      'a file that was %s takes no event that a restart would not find',
+      async (_way, act) => {
+        await workspace.append(log, workspace.stream(), { n: 0 });
+        const other = new DatabaseSync(path);
+        other.exec(`VACUUM INTO '${path}.copy'`);
+        other.close();
+        await log.check();
+        act(path);
+        const stream = workspace.stream();
+        const refused = {
+          code: 'unavailable',
+          problem: expect.stringMatching(/events\.db(-wal)? was deleted or replaced/),
+        };
+        await expect(workspace.append(log, stream)).rejects.toMatchObject(refused);
+        await expect(log.check()).rejects.toMatchObject(refused);
+        await expect(workspace.append(log, stream)).rejects.toMatchObject(refused);
+        await log.close();
+        const restarted = await openEventLog(`sqlite:${path}`);
+        expect(await restarted.readStream(stream, { limit: 1 })).toEqual([]);
+        await restarted.close();
+      },
+    );
+
+    test('a file that is put back is gone on with', async () => {
+      const stream = workspace.stream();
+      await workspace.append(log, stream, { n: 0 });
+      renameSync(path, `${path}.moved`);
+      await expect(workspace.append(log, stream, { n: 1 })).rejects.toMatchObject({ code: 'unavailable' });
+      await eventually(() => expect(log.head()).rejects.toMatchObject({ code: 'unavailable' }));
+      renameSync(`${path}.moved`, path);
+      await workspace.append(log, stream, { n: 2 });
+      await log.check();
+      expect((await log.readStream(stream, { limit: 5 })).map(({ data }) => data)).toEqual([
+        { n: 0 },
+        { n: 2 },
+      ]);
+    });
+
+    test('a file that is gone before the first append is not made anew', async () => {
+      rmSync(path);
+      await expect(workspace.append(log, workspace.stream())).rejects.toMatchObject({ code: 'unavailable' });
+      expect(existsSync(path)).toBe(false);
+    });
+
+    test('a file that another process holds locked is named, and is gone on with afterwards', async () => {
+      const other = new DatabaseSync(path);
+      other.exec('BEGIN IMMEDIATE');
+      const locked = {
+        code: 'unavailable',
+        problem: expect.stringContaining('events.db is locked by another process'),
+      };
+      const stream = workspace.stream();
+      await expect(workspace.append(log, stream)).rejects.toMatchObject(locked);
+      await expect(log.check()).rejects.toMatchObject(locked);
+      other.exec('ROLLBACK');
+      other.close();
+      await log.check();
+      expect((await workspace.append(log, stream)).revision).toBe(0);
+    });
+
+    test('a damaged file is named, to readers, followers and checks', async () => {
+      const stream = workspace.stream();
+      for (let n = 0; n < 50; n += 1) await workspace.append(log, stream, { text: 'x'.repeat(10_000) });
+      await log.close();
+      const size = statSync(path).size;
+      const file = openSync(path, 'r+');
+      for (let page = 8; page * 4096 < size; page += 1)
+        writeSync(file, Buffer.alloc(4096, 0xee), 0, 4096, page * 4096);
+      closeSync(file);
+      log = await openEventLog(`sqlite:${path}`);
+      const damaged = { code: 'unavailable', problem: expect.stringContaining('events.db is damaged') };
+      await expect(followToEnd(log, { after: 0 })).rejects.toMatchObject(damaged);
+      await expect(log.readStream(stream, { limit: 100 })).rejects.toMatchObject(damaged);
+      await expect(log.check()).rejects.toMatchObject(damaged);
     });
 
     test('a file that cannot be opened for appending is unavailable until it can', async () => {

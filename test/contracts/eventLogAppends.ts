@@ -163,6 +163,20 @@ export function eventLogAppends(open: () => Promise<EventLog>): void {
     expect((await workspace.append(log, stream)).revision).toBe(large.revision + 1);
   });
 
+  test('a check tells that it takes appends, and adds no event', async () => {
+    const fresh = await open();
+    try {
+      const head = await log.head();
+      await Promise.all([fresh.check(), fresh.check(), log.check()]);
+      await workspace.append(fresh, workspace.stream());
+      const [batch] = await followToEnd(log, { after: head, filter: { streamPrefixes: [workspace.prefix] } });
+      expect(batch?.events).toHaveLength(1);
+      await fresh.check();
+    } finally {
+      await fresh.close();
+    }
+  });
+
   test.each(['', 'no-uuid', `${uuidv7()}0`])('an event id that is no UUID (%p) is refused', async (id) => {
     const stream = workspace.stream();
     await expect(log.append(stream, { ...workspace.event(), id }, 'any')).rejects.toMatchObject({

@@ -24,7 +24,7 @@ import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogR
 import { attempt, TIMEOUT_MS } from './attempt.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { follow } from './follow.ts';
-import { logIdentity } from './logIdentity.ts';
+import { logIdentity, proveAppends } from './logIdentity.ts';
 import { toPosition } from './recordedEvent.ts';
 
 /** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */
@@ -84,6 +84,10 @@ export class EventStoreDbEventLog implements EventLog {
   follow(options: FollowOptions): AsyncIterable<EventBatch> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     return follow(this.#connection, { ...options, signal });
+  }
+
+  async check(): Promise<void> {
+    await Promise.all([this.#connection.reader.head(), proveAppends(this.#connection)]);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,10 @@
-import { jsonEvent, NO_STREAM, WrongExpectedVersionError } from '@eventstore/db-client';
+import {
+  type EventStoreDBClient,
+  jsonEvent,
+  NO_STREAM,
+  WrongExpectedVersionError,
+} from '@eventstore/db-client';
+import { v4 as uuidv4 } from 'uuid';
 import { unavailable } from '../../errors.ts';
 import { attempt, TIMEOUT_MS } from './attempt.ts';
 import type { Connection } from './connections.ts';
@@ -11,7 +17,22 @@ export async function logIdentity({ appender, reader }: Connection): Promise<str
   const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }))[0]?.id;
   const found = await read();
   if (found) return found;
-  const event = jsonEvent({ type: 'EventLogCreated', data: {} });
+  await makeOnce(appender, uuidv4());
+  const made = await read();
+  if (made === undefined) throw unavailable('event log');
+  return made;
+}
+
+/**
+ * Resolves when the server takes appends: it answers for one of the event that makes the identity, which is there, as for
+ * any other, and writes nothing. Rejects with `unavailable`.
+ */
+export async function proveAppends(connection: Connection): Promise<void> {
+  await makeOnce(connection.appender, await logIdentity(connection));
+}
+
+async function makeOnce(appender: EventStoreDBClient, id: string): Promise<void> {
+  const event = jsonEvent({ id, type: 'EventLogCreated', data: {} });
   await attempt(async () => {
     try {
       const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
@@ -20,7 +41,4 @@ export async function logIdentity({ appender, reader }: Connection): Promise<str
       if (!(error instanceof WrongExpectedVersionError)) throw error;
     }
   });
-  const made = await read();
-  if (made === undefined) throw unavailable('event log');
-  return made;
 }

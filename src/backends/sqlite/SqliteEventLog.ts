@@ -19,14 +19,18 @@ import {
   type UnreadableEvent,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
+import { OpenedFiles } from './OpenedFiles.ts';
 
+const STORE = 'event log';
 const BATCH_EVENTS = 500;
 /** Events looked at in one go for a filtered follower: bounds how long it holds its thread. */
 const SCAN_WINDOW = 5_000;
 const POLL_MS = 20;
 const RETRY_MS = 250;
+const FILE_CHECK_MS = 500;
 const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, s.name AS stream
@@ -37,6 +41,10 @@ export class SqliteEventLog implements EventLog {
   readonly timesRise = true;
   readonly #path: string;
   readonly #db: DatabaseSync;
+  readonly #file: OpenedFiles;
+  #nextFileCheck = 0;
+  /** What was found to be the matter with the file for good. */
+  #damage: string | undefined;
   readonly #statements;
   readonly #closing = new AbortController();
   #opening: Promise<GroupCommit> | undefined;
@@ -45,6 +53,7 @@ export class SqliteEventLog implements EventLog {
   private constructor(path: string, db: DatabaseSync) {
     this.#path = path;
     this.#db = db;
+    this.#file = new OpenedFiles(path);
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
@@ -58,15 +67,19 @@ export class SqliteEventLog implements EventLog {
     };
   }
 
-  /** Opens the log's file, and makes it and its folder when they are not there. */
+  /** Opens the log's file, and makes it and its folder when they are not there. Rejects with `unavailable`. */
   static async open(path: string): Promise<SqliteEventLog> {
-    mkdirSync(dirname(path), { recursive: true });
-    openForAppending(path).close();
-    return new SqliteEventLog(path, openForReading(path));
+    try {
+      mkdirSync(dirname(path), { recursive: true });
+      openForAppending(path).close();
+      return new SqliteEventLog(path, openForReading(path));
+    } catch (error) {
+      throw unavailable(STORE, error, fileProblem(path, error));
+    }
   }
 
   async identity(): Promise<string> {
-    return reading(() => this.#statements.identity.get()?.identity as string);
+    return this.#reading(() => this.#statements.identity.get()?.identity as string);
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
@@ -80,7 +93,7 @@ export class SqliteEventLog implements EventLog {
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {
     const { direction = 'forwards', limit } = options;
-    return reading(() => {
+    return this.#reading(() => {
       const rows =
         direction === 'forwards'
           ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
@@ -90,11 +103,11 @@ export class SqliteEventLog implements EventLog {
   }
 
   async head(): Promise<Position> {
-    return reading(() => this.#head());
+    return this.#reading(() => this.#head());
   }
 
   async hasPosition(position: Position): Promise<boolean> {
-    return reading(() => position <= this.#head());
+    return this.#reading(() => position <= this.#head());
   }
 
   async *follow({ after, filter, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
@@ -109,9 +122,11 @@ export class SqliteEventLog implements EventLog {
       if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch | undefined };
       try {
-        readAfter ??= this.#batchReader(filter);
-        read = { seen: this.#dataVersion(), batch: readAfter(position) };
-      } catch {
+        readAfter ??= this.#reading(() => this.#batchReader(filter));
+        const next = readAfter;
+        read = this.#reading(() => ({ seen: this.#dataVersion(), batch: next(position) }));
+      } catch (error) {
+        if (this.#damage) throw error;
         await pause(RETRY_MS);
         continue;
       }
@@ -129,6 +144,14 @@ export class SqliteEventLog implements EventLog {
     }
   }
 
+  async check(): Promise<void> {
+    this.#nextFileCheck = 0;
+    this.#reading(() => this.#head());
+    if (this.#damage) throw unavailable(STORE, undefined, this.#damage);
+    const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
+    await writer.check();
+  }
+
   async close(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
@@ -142,6 +165,8 @@ export class SqliteEventLog implements EventLog {
       this.#writer = undefined;
       this.#opening = undefined;
     }
+    // It would make a file that is not there.
+    this.#requireFile();
     this.#opening ??= GroupCommit.open(this.#path);
     const opening = this.#opening;
     try {
@@ -149,8 +174,30 @@ export class SqliteEventLog implements EventLog {
       return this.#writer;
     } catch (error) {
       if (this.#opening === opening) this.#opening = undefined;
-      throw unavailable('event log', error);
+      throw unavailable(STORE, error, fileProblem(this.#path, error));
     }
+  }
+
+  /** The result of `read`; what the driver throws becomes `unavailable`. */
+  #reading<Result>(read: () => Result): Result {
+    const now = performance.now();
+    if (now >= this.#nextFileCheck) {
+      this.#requireFile();
+      this.#nextFileCheck = now + FILE_CHECK_MS;
+    }
+    try {
+      return read();
+    } catch (error) {
+      const problem = fileProblem(this.#path, error);
+      if (isDamage(error)) this.#damage = problem;
+      throw unavailable(STORE, error, problem);
+    }
+  }
+
+  /** Throws `unavailable` when the path no longer names the opened file. */
+  #requireFile(): void {
+    const moved = this.#file.moved();
+    if (moved !== undefined) throw unavailable(STORE, undefined, movedProblem(moved));
   }
 
   #head(): Position {
@@ -185,15 +232,6 @@ export class SqliteEventLog implements EventLog {
       const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
       return { ...toEvents(rows), position, caughtUp: position === head };
     };
-  }
-}
-
-/** The result of `read`; what the driver throws becomes `unavailable`. */
-function reading<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    throw unavailable('event log', error);
   }
 }
 

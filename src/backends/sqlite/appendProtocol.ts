@@ -13,8 +13,11 @@ export interface AppendRequest {
 /** What became of one append: its place, or the stream's actual last revision (-1: no stream) on a conflict. */
 export type AppendOutcome = Appended | { conflict: number };
 
-/** From the writer thread: it can take appends; or the outcomes of one batch, in order; or the batch failed whole. */
+/**
+ * From the writer thread: it can take appends; or the outcomes of one batch, in order; or the batch failed whole, with
+ * SQLite's result code and what is the matter with the file, where that is known.
+ */
 export type WriterMessage =
   | { kind: 'ready' }
   | { kind: 'committed'; outcomes: AppendOutcome[] }
-  | { kind: 'failed'; code: string | undefined };
+  | { kind: 'failed'; code: string | undefined; problem: string | undefined };

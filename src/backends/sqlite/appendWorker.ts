@@ -1,17 +1,29 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { fileProblem, movedProblem } from '../fileProblem.ts';
 import type { AppendRequest, WriterMessage } from './appendProtocol.ts';
 import { AppendWriter } from './appendWriter.ts';
 import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
 import { openForAppending } from './eventLogFile.ts';
+import { OpenedFiles } from './OpenedFiles.ts';
 
 if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
 const port = parentPort;
-const db = openForAppending(workerData.path);
+const { path } = workerData;
+const db = openForAppending(path);
+// The write-ahead log holds the latest commits.
+const files = new OpenedFiles(path, `${path}-wal`);
 const writer = new AppendWriter(db);
-const checkpoints = new BackgroundCheckpoint(workerData.path, db);
+const checkpoints = new BackgroundCheckpoint(path, db);
 
 function send(message: WriterMessage): void {
   port.postMessage(message);
+}
+
+/** Refuses a batch when the file is no longer where a restart would look for it. */
+function refuseMoved(): boolean {
+  const moved = files.moved();
+  if (moved !== undefined) send({ kind: 'failed', code: undefined, problem: movedProblem(moved) });
+  return moved !== undefined;
 }
 
 async function close(): Promise<void> {
@@ -26,10 +38,15 @@ port.on('message', (requests: AppendRequest[] | 'close') => {
     return;
   }
   try {
-    send({ kind: 'committed', outcomes: writer.commit(requests) });
-    checkpoints.committed(requests.length);
+    // Before, so that nothing is written where nobody would find it; and after, when it could have gone meanwhile.
+    if (refuseMoved()) return;
+    const outcomes = writer.commit(requests);
+    if (refuseMoved()) return;
+    send({ kind: 'committed', outcomes });
+    checkpoints.committed(requests.length || 1);
   } catch (error) {
-    send({ kind: 'failed', code: (error as { errcode?: number }).errcode?.toString() });
+    const code = (error as { errcode?: number }).errcode?.toString();
+    send({ kind: 'failed', code, problem: fileProblem(path, error) });
   }
 });
 send({ kind: 'ready' });

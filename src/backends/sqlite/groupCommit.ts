@@ -16,6 +16,8 @@ interface Waiting {
 const MAX_WAITING = 20_000;
 const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
+/** For so long a commit proves that the next one works. */
+const PROVEN_MS = 5_000;
 /**
  * Requests come in bursts, as their forerunners were answered, and while this thread goes through a burst it does not
  * hear of the end of a commit. So many that wait are handed over before that, and so many batches ahead: else the two
@@ -33,6 +35,10 @@ export class GroupCommit {
   #waiting: Waiting[] = [];
   /** Batches that the writer has, in its order. */
   #committing: Waiting[][] = [];
+  /** Who waits to hear whether the file takes commits. */
+  #checks: PromiseWithResolvers<void>[] = [];
+  /** When the last commit succeeded, on the monotonic clock; undefined when the last one failed. */
+  #committedAt: number | undefined;
   #timeout: NodeJS.Timeout | undefined;
   #closed = false;
 
@@ -65,6 +71,20 @@ export class GroupCommit {
     });
   }
 
+  /**
+   * Resolves when the file takes commits: the last one of late did, or the next one does, an empty one if nothing waits.
+   * Rejects with `unavailable`.
+   */
+  check(): Promise<void> {
+    if (this.#closed) return Promise.reject(unavailable('event log'));
+    if (performance.now() - (this.#committedAt ?? Number.NEGATIVE_INFINITY) < PROVEN_MS)
+      return Promise.resolve();
+    const check = Promise.withResolvers<void>();
+    this.#checks.push(check);
+    if (this.#committing.length === 0) this.#commitNext();
+    return check.promise;
+  }
+
   /** Waits for what was accepted, then ends the thread. */
   async close(): Promise<void> {
     const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
@@ -93,12 +113,13 @@ export class GroupCommit {
       this.#timeout?.refresh();
     }
     if (message.kind === 'failed') {
-      const error = unavailable(
-        'event log',
-        Object.assign(new Error('commit failed'), { code: message.code }),
-      );
-      for (const { reject } of batch) reject(error);
+      const cause = Object.assign(new Error('commit failed'), { code: message.code });
+      const error = unavailable('event log', cause, message.problem);
+      this.#committedAt = undefined;
+      for (const { reject } of [...batch, ...this.#checks.splice(0)]) reject(error);
     } else {
+      this.#committedAt = performance.now();
+      for (const { resolve } of this.#checks.splice(0)) resolve();
       for (const [index, waiting] of batch.entries())
         settleOne(waiting, message.outcomes[index] as AppendOutcome);
     }
@@ -106,7 +127,13 @@ export class GroupCommit {
 
   /** The disk is stuck: callers are answered, the order of batches is kept, nothing new is taken until it moves. */
   #giveUp(): void {
-    this.#rejectAll(unavailable('event log'));
+    this.#rejectAll(
+      unavailable(
+        'event log',
+        undefined,
+        'The disk of the event log does not answer: a commit takes more than three seconds.',
+      ),
+    );
     this.#timeout?.refresh();
   }
 
@@ -118,7 +145,10 @@ export class GroupCommit {
   }
 
   #rejectAll(error: Error): void {
-    for (const { reject } of [...this.#committing.flat(), ...this.#waiting.splice(0)]) reject(error);
+    this.#committedAt = undefined;
+    const checks = this.#checks.splice(0);
+    for (const { reject } of [...this.#committing.flat(), ...this.#waiting.splice(0), ...checks])
+      reject(error);
   }
 }
 

@@ -1,0 +1,63 @@
+type Kind = 'full' | 'damaged' | 'read_only' | 'locked' | 'failing' | 'missing' | 'moved';
+
+const texts: Record<Kind, string> = {
+  full: 'cannot grow: its disk or quota is full. Free space; the service then goes on by itself.',
+  damaged: 'is damaged. Stop the service and restore the file from a backup.',
+  read_only:
+    'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; the service then goes on by itself.',
+  locked: 'is locked by another process. One service works on it at a time: end the other one.',
+  failing:
+    'cannot be read or written: its disk fails, or a limit on the size of files is reached. Look into the system log.',
+  missing: 'is not there, or may not be opened. Check the path, its mount and its permissions.',
+  moved:
+    'was deleted or replaced while the service runs. Put the same one back; or stop the service, restore a backup and start it again.',
+};
+
+/** SQLite's primary result codes. */
+const bySqlite: Record<number, Kind> = {
+  5: 'locked',
+  6: 'locked',
+  8: 'read_only',
+  10: 'failing',
+  11: 'damaged',
+  13: 'full',
+  14: 'missing',
+  26: 'damaged',
+};
+
+const bySystem: Record<string, Kind> = {
+  ENOSPC: 'full',
+  EDQUOT: 'full',
+  EFBIG: 'failing',
+  EIO: 'failing',
+  EROFS: 'read_only',
+  EACCES: 'read_only',
+  EPERM: 'read_only',
+  ENOENT: 'missing',
+  ENOTDIR: 'missing',
+  EISDIR: 'missing',
+};
+
+function kindOf(error: unknown): Kind | undefined {
+  const { code, errcode } = (error ?? {}) as { code?: string; errcode?: number };
+  return errcode === undefined ? bySystem[code ?? ''] : bySqlite[errcode & 0xff];
+}
+
+/**
+ * What is the matter with a file or folder, for operators: which one, and what to do. Undefined when an error of SQLite or
+ * of the file system does not tell.
+ */
+export function fileProblem(path: string, error: unknown): string | undefined {
+  const kind = kindOf(error);
+  return kind && `${path} ${texts[kind]}`;
+}
+
+/** Whether an error of SQLite tells that the file is damaged, which does not pass. */
+export function isDamage(error: unknown): boolean {
+  return kindOf(error) === 'damaged';
+}
+
+/** The same of a path that no longer names what was opened by it. */
+export function movedProblem(path: string): string {
+  return `${path} ${texts.moved}`;
+}
