@@ -110,7 +110,7 @@ export class MessageDelivery {
   async #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
     const now = this.#ports.clock.now();
     const valid = validSecrets(webhook.secrets, now);
-    const secrets = await Promise.all(valid.map((secret) => this.#unsealed(secret)));
+    const secrets = await Promise.all(valid.map((secret) => this.#unsealed(webhook, secret)));
     const headers = signMessage(message, secrets, now);
     const attempt = await this.#ports.sender.send(webhook.url, headers, message.body, this.#brokenOff);
     return attempt.error === 'aborted' ? undefined : attempt;
@@ -141,10 +141,10 @@ export class MessageDelivery {
   }
 
   /** Secrets are unsealed once for each state of the webhook that they came with. */
-  async #unsealed(secret: WebhookSecret): Promise<string> {
+  async #unsealed(webhook: Webhook, secret: WebhookSecret): Promise<string> {
     let text = this.#secrets.get(secret);
     if (text === undefined) {
-      text = unseal(await this.#ports.secretsKey(), secret.sealed);
+      text = unseal(await this.#ports.secretsKey(), webhook, secret.sealed);
       this.#secrets.set(secret, text);
     }
     return text;

@@ -14,7 +14,8 @@ import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
 import { messageId } from './message.ts';
 import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
-import { generateSecret, seal, unseal } from './sealSecret.ts';
+import { requireSameKey } from './requireSameKey.ts';
+import { generateSecret, type SecretOwner, seal } from './sealSecret.ts';
 import { type StartPorts, startPosition } from './startPosition.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type {
@@ -128,12 +129,13 @@ export class WebhookManager {
     const settings = settingsOf(sent);
     this.#check(caller, settings);
     const startAfter = await startPosition(this.#ports, caller.workspace, parseStart(start), 'start');
-    const secret = generateSecret();
+    const id = generateId('wh');
+    const { secret, sealed } = await this.#newSecret({ workspace: caller.workspace, id });
     const data: WebhookCreated = {
-      webhook_id: generateId('wh'),
+      webhook_id: id,
       ...settings,
       start_after: startAfter,
-      sealed_secret: await this.#seal(caller.workspace, secret),
+      sealed_secret: sealed,
     };
     await this.#ports.directory.change(({ webhooks }) => {
       const others = [...webhooks.values()].filter((other) => isOf(other, caller.workspace));
@@ -142,7 +144,7 @@ export class WebhookManager {
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
-    return { webhook: await this.view(this.#find(caller, data.webhook_id)), secret };
+    return { webhook: await this.view(this.#find(caller, id)), secret };
   }
 
   /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
@@ -178,9 +180,7 @@ export class WebhookManager {
   /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
   async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
     const { overlap_seconds } = validate(rotateSecretSchema, input);
-    await this.find(caller, id);
-    const secret = generateSecret();
-    const sealed = await this.#seal(caller.workspace, secret);
+    const { secret, sealed } = await this.#newSecret(await this.find(caller, id));
     const webhook = await this.#change(caller, id, () => {
       const data: WebhookSecretRotated = {
         webhook_id: id,
@@ -236,18 +236,12 @@ export class WebhookManager {
     return directory.find(id) as Webhook;
   }
 
-  /** Seals a secret, unless whoever sends the workspace's messages seems to have another key: it could not sign. */
-  async #seal(workspace: string, secret: string): Promise<string> {
-    const key = await this.#ports.secretsKey();
-    const [sealed] = (await this.all(workspace)).flatMap(({ secrets }) => secrets);
-    try {
-      if (sealed) unseal(key, sealed.sealed);
-    } catch (cause) {
-      const message = 'The secrets of webhooks are sealed with another key than this process has.';
-      const advice = 'Its operators have to set WEBHOOK_SECRETS_KEY, or DATA_DIR, as in the other processes.';
-      throw new ServiceError('unavailable', `${message} ${advice}`, { retryAfterSeconds: 60, cause });
-    }
-    return seal(key, secret);
+  /** Makes a secret of a webhook and seals it. */
+  async #newSecret(owner: SecretOwner): Promise<{ secret: string; sealed: string }> {
+    const [key, others] = [await this.#ports.secretsKey(), await this.all(owner.workspace)];
+    requireSameKey(key, others);
+    const secret = generateSecret();
+    return { secret, sealed: seal(key, owner, secret) };
   }
 
   #find(caller: WebhookCaller, id: string): Webhook {

@@ -16,7 +16,9 @@ import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const BATCH = 100;
 const KEY = Buffer.alloc(32, 7);
-const webhook = sampleWebhook({ secrets: [{ sealed: seal(KEY, generateSecret()) }] });
+const webhook = sampleWebhook({
+  secrets: [{ sealed: seal(KEY, sampleWebhook(), generateSecret()) }],
+});
 
 /** A log without end, that tells how many events were taken from it. */
 class EndlessLog {

@@ -28,5 +28,8 @@ export async function createWebhook(client: Client, settings: object = {}) {
 
 /** The secret that an event of a service holds. */
 export async function secretIn({ config }: TestService, event: RecordedEvent | undefined): Promise<string> {
-  return unseal(await loadWebhookSecretsKey(config), event?.data.sealed_secret as string);
+  if (event === undefined) throw new Error('there is no such event');
+  const { metadata, data } = event;
+  const owner = { workspace: metadata.workspace, id: String(data.webhook_id) };
+  return unseal(await loadWebhookSecretsKey(config), owner, String(data.sealed_secret));
 }

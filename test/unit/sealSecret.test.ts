@@ -3,6 +3,10 @@ import { expect, test } from '@jest/globals';
 import { generateSecret, SEALING_KEY_BYTES, seal, unseal } from '../../src/webhooks/sealSecret.ts';
 
 const key = randomBytes(SEALING_KEY_BYTES);
+const owner = { workspace: 'clinic', id: 'wh_7bQ2nVx0KfT4sLdR' };
+
+const bytesOf = (sealed: string) => Buffer.from(sealed.replace(/^v2\./, ''), 'base64');
+const sealOf = (bytes: Buffer) => `v2.${bytes.toString('base64')}`;
 
 test('a secret is whsec_ and 32 random bytes in base64', () => {
   const secret = generateSecret();
@@ -11,26 +15,42 @@ test('a secret is whsec_ and 32 random bytes in base64', () => {
 });
 
 test('what was sealed is unsealed with the same key', () => {
-  for (const text of [generateSecret(), '', 'ü €']) expect(unseal(key, seal(key, text))).toBe(text);
+  for (const text of [generateSecret(), '', 'ü €'])
+    expect(unseal(key, owner, seal(key, owner, text))).toBe(text);
 });
 
 test('a seal hides its text, and is another one each time', () => {
   const secret = generateSecret();
-  const sealed = seal(key, secret);
-  expect(Buffer.from(sealed, 'base64').includes(secret)).toBe(false);
-  expect(seal(key, secret)).not.toBe(sealed);
+  const sealed = seal(key, owner, secret);
+  expect(bytesOf(sealed).includes(secret)).toBe(false);
+  expect(seal(key, owner, secret)).not.toBe(sealed);
 });
 
 test('another key, a changed byte and a cut seal are refused', () => {
-  const sealed = seal(key, generateSecret());
-  expect(() => unseal(randomBytes(SEALING_KEY_BYTES), sealed)).toThrow();
-  const bytes = Buffer.from(sealed, 'base64');
+  const sealed = seal(key, owner, generateSecret());
+  expect(() => unseal(randomBytes(SEALING_KEY_BYTES), owner, sealed)).toThrow();
+  const bytes = bytesOf(sealed);
   for (let at = 0; at < bytes.length; at++) {
     const changed = Buffer.from(bytes);
     changed.writeUInt8(bytes.readUInt8(at) ^ 1, at);
-    expect(() => unseal(key, changed.toString('base64'))).toThrow();
+    expect(() => unseal(key, owner, sealOf(changed))).toThrow();
   }
   for (const length of [0, 12, 20, 28, bytes.length - 1]) {
-    expect(() => unseal(key, bytes.subarray(0, length).toString('base64'))).toThrow();
+    expect(() => unseal(key, owner, sealOf(bytes.subarray(0, length)))).toThrow();
   }
+});
+
+test('a seal is bound to its webhook: of another one, or without its version, it is refused', () => {
+  const sealed = seal(key, owner, generateSecret());
+  expect(() => unseal(key, { ...owner, id: 'wh_0000000000000000' }, sealed)).toThrow();
+  expect(() => unseal(key, { ...owner, workspace: 'south' }, sealed)).toThrow();
+  expect(() => unseal(key, owner, bytesOf(sealed).toString('base64'))).toThrow();
+});
+
+test('what was sealed before seals were bound to webhooks is unsealed as before', () => {
+  // By release 0.1.0 of the key and the text.
+  const old = '3fMiQ2p0HDzFq2JrMks0KZj2I7kza9Z36NjsmJawiG8n2oJQvBjmuqPyKmOCKJRTFAI/5TlyrapJFslO0yeBt2WR';
+  expect(unseal(Buffer.alloc(SEALING_KEY_BYTES, 7), owner, old)).toBe(
+    'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+  );
 });
