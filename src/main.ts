@@ -1,3 +1,4 @@
+import { makeFilesPrivate } from './backends/localFiles/privateFiles.ts';
 import { ConfigError, loadConfig } from './config.ts';
 import { describeError } from './errors.ts';
 import { createLogger } from './logger.ts';
@@ -5,6 +6,7 @@ import { type Service, startService } from './service.ts';
 import { welcome } from './welcome.ts';
 
 async function run(): Promise<void> {
+  makeFilesPrivate();
   const config = loadConfig(process.env);
   const logger = createLogger(config.logLevel);
   const service = await startService(config, logger);

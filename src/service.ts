@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { keepFilesPrivate } from './backends/keepFilesPrivate.ts';
 import {
   loadSessionSecret,
   openDocumentStore,
@@ -64,6 +65,7 @@ export async function startService(
     for (const stopOne of stops.splice(0).reverse()) await stopOne();
   };
   try {
+    keepFilesPrivate(config, logger);
     const eventLog = await openEventLog(config.eventLogUrl);
     stops.push(() => eventLog.close());
     const readModels = ownReadModels(await openReadModels(config.readModelUrl), eventLog);

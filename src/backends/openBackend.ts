@@ -14,6 +14,14 @@ import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
 import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
 import { secretFile } from './localFiles/secretFile.ts';
 
+/** The keys in the data folder, by the names of their files. */
+export const keyFiles = {
+  deidentification: 'deidentification-key',
+  webhookSecrets: 'webhook-secrets-key',
+  session: 'session-secret',
+  signing: 'signing-key',
+} as const;
+
 const DEIDENTIFICATION_KEY_BYTES = 32;
 const SESSION_SECRET_BYTES = 32;
 
@@ -21,7 +29,7 @@ const SESSION_SECRET_BYTES = 32;
 async function loadKey(
   set: string | undefined,
   { dataDir }: Config,
-  name: string,
+  name: (typeof keyFiles)[keyof typeof keyFiles],
   generate: () => Buffer,
 ): Promise<Buffer> {
   return set === undefined ? secretFile(join(dataDir, name), generate) : Buffer.from(set, 'base64');
@@ -30,27 +38,27 @@ async function loadKey(
 /** The key of the hashes in the de-identified view. */
 export function loadDeidentificationKey(config: Config): Promise<Buffer> {
   const generate = () => randomBytes(DEIDENTIFICATION_KEY_BYTES);
-  return loadKey(config.deidentificationKey, config, 'deidentification-key', generate);
+  return loadKey(config.deidentificationKey, config, keyFiles.deidentification, generate);
 }
 
 /** The key that seals the secrets of webhooks. */
 export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
   const generate = () => randomBytes(SEALING_KEY_BYTES);
-  return loadKey(config.webhookSecretsKey, config, 'webhook-secrets-key', generate);
+  return loadKey(config.webhookSecretsKey, config, keyFiles.webhookSecrets, generate);
 }
 
 /** The secret that signs the cookies of the dashboard's sessions. */
 export function loadSessionSecret(config: Config): Promise<Buffer> {
-  return loadKey(config.sessionSecret, config, 'session-secret', () => randomBytes(SESSION_SECRET_BYTES));
+  return loadKey(config.sessionSecret, config, keyFiles.session, () => randomBytes(SESSION_SECRET_BYTES));
 }
 
 /** The key that signs exports and tree heads. */
 export async function loadSigningKey(config: Config): Promise<KeyObject> {
-  return parseSigningKey(await loadKey(config.signingKey, config, 'signing-key', generateSigningKey));
+  return parseSigningKey(await loadKey(config.signingKey, config, keyFiles.signing, generateSigningKey));
 }
 
 /** `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. */
-function pathOf(url: string): string {
+export function pathOf(url: string): string {
   return url.startsWith('file://') ? fileURLToPath(url) : url.slice(url.indexOf(':') + 1);
 }
 

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { version } from '../version.ts';
@@ -41,6 +42,7 @@ addVerifyCommand(program);
 addHistoryCommand(program);
 addWebhookCommands(program);
 
+makeFilesPrivate();
 try {
   await program.parseAsync();
 } catch (error) {

@@ -5,6 +5,9 @@ import { eventually } from './eventually.ts';
 
 const node = resolve('node_modules/.bin/node');
 
+/** A busy machine takes long. */
+const START_MS = 25_000;
+
 export interface Exit {
   code: number | null;
   stdout: string;
@@ -18,11 +21,12 @@ export class ServiceProcess {
   stderr = '';
   readonly #exit: Promise<unknown>;
 
-  /** Starts it with these settings and no others; `script` is what starts it. */
-  constructor(env: Record<string, string>, script = 'src/main.ts') {
+  /** Starts it with these settings and no others; `script` is what starts it, `uid` whose it is. */
+  constructor(env: Record<string, string>, script = 'src/main.ts', uid?: number) {
     this.child = spawn(node, [resolve(script)], {
       env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent', ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
+      ...(uid !== undefined && { uid }),
     });
     this.child.stdout?.on('data', (chunk) => {
       this.stdout += chunk;
@@ -39,7 +43,7 @@ export class ServiceProcess {
       const url = /listens on (\S+)\n\n/.exec(this.stdout)?.[1];
       if (url === undefined) throw new Error(`it does not listen yet: ${this.stderr}`);
       return url;
-    });
+    }, START_MS);
   }
 
   /** Resolves when it has ended by itself, or by a signal sent before. */

@@ -1,0 +1,73 @@
+import { chmodSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const PRIVATE_FOLDER = 0o700;
+const PRIVATE_FILE = 0o600;
+const OTHERS = 0o077;
+const STICKY = 0o1000;
+
+/** From now on, the files and folders that this process makes are for its own user alone. */
+export function makeFilesPrivate(): void {
+  process.umask(OTHERS);
+}
+
+/** A file or folder that users other than its owner may look into, and that could not be changed. */
+export interface OpenToOthers {
+  path: string;
+  /** Its permissions, such as `0755`. */
+  mode: string;
+  /** Why: the file system's code, `shared` for a folder that others share (`/tmp`), or `ignored` by a mounted volume. */
+  reason: string;
+}
+
+/** Takes folders and files of the service away from other users; gives those that it could not change. */
+export class PrivateFiles {
+  readonly open: OpenToOthers[] = [];
+
+  /** A folder, but not what is in it: 0700. One that is not there is none of its business. */
+  folder(path: string): void {
+    this.#restrict(path, PRIVATE_FOLDER);
+  }
+
+  /** A file: 0600. */
+  file(path: string): void {
+    this.#restrict(path, PRIVATE_FILE);
+  }
+
+  /** A folder of the service's own with all that is in it. Once it was gone through, it is 0700, and not gone through again. */
+  tree(path: string): void {
+    if (!isOpen(path)) return;
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const inside = join(path, entry.name);
+      if (entry.isDirectory()) this.tree(inside);
+      else if (entry.isFile()) this.file(inside);
+    }
+    this.folder(path);
+  }
+
+  #restrict(path: string, mode: number): void {
+    const before = modeOf(path);
+    if (before === undefined || (before & OTHERS) === 0) return;
+    const complain = (reason: string) =>
+      this.open.push({ path, mode: (before & 0o7777).toString(8).padStart(4, '0'), reason });
+    if (mode === PRIVATE_FOLDER && (before & STICKY) !== 0) {
+      complain('shared');
+      return;
+    }
+    try {
+      chmodSync(path, mode);
+    } catch (error) {
+      complain((error as NodeJS.ErrnoException).code ?? 'unknown');
+      return;
+    }
+    if (isOpen(path)) complain('ignored');
+  }
+}
+
+function modeOf(path: string): number | undefined {
+  return statSync(path, { throwIfNoEntry: false })?.mode;
+}
+
+function isOpen(path: string): boolean {
+  return ((modeOf(path) ?? 0) & OTHERS) !== 0;
+}
