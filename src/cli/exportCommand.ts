@@ -18,7 +18,7 @@ import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instant.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { example, writeLine } from './output.ts';
+import { count, example, writeLine } from './output.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from './withStores.ts';
 
 interface ExportOptions {
@@ -121,9 +121,7 @@ async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress
       signingKey,
     );
   await file.finish(manifest);
-  writeLine(
-    `${events.toLocaleString('en')} events in ${file.path}; ${manifestPath(file.path)} tells of them.`,
-  );
+  writeLine(`${count(events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
 }
 
 /** `chartledger export` */

@@ -8,13 +8,13 @@ import { addHistoryCommand } from './historyCommand.ts';
 import { ImportError } from './import/importSource.ts';
 import { addImportCommand } from './importCommand.ts';
 import { addKeyCommands } from './keyCommands.ts';
+import { FAILED } from './output.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
 import { addUserCommands } from './userCommands.ts';
 import { addVerifyCommand } from './verifyCommand.ts';
 import { addWebhookCommands } from './webhookCommands.ts';
 import { addWorkspaceCommands } from './workspaceCommands.ts';
 
-const FAILED = 1;
 const WRONG_USAGE = 2;
 
 /** Says what went wrong, without a stack, and gives the exit code. Commander has said its part already. */

@@ -3,6 +3,20 @@ export function writeLine(line = ''): void {
   process.stdout.write(`${line}\n`);
 }
 
+/** The exit code of a command that did its work and found that something does not hold. */
+export const FAILED = 1;
+
+/** Says what does not hold, on standard error; the command fails. */
+export function fail(problem: string): void {
+  process.stderr.write(`${problem}\n`);
+  process.exitCode = FAILED;
+}
+
+/** A number for people. */
+export function count(things: number): string {
+  return things.toLocaleString('en');
+}
+
 /** One JSON value on standard output, indented. */
 export function writeJson(value: unknown): void {
   writeLine(JSON.stringify(value, undefined, 2));

@@ -20,7 +20,8 @@ import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { example, writeLine } from './output.ts';
+import { count, example, FAILED, fail, writeLine } from './output.ts';
+import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
 import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from './withStores.ts';
 
 interface VerifyOptions {
@@ -28,18 +29,10 @@ interface VerifyOptions {
   head?: string;
   saveHead?: string;
   publicKey?: string;
+  documents?: boolean;
 }
 
-const count = (events: number) => events.toLocaleString('en');
-
-const FAILED = 1;
 const NOTHING_COMPARED = 3;
-
-/** Says what does not hold; the command fails. */
-function fail(problem: string): void {
-  process.stderr.write(`${problem}\n`);
-  process.exitCode = FAILED;
-}
 
 const readPublicKey = (path: string) =>
   ofFile(path, async () => parsePublicKey(await readFile(path, 'utf8')));
@@ -160,13 +153,15 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
   const { workspace, publicKey } = options;
   if (file !== undefined && workspace === undefined) {
     if (publicKey === undefined) command.error('error: an export is checked with --public-key');
-    if (options.head ?? options.saveHead) command.error('error: --head and --save-head go with --workspace');
+    if (options.head ?? options.saveHead ?? options.documents)
+      command.error('error: --head, --save-head and --documents go with --workspace');
     return verifyFile(file, publicKey);
   }
   if (file !== undefined || workspace === undefined) {
     command.error('error: give the file of an export, or --workspace');
   }
-  return verifyLog(workspace, options);
+  await verifyLog(workspace, options);
+  if (options.documents) await verifyStoredDocuments(workspace);
 }
 
 /** `chartledger verify`, `chartledger signing-key` */
@@ -186,6 +181,7 @@ export function addVerifyCommand(program: Command): void {
     )
     .option('--head <file>', 'a signed head, or the manifest of an export, that the log must still hold')
     .option('--save-head <file>', 'where the signed head is written when all holds')
+    .option('--documents', 'read every stored document as well, and compare it with its digest in the log')
     .option(
       '--public-key <file>',
       'the public key (PEM) that signed; with --workspace, by default the own one',
@@ -194,7 +190,7 @@ export function addVerifyCommand(program: Command): void {
       'after',
       example(
         'chartledger verify --workspace clinic --save-head head.json',
-        'chartledger verify --workspace clinic --head head.json',
+        'chartledger verify --workspace clinic --head head.json --documents',
         "chartledger verify --workspace '*'",
         'chartledger signing-key > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',

@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
-import type { DocumentContent } from '../queries/readDocument.ts';
+import { type DocumentContent, readContent } from '../queries/readDocument.ts';
 import { type DocumentState, documentFormats, evolveDocument, uploadedBy } from '../records/document.ts';
 import { documentStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
@@ -66,7 +66,7 @@ export async function readContentAt(
   moment: Moment,
 ): Promise<DocumentContent> {
   const { document, version } = await readDocumentAt(eventLog, name, moment);
-  return { document, version, content: await documentStore.get(document.object_id) };
+  return { document, version, content: await readContent(documentStore, document) };
 }
 
 function streamOf({ workspace, encounterId, documentId }: DocumentName): string {

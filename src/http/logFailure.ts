@@ -1,13 +1,24 @@
 import type { Logger } from 'pino';
 import { describeError, type ServiceError } from '../errors.ts';
+import { DocumentMismatch } from '../queries/checkedContent.ts';
+
+/** Downloads that were broken off since the process began. */
+let mismatches = 0;
 
 /** Tells operators of a failure that is the service's own, or a store's; what callers did wrong is in the request's line. */
 export function logFailure(
   logger: Logger,
-  { code, cause, problem }: ServiceError,
+  failure: ServiceError,
   request: { requestId: string; route: string },
   what: 'request' | 'page',
 ): void {
+  const { code, cause, problem } = failure;
+  if (failure instanceof DocumentMismatch) {
+    const { objectId } = failure;
+    mismatches += 1;
+    logger.error({ ...request, objectId, mismatches }, 'a stored document is not the one that was uploaded');
+    return;
+  }
   if (code !== 'internal' && code !== 'unavailable') return;
   const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
   if (code === 'internal') logger.error(fields, `a ${what} failed`);

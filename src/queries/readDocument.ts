@@ -11,6 +11,7 @@ import {
   viewDocument,
 } from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
+import { checkedContent } from './checkedContent.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
@@ -26,13 +27,21 @@ export async function listDocuments(
   return { items: items.map(({ body }) => viewDocument(body as unknown as DocumentState)), next_page_token };
 }
 
+/** The bytes that an upload left in the store, hashed on their way. */
+export async function readContent(store: DocumentStore, document: DocumentUploaded): Promise<Readable> {
+  return checkedContent(await store.get(document.object_id), document);
+}
+
 export interface DocumentContent {
   document: DocumentUploaded;
   version: number;
   content: Readable;
 }
 
-/** A document's latest bytes, straight from the log's word; `not_found` when there is none or it was removed. */
+/**
+ * A document's latest bytes, straight from the log's word, hashed on their way (`checkedContent`); `not_found` when there
+ * is none or it was removed.
+ */
 export async function readDocument(
   eventLog: EventLog,
   store: DocumentStore,
@@ -44,5 +53,5 @@ export async function readDocument(
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
   const document = uploadedBy(last);
-  return { document, version: last.revision + 1, content: await store.get(document.object_id) };
+  return { document, version: last.revision + 1, content: await readContent(store, document) };
 }

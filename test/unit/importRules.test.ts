@@ -21,7 +21,7 @@ const allowed: Record<string, string[]> = {
   queries: ['errors', 'ports', 'records', 'projections'],
   history: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys'],
   feed: ['errors', 'ports', 'records', 'projections', 'projector', 'workerUrl'],
-  evidence: ['errors', 'ports', 'records', 'projections', 'hashing'],
+  evidence: ['errors', 'ports', 'records', 'projections', 'hashing', 'queries'],
   export: ['errors', 'ports', 'records', 'projections', 'hashing', 'evidence'],
   keys: ['errors', 'ports', 'records', 'projections', 'commands'],
   users: ['errors', 'ports', 'records', 'commands', 'keys', 'config'],

@@ -1,0 +1,26 @@
+import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocuments.ts';
+import { createLogProgress } from './logProgress.ts';
+import { count, fail, writeLine } from './output.ts';
+import { withDocumentStore, withWorkspace } from './withStores.ts';
+
+/** Reads every stored document of a workspace, and names each that is not what was uploaded: the command fails then. */
+export async function verifyStoredDocuments(workspace: string): Promise<void> {
+  await withWorkspace(workspace, ({ eventLog }) =>
+    withDocumentStore(async (documentStore) => {
+      const bar = createLogProgress(process.stderr.isTTY === true);
+      const onProblem = (problem: DocumentProblem) => fail(describe(problem));
+      const found = await verifyDocuments({ eventLog, documentStore }, workspace, {
+        onProblem,
+        onProgress: bar.at,
+      }).finally(() => bar.stop());
+      writeLine(`${count(found.verified)} document versions verified, ${count(found.gone)} no longer kept`);
+    }),
+  );
+}
+
+function describe({ what, position, stream, version, objectId }: DocumentProblem): string {
+  const place = `stream ${stream}, version ${version}, position ${position}, object ${objectId}`;
+  return what === 'changed'
+    ? `A stored document is not the one that was uploaded: ${place}.`
+    : `A document is no longer stored, though nothing replaced or removed it: ${place}.`;
+}

@@ -1,0 +1,53 @@
+import { createHash } from 'node:crypto';
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream';
+import { ServiceError } from '../errors.ts';
+import type { DocumentUploaded } from '../records/document.ts';
+
+/** The store holds other bytes under an object's name than were uploaded. */
+export class DocumentMismatch extends ServiceError {
+  readonly objectId: string;
+
+  constructor(objectId: string) {
+    super('internal', 'The stored document is not the one that was uploaded.');
+    this.name = 'DocumentMismatch';
+    this.objectId = objectId;
+  }
+}
+
+type Expected = Pick<DocumentUploaded, 'object_id' | 'size' | 'sha256'>;
+
+/**
+ * Bytes of a document as they come from the store, hashed on their way. When they are not those that were uploaded, it
+ * fails with `DocumentMismatch` before the last of them, so that nobody has the document whole.
+ */
+export function checkedContent(content: Readable, expected: Expected): Readable {
+  return pipeline(content, new DigestCheck(expected), () => undefined);
+}
+
+class DigestCheck extends Transform {
+  readonly #expected: Expected;
+  readonly #hash = createHash('sha256');
+  #size = 0;
+  /** Passed on when the next one comes, or all is well. */
+  #held: Buffer | undefined;
+
+  constructor(expected: Expected) {
+    super();
+    this.#expected = expected;
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#hash.update(chunk);
+    this.#size += chunk.length;
+    const passed = this.#held;
+    this.#held = chunk;
+    if (this.#size > this.#expected.size) done(new DocumentMismatch(this.#expected.object_id));
+    else done(null, passed);
+  }
+
+  override _flush(done: TransformCallback): void {
+    const { object_id, size, sha256 } = this.#expected;
+    if (this.#size === size && this.#hash.digest('hex') === sha256) done(null, this.#held);
+    else done(new DocumentMismatch(object_id));
+  }
+}
