@@ -99,6 +99,10 @@ const schema = z.object({
   DOCUMENTS_URL: variable(url('file', 'gs').optional()),
   PORT: variable(wholeNumber(0, 65_535).default(3000)),
   HOST: variable(z.string().default('127.0.0.1')),
+  /** How long a connection is kept that nobody uses; longer than the load balancer before it keeps one. */
+  KEEP_ALIVE_SECONDS: variable(wholeNumber(1, 86_400).default(75)),
+  /** How long requests under way may take to end when the service is stopped. */
+  DRAIN_SECONDS: variable(wholeNumber(0, 3_600).default(10)),
   /** Requests a minute from one client IP address (spec section 8); 0 turns the limit off. */
   RATE_LIMIT_PER_MINUTE: variable(wholeNumber(0, 1_000_000_000).default(100)),
   /** Proxies whose `X-Forwarded-For` is believed: a number of hops, or addresses and networks, comma-separated. */
@@ -185,6 +189,8 @@ export interface Config {
   documentsUrl: string;
   port: number;
   host: string;
+  keepAliveSeconds: number;
+  drainSeconds: number;
   rateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
@@ -246,6 +252,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     documentsUrl: settings.DOCUMENTS_URL ?? `file:${inDataDir('documents')}`,
     port: settings.PORT,
     host: settings.HOST,
+    keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
+    drainSeconds: settings.DRAIN_SECONDS,
     rateLimitPerMinute: settings.RATE_LIMIT_PER_MINUTE,
     trustProxy: settings.TRUST_PROXY,
     documentRetentionDays: settings.DOCUMENT_RETENTION_DAYS,

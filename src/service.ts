@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { keepFilesPrivate } from './backends/keepFilesPrivate.ts';
 import {
@@ -19,6 +16,7 @@ import { createApp } from './http/createApp.ts';
 import { dashboardApp } from './http/dashboard/dashboardApp.ts';
 import type { DashboardPorts } from './http/dashboard/routes.ts';
 import type { EndpointContext } from './http/endpoint.ts';
+import { HttpServer } from './http/HttpServer.ts';
 import { rateLimit } from './http/rateLimit.ts';
 import { apiRoutes, healthRoutes } from './http/routes/index.ts';
 import { AccessDirectory } from './keys/AccessDirectory.ts';
@@ -44,45 +42,50 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-/** Slow links may need long for 250 MB. */
-const REQUEST_TIMEOUT_MS = 3_600_000;
-const DRAIN_MS = 10_000;
 const SETTLE_EVERY_MS = 3_600_000;
 
-/** What is set by tests alone, so that they need not wait. */
-export interface ServiceTiming {
+export interface ServiceOptions {
+  /** Ends a start that is under way. */
+  stopping?: AbortSignal;
+  /** Set by tests alone, so that they need not wait. */
   webhookSchedule?: RetrySchedule;
 }
 
-/** Starts everything the configuration asks for; rejects, with nothing left running, when that fails. */
+/**
+ * Starts everything the configuration asks for; rejects, with nothing left running, when that fails, or with the reason
+ * of `stopping`.
+ */
 export async function startService(
   config: Config,
   logger: Logger,
-  { webhookSchedule }: ServiceTiming = {},
+  { stopping, webhookSchedule }: ServiceOptions = {},
 ): Promise<Service> {
+  const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
+  const draining = new AbortController();
   const stops: (() => unknown)[] = [];
   const stop = async () => {
     for (const stopOne of stops.splice(0).reverse()) await stopOne();
   };
   try {
     keepFilesPrivate(config, logger);
-    const eventLog = await openEventLog(config.eventLogUrl);
+    const eventLog = await step(openEventLog(config.eventLogUrl));
     stops.push(() => eventLog.close());
-    const readModels = ownReadModels(await openReadModels(config.readModelUrl), eventLog);
+    const readModels = ownReadModels(await step(openReadModels(config.readModelUrl)), eventLog);
     stops.push(() => readModels.close());
-    const stateStore = await openStateStore(config.stateUrl);
+    const stateStore = await step(openStateStore(config.stateUrl));
     stops.push(() => stateStore.close());
-    const documentStore = await openDocumentStore(config.documentsUrl);
+    const documentStore = await step(openDocumentStore(config.documentsUrl));
     stops.push(() => documentStore.close());
-    const limiters = await openRateLimiters(config.stateUrl);
+    const limiters = await step(openRateLimiters(config.stateUrl));
     stops.push(() => limiters.close());
-    const directory = await AccessDirectory.open(eventLog);
+    const directory = await step(AccessDirectory.open(eventLog));
     stops.push(() => directory.close());
-    const webhookDirectory = await WebhookDirectory.open(eventLog);
+    const webhookDirectory = await step(WebhookDirectory.open(eventLog));
     stops.push(() => webhookDirectory.close());
     const stores = { eventLog, readModels, stateStore, documentStore, limiters, directory, webhookDirectory };
     const isApi = config.roles.includes('api');
-    if (isApi) stops.push(await keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger));
+    if (isApi)
+      stops.push(await step(keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger)));
     if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
     if (config.roles.includes('webhooks')) {
       stops.push(startWebhooks(config, logger, webhookDirectory, webhookSchedule));
@@ -92,17 +95,17 @@ export async function startService(
       gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute) },
       eventLog,
       logger,
+      draining: draining.signal,
       clientIp: clientIpReader(config.trustProxy),
     };
-    const api = isApi ? await openApiPorts(config, stores) : undefined;
+    const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
     const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(stores)];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
-    const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, app);
-    server.listen(config.port, config.host);
-    await once(server, 'listening');
-    stops.push(() => drain(server));
+    const server = await step(HttpServer.listen(app, config, logger));
+    stops.push(() => server.drain());
     stops.push(() => api?.close());
-    const url = urlOf(server, config.host);
+    stops.push(() => draining.abort());
+    const { url } = server;
     // Last, so that a start that fails never makes a key or a link that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     const token = api && (await issueFirstSetupLink(api.ports.users));
@@ -117,11 +120,11 @@ export async function startService(
 async function openDashboard(
   config: Config,
   ports: DashboardPorts,
-  { logger, clientIp }: EndpointContext,
+  { logger, clientIp, draining }: EndpointContext,
 ): Promise<ReturnType<typeof dashboardApp>> {
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;
-  return dashboardApp({ ports, logger, clientIp, sessionSecret, trustProxy });
+  return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
 }
 
 /** Settles abandoned uploads now and every hour; a store that is away is asked again. The result ends it. */
@@ -133,18 +136,15 @@ async function keepSettling(settle: () => Promise<void>, logger: Logger): Promis
   return () => clearInterval(timer);
 }
 
-function urlOf(server: Server, host: string): string {
-  const { port } = server.address() as AddressInfo;
-  const name =
-    host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
-  return `http://${name}:${port}`;
-}
-
-async function drain(server: Server): Promise<void> {
-  const closed = once(server, 'close');
-  server.close();
-  server.closeIdleConnections();
-  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await closed;
-  clearTimeout(force);
+/** What `work` gives; rejects with the signal's reason as soon as that aborts, whatever becomes of the work. */
+async function unlessStopped<Result>(
+  work: Promise<Result>,
+  stopping: AbortSignal | undefined,
+): Promise<Result> {
+  if (stopping === undefined) return work;
+  stopping.throwIfAborted();
+  const { promise: stopped, reject } = Promise.withResolvers<never>();
+  const stop = () => reject(stopping.reason);
+  stopping.addEventListener('abort', stop);
+  return Promise.race([work, stopped]).finally(() => stopping.removeEventListener('abort', stop));
 }

@@ -21,6 +21,8 @@ export interface EndpointContext {
   /** Takes what known keys were refused. */
   eventLog: EventLog;
   logger: Logger;
+  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  draining: AbortSignal;
   clientIp(req: IncomingMessage): string;
 }
 
@@ -55,18 +57,22 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
       found: undefined,
       input: undefined,
     };
+    const send = (answer: Answer) => {
+      if (context.draining.aborted) res.shouldKeepAlive = false;
+      return sendAnswer(exchange, answer);
+    };
     let code: string | undefined;
     try {
       if (access !== 'public') await admit(context.gate, exchange, permissions);
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
-      await sendAnswer(exchange, await handle(exchange));
+      await send(await handle(exchange));
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
       logFailure(context.logger, error, { requestId, route }, 'request');
       await auditRefusal(context, served, exchange, error);
       if (res.headersSent) res.destroy();
-      else await sendAnswer(exchange, errorAnswer(error, requestId));
+      else await send(errorAnswer(error, requestId));
     }
     logRequest(context.logger, exchange, route, code, startedAt);
   };

@@ -14,6 +14,7 @@ import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import type { LogMismatch } from '../queries/logMismatch.ts';
 import type { ProjectorMessage } from './messages.ts';
+import { ParkedTally } from './ParkedTally.ts';
 import { projectAll } from './projectAll.ts';
 import { whileLeader } from './whileLeader.ts';
 
@@ -37,17 +38,11 @@ export async function runProjector(
   const stateStore = await openStateStore(config.stateUrl);
   const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
+  const parked = new ParkedTally(report);
   const ports = {
     eventLog,
     readModels,
-    onParked: (model: string, event: { id: string; position: number }, error: unknown) =>
-      report({
-        kind: 'parked',
-        model,
-        position: event.position,
-        eventId: event.id,
-        error: describeError(error),
-      }),
+    onParked: parked.add.bind(parked),
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
   const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock };
@@ -63,6 +58,7 @@ export async function runProjector(
       ),
     ]);
   });
+  parked.close();
   const stores = [eventLog, readModels, stateStore, leases, documentStore];
   await Promise.all(stores.map((store) => store.close()));
 }

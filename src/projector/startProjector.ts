@@ -21,7 +21,7 @@ export function startProjector(config: Config, logger: Logger): () => Promise<vo
     {
       onMessage(message) {
         const { kind, ...fields } = message;
-        if (kind === 'parked') logger.error(fields, 'a projection could not take an event; it was parked');
+        if (kind === 'parked') logger.error(fields, 'a projection could not take events; they were parked');
         else if (kind === 'mismatch') logger.error(fields, mismatchTexts[message.mismatch]);
         else logger.warn(fields, 'the projector tries again');
       },

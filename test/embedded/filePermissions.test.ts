@@ -99,7 +99,7 @@ describe('the files of the embedded stores', () => {
     mkdirSync(folder);
     chmodSync(join(folder, '..'), 0o755);
     chmodSync(folder, 0o777);
-    service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn' }, undefined, NOBODY);
+    service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'warn' }, { uid: NOBODY });
     await service.url();
     expect(modes().get('')).toBe('777');
     expect(warnings().map((line) => JSON.parse(line))).toEqual([

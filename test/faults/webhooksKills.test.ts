@@ -8,7 +8,7 @@ import { HookEndpoint } from '../support/hookEndpoint.ts';
 import { withOwnServers } from '../support/ownServers.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { ServiceProcess } from '../support/serviceProcess.ts';
+import { node, ServiceProcess } from '../support/serviceProcess.ts';
 import { createWebhook } from '../support/webhooks.ts';
 
 const RECORDS = 2_500;
@@ -29,7 +29,7 @@ async function startProcess(service: TestService, env: Record<string, string>): 
       NODE_ENV: 'production',
       ...env,
     },
-    'test/support/soonService.ts',
+    { command: [node, 'test/support/soonService.ts'] },
   );
   await child.url();
   return child;

@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { pino } from 'pino';
 import type { CloudEvent } from '../../src/feed/cloudEvent.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { formatPosition } from '../../src/feed/position.ts';
 import { createApp } from '../../src/http/createApp.ts';
 import { eventsEndpoint } from '../../src/http/routes/events.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
-import { createLogger } from '../../src/logger.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -236,7 +236,8 @@ onEveryEngine((start) => {
     const app = createApp([{ method: 'get', endpoint }], {
       gate: { directory, limit: async () => undefined },
       eventLog: service.eventLog,
-      logger: createLogger('silent'),
+      logger: pino({ level: 'silent' }),
+      draining: new AbortController().signal,
       clientIp: () => '127.0.0.1',
     });
     const server = createServer(app).listen(0, '127.0.0.1');

@@ -93,7 +93,8 @@ export async function startFaultyApp(
     webhooks,
     webhookDirectory,
   };
-  const around = { logger: createLogger('trace', log), clientIp: () => '127.0.0.1' };
+  const draining = new AbortController().signal;
+  const around = { logger: createLogger('trace', log), draining, clientIp: () => '127.0.0.1' };
   const gate = { directory, limit: async () => undefined };
   const dashboard = dashboardApp({
     ...around,

@@ -1,4 +1,5 @@
 import { loadConfig } from '../../src/config.ts';
+import { LogOutput } from '../../src/LogOutput.ts';
 import { createLogger } from '../../src/logger.ts';
 import { startService } from '../../src/service.ts';
 import { welcome } from '../../src/welcome.ts';
@@ -6,5 +7,7 @@ import { soon } from './soon.ts';
 
 /** The service as `src/main.ts` starts it, but messages to webhooks are soon tried again. It runs until it is killed. */
 const config = loadConfig(process.env);
-const service = await startService(config, createLogger(config.logLevel), { webhookSchedule: soon });
+const service = await startService(config, createLogger(config.logLevel, new LogOutput(1)), {
+  webhookSchedule: soon,
+});
 process.stdout.write(welcome(service));

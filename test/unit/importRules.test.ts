@@ -86,6 +86,7 @@ const allowed: Record<string, string[]> = {
 /** Modules that put the parts together: they may import anything. */
 const composition = new Set([
   'src/main.ts',
+  'src/serve.ts',
   'src/service.ts',
   'src/welcome.ts',
   'src/openApiPorts.ts',

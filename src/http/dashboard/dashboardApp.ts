@@ -15,13 +15,16 @@ export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clien
   sessionSecret: Buffer;
   /** `TRUST_PROXY`: whose word on `https:` is taken. */
   trustProxy: string;
+  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  draining: AbortSignal;
 }
 
 /** The dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
 export function dashboardApp(context: DashboardContext): Express {
-  const { ports, logger, clientIp, sessionSecret, trustProxy } = context;
+  const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
   const app = express();
   app.set('trust proxy', proxyTrust(trustProxy));
+  app.use(lastAnswers(draining));
   app.use(securityHeaders());
   app.use(assetRouter());
   app.use(noStore);
@@ -54,6 +57,13 @@ function securityHeaders(): RequestHandler {
     referrerPolicy: { policy: 'same-origin' },
     xFrameOptions: { action: 'deny' },
   });
+}
+
+function lastAnswers(draining: AbortSignal): RequestHandler {
+  return (_req, res, next) => {
+    if (draining.aborted) res.shouldKeepAlive = false;
+    next();
+  };
 }
 
 const noStore: RequestHandler = (_req, res, next) => {

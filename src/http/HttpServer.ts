@@ -1,0 +1,65 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import { RefusedConnections } from './RefusedConnections.ts';
+
+/** Slow links may need long for 250 MB. */
+const REQUEST_TIMEOUT_MS = 3_600_000;
+
+export interface HttpServerSettings {
+  host: string;
+  /** 0: any that is free. */
+  port: number;
+  /** How long a connection is kept that nobody uses. */
+  keepAliveSeconds: number;
+  /** How long requests under way may take to end when the server drains. */
+  drainSeconds: number;
+}
+
+/** The HTTP server of the service. */
+export class HttpServer {
+  readonly #server: Server;
+  readonly #settings: HttpServerSettings;
+  readonly #refused: RefusedConnections;
+
+  private constructor(server: Server, settings: HttpServerSettings, logger: Logger) {
+    this.#server = server;
+    this.#settings = settings;
+    this.#refused = new RefusedConnections(server, logger);
+  }
+
+  /** Listens; rejects with the system's error. */
+  static async listen(
+    listener: RequestListener,
+    settings: HttpServerSettings,
+    logger: Logger,
+  ): Promise<HttpServer> {
+    const { host, port, keepAliveSeconds } = settings;
+    const options = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: keepAliveSeconds * 1_000 };
+    const server = createServer(options, listener);
+    server.listen(port, host);
+    await once(server, 'listening');
+    return new HttpServer(server, settings, logger);
+  }
+
+  /** Where it listens, as a client on this machine reaches it: `http://127.0.0.1:3000`. */
+  get url(): string {
+    const { host } = this.#settings;
+    const { port } = this.#server.address() as AddressInfo;
+    const name =
+      host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
+    return `http://${name}:${port}`;
+  }
+
+  /** Takes no more connections; resolves when the last one has ended, or was ended because its time was over. */
+  async drain(): Promise<void> {
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeIdleConnections();
+    const force = setTimeout(() => this.#server.closeAllConnections(), this.#settings.drainSeconds * 1_000);
+    await closed;
+    clearTimeout(force);
+    this.#refused.close();
+  }
+}

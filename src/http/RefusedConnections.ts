@@ -1,0 +1,59 @@
+import type { Server } from 'node:http';
+import { report } from 'node:process';
+import type { Logger } from 'pino';
+
+/** Of the file descriptors, what is left to stores, documents and webhooks: a quarter, or so many. */
+const LEAST_RESERVE = 64;
+const TELL_EVERY_MS = 60_000;
+
+/**
+ * Keeps a server from taking the last file descriptors, for want of which the system would end connections without a
+ * word, and stores would fail. Connections beyond that are refused, which is a line in the log, at most one a minute.
+ */
+export class RefusedConnections {
+  readonly #logger: Logger;
+  readonly #limits: { connections: number; fileDescriptors: number } | undefined;
+  #refused = 0;
+  #pause: NodeJS.Timeout | undefined;
+
+  constructor(server: Server, logger: Logger) {
+    this.#logger = logger;
+    const fileDescriptors = openFilesLimit();
+    if (fileDescriptors === undefined) return;
+    const reserve = Math.max(LEAST_RESERVE, Math.ceil(fileDescriptors / 4));
+    server.maxConnections = Math.max(1, fileDescriptors - reserve);
+    this.#limits = { connections: server.maxConnections, fileDescriptors };
+    server.on('drop', () => this.#count());
+  }
+
+  close(): void {
+    clearTimeout(this.#pause);
+    this.#tell();
+  }
+
+  #count(): void {
+    this.#refused += 1;
+    if (this.#pause !== undefined) return;
+    this.#tell();
+    this.#pause = setTimeout(() => {
+      this.#pause = undefined;
+      this.#tell();
+    }, TELL_EVERY_MS).unref();
+  }
+
+  #tell(): void {
+    if (this.#refused === 0) return;
+    const fields = { refused: this.#refused, ...this.#limits };
+    this.#logger.error(fields, 'connections were refused: raise the limit of open files (ulimit -n)');
+    this.#refused = 0;
+  }
+}
+
+/** How many files this process may have open; undefined where that is not limited, or not told. */
+function openFilesLimit(): number | undefined {
+  // It would look up the names of the peers.
+  Object.assign(report, { excludeNetwork: true });
+  const { userLimits } = report.getReport() as { userLimits?: { open_files: { soft: number | string } } };
+  const soft = Number(userLimits?.open_files.soft);
+  return Number.isFinite(soft) ? soft : undefined;
+}

@@ -1,0 +1,56 @@
+import { describeError } from '../errors.ts';
+import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { ProjectorMessage } from './messages.ts';
+
+type Parked = ProjectorMessage & { kind: 'parked' };
+
+const FIRST_MS = 1_000;
+const NEXT_MS = 60_000;
+
+/**
+ * Counts parked events by read model and cause, and tells each count: a second after the first event, and at most once a
+ * minute from then on.
+ */
+export class ParkedTally {
+  readonly #tell: (message: Parked) => void;
+  readonly #counts = new Map<string, { parked: Parked; timer: NodeJS.Timeout }>();
+
+  constructor(tell: (message: Parked) => void) {
+    this.#tell = tell;
+  }
+
+  add(model: string, { id, position }: Pick<RecordedEvent, 'id' | 'position'>, thrown: unknown): void {
+    const error = describeError(thrown);
+    const cause = JSON.stringify([model, error]);
+    const known = this.#counts.get(cause);
+    if (known === undefined) {
+      const parked: Parked = { kind: 'parked', model, events: 1, position, eventId: id, error };
+      this.#counts.set(cause, { parked, timer: setTimeout(() => this.#tellOf(cause), FIRST_MS) });
+      return;
+    }
+    // Of those that are told together, the first one's place.
+    if (known.parked.events === 0) Object.assign(known.parked, { position, eventId: id });
+    known.parked.events += 1;
+  }
+
+  /** Tells what is not told yet. */
+  close(): void {
+    for (const { parked, timer } of this.#counts.values()) {
+      clearTimeout(timer);
+      if (parked.events > 0) this.#tell(parked);
+    }
+    this.#counts.clear();
+  }
+
+  #tellOf(cause: string): void {
+    const count = this.#counts.get(cause);
+    if (count === undefined) return;
+    if (count.parked.events === 0) {
+      this.#counts.delete(cause);
+      return;
+    }
+    this.#tell({ ...count.parked });
+    count.parked.events = 0;
+    count.timer = setTimeout(() => this.#tellOf(cause), NEXT_MS);
+  }
+}
