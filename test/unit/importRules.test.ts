@@ -9,6 +9,8 @@ import { describe, expect, test } from '@jest/globals';
 const allowed: Record<string, string[]> = {
   errors: [],
   logger: [],
+  LogOutput: [],
+  stopSignal: [],
   workerUrl: [],
   keepThread: [],
   version: [],
