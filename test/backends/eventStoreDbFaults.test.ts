@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { openEventLog } from '../../src/backends/openBackend.ts';
-import { ServiceError } from '../../src/errors.ts';
 import type { Appended, EventLog, NewEvent } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
+import { insist } from '../support/insist.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
+import { RepeatingProcess } from '../support/RepeatingProcess.ts';
 import { standInCommand } from '../support/servers.ts';
 import { StandIn } from '../support/standIn.ts';
 
@@ -33,17 +34,6 @@ suite('an EventStoreDB server that fails', () => {
 
   const own = () => ({ streamPrefixes: [workspace.prefix] });
 
-  /** Sends an event until it is acknowledged, as a caller does who is told to come back. */
-  const insist = async (stream: string, event: NewEvent): Promise<Appended> => {
-    for (;;) {
-      try {
-        return await log.append(stream, event, 'any');
-      } catch (error) {
-        if (!(error instanceof ServiceError) || error.code !== 'unavailable') throw error;
-      }
-    }
-  };
-
   /** Callers that append one event after the other, each to a stream of its own, until told to stop. */
   const startCallers = (count: number) => {
     const acknowledged: { stream: string; event: NewEvent; place: Appended }[] = [];
@@ -52,7 +42,7 @@ suite('an EventStoreDB server that fails', () => {
       const stream = workspace.stream();
       for (let n = 0; !stopping; n += 1) {
         const event = workspace.event({ n });
-        acknowledged.push({ stream, event, place: await insist(stream, event) });
+        acknowledged.push({ stream, event, place: await insist(log, stream, event) });
       }
     });
     const stop = () => {
@@ -109,7 +99,7 @@ suite('an EventStoreDB server that fails', () => {
       });
     }
     await server.start();
-    await insist(stream, workspace.event({ n: 1 }));
+    await insist(log, stream, workspace.event({ n: 1 }));
     expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
       { n: 0 },
       { n: 1 },
@@ -130,8 +120,8 @@ suite('an EventStoreDB server that fails', () => {
     }
     server.thaw();
     // Whether the refused append was written is open; the repeat of its event settles it.
-    await insist(stream, event);
-    await insist(stream, workspace.event({ n: 1 }));
+    await insist(log, stream, event);
+    await insist(log, stream, workspace.event({ n: 1 }));
     expect((await log.readStream(stream, { limit: 10 })).map(({ data }) => data)).toEqual([
       { n: 0 },
       { n: 1 },
@@ -141,6 +131,65 @@ suite('an EventStoreDB server that fails', () => {
       await one.stop();
     }
   }, 60_000);
+
+  test('a repeat after a restart is the original, also where the stream went on meanwhile', async () => {
+    const stream = workspace.stream();
+    const event = workspace.event({ n: 0 });
+    const [earlier, place] = [await workspace.append(log, stream), await log.append(stream, event, 'any')];
+    const busy = await workspace.appendMany(log, 200, [stream]);
+    await server.kill();
+    await server.start();
+    const opened = await openEventLog(server.url);
+    try {
+      expect(await insist(log, stream, event)).toEqual(place);
+      expect(await insist(opened, stream, event)).toEqual(place);
+    } finally {
+      await opened.close();
+    }
+    expect(await log.readStream(stream, { limit: 1_000 })).toHaveLength(busy.length + 2);
+    expect(earlier.revision).toBe(0);
+  }, 60_000);
+
+  /** Two processes that send the same events at once; resolves when all were acknowledged to both. */
+  const repeatInTwoProcesses = async (
+    events: NewEvent[],
+    meanwhile: (first: RepeatingProcess) => unknown,
+  ) => {
+    const stream = workspace.stream();
+    const processes = [1, 2].map(() => new RepeatingProcess(server.url, stream));
+    try {
+      await Promise.all(processes.map((one) => one.ready()));
+      for (const one of processes) one.send(events);
+      await meanwhile(processes[0] as RepeatingProcess);
+      await Promise.all(processes.map((one) => one.exited));
+    } finally {
+      for (const one of processes) one.kill();
+    }
+    return { processes, stored: await log.readStream(stream, { limit: 1_000 }) };
+  };
+
+  test.each([
+    ['', []],
+    [', to a server that is killed', [10, 20, 30]],
+  ])(
+    'two processes that send the same events at once write each once%s',
+    async (_, kills) => {
+      const events = Array.from({ length: 60 }, (__, n) => workspace.event({ n }));
+      const { processes, stored } = await repeatInTwoProcesses(events, async (first) => {
+        for (const count of kills) {
+          await eventually(() => expect(first.places.size).toBeGreaterThan(count), 30_000);
+          await server.kill();
+          await server.start();
+        }
+      });
+      expect(stored.map(({ id }) => id).sort()).toEqual(events.map(({ id }) => id).sort());
+      const places = new Map(stored.map(({ id, revision }) => [id, revision]));
+      for (const one of processes) expect(one.places).toEqual(places);
+      // What the server drops is not refused, but found.
+      if (kills.length === 0) expect(processes.map(({ refusals }) => refusals)).toEqual([0, 0]);
+    },
+    120_000,
+  );
 
   test('a follower that is stopped while the server is away ends', async () => {
     const waiting = new Follower(log, { after: 0, filter: own() });

@@ -1,13 +1,4 @@
-import {
-  ANY,
-  type EventStoreDBClient,
-  jsonEvent,
-  MaxAppendSizeExceededError,
-  NO_STREAM,
-  WrongExpectedVersionError,
-} from '@eventstore/db-client';
 import { validate as isUuid } from 'uuid';
-import { type ServiceError, unavailable } from '../../errors.ts';
 import {
   type Appended,
   type EventBatch,
@@ -20,22 +11,16 @@ import {
   type ReadOptions,
   type RecordedEvent,
 } from '../../ports/eventLog.ts';
-import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
-import { attempt, TIMEOUT_MS } from './attempt.ts';
+import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends } from './logIdentity.ts';
-import { toPosition } from './recordedEvent.ts';
-
-/** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */
-const MAX_APPENDING = 20_000;
 
 /** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
   readonly timesRise = false;
   readonly #connection: Connection;
   readonly #closing = new AbortController();
-  #appending = 0;
 
   private constructor(connection: Connection) {
     this.#connection = connection;
@@ -59,14 +44,7 @@ export class EventStoreDbEventLog implements EventLog {
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     checkEvent(event);
-    if (this.#appending >= MAX_APPENDING) throw unavailable('event log');
-    this.#appending += 1;
-    try {
-      // A try that failed may have been written. The next one has the same event id, so it is not written twice.
-      return await attempt(() => appendOnce(this.#connection.appender, stream, event, expected));
-    } finally {
-      this.#appending -= 1;
-    }
+    return this.#connection.appender.append(stream, event, expected);
   }
 
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {
@@ -102,31 +80,4 @@ function checkEvent({ id, data, metadata }: NewEvent): void {
   if (!isUuid(id)) throw idNotUuid();
   const bytes = Buffer.byteLength(JSON.stringify(data)) + Buffer.byteLength(JSON.stringify(metadata));
   if (bytes > MAX_EVENT_BYTES) throw eventTooLarge();
-}
-
-async function appendOnce(
-  client: EventStoreDBClient,
-  stream: string,
-  { id, type, data, metadata }: NewEvent,
-  expected: ExpectedRevision,
-): Promise<Appended> {
-  const expectedRevision = expected === 'any' ? ANY : expected === 'none' ? NO_STREAM : BigInt(expected);
-  const event = jsonEvent({ id, type, data, metadata: { ...metadata } });
-  try {
-    const appended = await client.appendToStream(stream, event, { expectedRevision, deadline: TIMEOUT_MS });
-    return {
-      revision: Number(appended.nextExpectedRevision),
-      position: toPosition(appended.position),
-    };
-  } catch (error) {
-    throw refusal(error) ?? error;
-  }
-}
-
-function refusal(error: unknown): ServiceError | undefined {
-  if (error instanceof MaxAppendSizeExceededError) return eventTooLarge();
-  if (!(error instanceof WrongExpectedVersionError)) return undefined;
-  const { actualVersion } = error;
-  const version = typeof actualVersion === 'bigint' ? actualVersion + 1n : 0n;
-  return versionConflict(version);
 }

@@ -4,6 +4,7 @@ import {
   type EventStoreDBClient,
   FORWARDS,
   type ReadPosition,
+  type ResolvedEvent,
   START,
   type StreamingRead,
   StreamNotFoundError,
@@ -11,6 +12,7 @@ import {
 } from '@eventstore/db-client';
 import type { Position, ReadOptions, RecordedEvent } from '../../ports/eventLog.ts';
 import { attempt } from './attempt.ts';
+import type { DriverClient } from './DriverClient.ts';
 import {
   fromPosition,
   isSystemStream,
@@ -25,11 +27,11 @@ const LARGEST_PAGE = 1_024;
 
 /** Bounded reads. In a cluster they ask the leader, so that they see what it acknowledged. */
 export class LogReader {
-  readonly client: EventStoreDBClient;
+  readonly client: DriverClient;
   /** The last user event at or below a place, so that system events are passed over once and not in each call. */
   #known: { below: Position; head: Position } = { below: 0, head: 0 };
 
-  constructor(client: EventStoreDBClient) {
+  constructor(client: DriverClient) {
     this.client = client;
   }
 
@@ -41,13 +43,39 @@ export class LogReader {
       maxCount: limit,
       requiresLeader: true,
     } as const;
-    return attempt(async (signal) => {
+    return this.#read(async (client, signal) => {
       try {
-        const found = await collect(this.client.readStream(stream, options), signal);
+        const found = await collect(client.readStream(stream, options), signal);
         return found.flatMap(({ event }) => (event ? [toRecordedEvent(event)] : []));
       } catch (error) {
         if (error instanceof StreamNotFoundError) return [];
         throw error;
+      }
+    });
+  }
+
+  /**
+   * Shows a stream's events from its end backwards: at most `limit`, and for as long as `goOn`, which is told how many
+   * it has seen, answers true. A read that failed begins again.
+   */
+  lookBack(
+    stream: string,
+    limit: number,
+    goOn: (event: RecordedEvent, seen: number) => boolean,
+  ): Promise<void> {
+    const options = {
+      direction: BACKWARDS,
+      fromRevision: END,
+      maxCount: limit,
+      requiresLeader: true,
+    } as const;
+    return this.#read(async (client, signal) => {
+      const take = ({ event }: ResolvedEvent, seen: number) =>
+        event === undefined || goOn(toRecordedEvent(event), seen);
+      try {
+        await collect(client.readStream(stream, options), signal, take);
+      } catch (error) {
+        if (!(error instanceof StreamNotFoundError)) throw error;
       }
     });
   }
@@ -81,10 +109,10 @@ export class LogReader {
    * and where no event begins.
    */
   firstEntry(position: Position): Promise<LogEntry | undefined> {
-    return attempt(async (signal) => {
+    return this.#read(async (client, signal) => {
       const options = { fromPosition: fromPosition(position), maxCount: 1, requiresLeader: true };
       try {
-        const [first] = await collect(this.client.readAll(options), signal);
+        const [first] = await collect(client.readAll(options), signal);
         return first && toLogEntry(first);
       } catch (error) {
         if (isNoPosition(error)) return undefined;
@@ -93,10 +121,14 @@ export class LogReader {
     });
   }
 
+  #read<Result>(make: (client: EventStoreDBClient, signal: AbortSignal) => Promise<Result>): Promise<Result> {
+    return attempt((signal) => this.client.call(signal, (client) => make(client, signal)));
+  }
+
   #readBackwards(from: ReadPosition, maxCount: number) {
-    return attempt(async (signal) => {
+    return this.#read(async (client, signal) => {
       const options = { direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true } as const;
-      const page = await collect(this.client.readAll(options), signal);
+      const page = await collect(client.readAll(options), signal);
       return page.flatMap(({ event }) => (event ? [event] : []));
     });
   }
@@ -112,12 +144,25 @@ function isNoPosition(error: unknown): boolean {
   return error instanceof UnknownError && error.message.includes('Unexpected ReadAllResult');
 }
 
-function collect<Item>(read: StreamingRead<Item>, signal: AbortSignal): Promise<Item[]> {
+/** All items of a read, or those up to the one at which `goOn` is false. */
+function collect<Item>(
+  read: StreamingRead<Item>,
+  signal: AbortSignal,
+  goOn: (item: Item, seen: number) => boolean = () => true,
+): Promise<Item[]> {
   return new Promise((resolve, reject) => {
     const items: Item[] = [];
-    read.on('data', (item: Item) => items.push(item));
+    const cancel = () => read.cancel().catch(() => undefined);
+    let enough = false;
+    read.on('data', (item: Item) => {
+      if (enough) return;
+      items.push(item);
+      enough = !goOn(item, items.length);
+      if (enough) cancel();
+      if (enough) resolve(items);
+    });
     read.on('end', () => resolve(items));
     read.on('error', reject);
-    signal.addEventListener('abort', () => read.cancel().catch(() => undefined), { once: true });
+    signal.addEventListener('abort', cancel, { once: true });
   });
 }

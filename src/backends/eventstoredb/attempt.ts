@@ -10,13 +10,13 @@ const FIRST_PAUSE_MS = 20;
  * seconds. `signal` tells a call that nobody waits for it any more. A `ServiceError` is an answer and ends the tries.
  */
 export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const deadline = Date.now() + TIMEOUT_MS;
+  const deadline = performance.now() + TIMEOUT_MS;
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     try {
-      return await within(deadline - Date.now(), call);
+      return await within(Math.max(0, deadline - performance.now()), call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      if (Date.now() + pause >= deadline) throw unavailable('event log', error);
+      if (performance.now() + pause >= deadline) throw unavailable('event log', error);
     }
     await sleep(pause);
   }

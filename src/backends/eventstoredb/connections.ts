@@ -1,6 +1,9 @@
-import { EventStoreDBClient } from '@eventstore/db-client';
+import { Appender } from './Appender.ts';
+import { DriverClient } from './DriverClient.ts';
+import { driverUrl } from './driverUrl.ts';
 import { LiveTail } from './LiveTail.ts';
 import { LogReader } from './LogReader.ts';
+import { StreamEnds } from './StreamEnds.ts';
 
 /** All that users of one URL share within a thread. */
 export interface Connection {
@@ -8,7 +11,8 @@ export interface Connection {
    * Only appends. The driver keeps the appends of all clients in one table, which it clears when the stream of any
    * of them breaks; were reads on the same client, one that is sent to another node would leave a second stream open.
    */
-  appender: EventStoreDBClient;
+  appending: DriverClient;
+  appender: Appender;
   reader: LogReader;
   tail: LiveTail;
   users: number;
@@ -20,9 +24,11 @@ const connections = new Map<string, Connection>();
 export function connect(url: string): Connection {
   let connection = connections.get(url);
   if (connection === undefined) {
-    const reader = new LogReader(EventStoreDBClient.connectionString(url));
-    const appender = EventStoreDBClient.connectionString(url);
-    connection = { appender, reader, tail: new LiveTail(reader), users: 0 };
+    const reader = new LogReader(new DriverClient(driverUrl(url)));
+    const appending = new DriverClient(driverUrl(url));
+    const appender = new Appender(appending, new StreamEnds(reader));
+    const tail = new LiveTail(reader);
+    connection = { appending, appender, reader, tail, users: 0 };
     connections.set(url, connection);
   }
   connection.users += 1;
@@ -35,5 +41,5 @@ export async function disconnect(connection: Connection): Promise<void> {
   const all = [...connections.values()];
   if (all.some(({ users }) => users > 0)) return;
   connections.clear();
-  await Promise.all(all.flatMap(({ appender, reader }) => [appender.dispose(), reader.client.dispose()]));
+  await Promise.all(all.flatMap(({ appending, reader }) => [appending.close(), reader.client.close()]));
 }

@@ -1,23 +1,19 @@
-import {
-  type EventStoreDBClient,
-  jsonEvent,
-  NO_STREAM,
-  WrongExpectedVersionError,
-} from '@eventstore/db-client';
+import { jsonEvent, NO_STREAM, WrongExpectedVersionError } from '@eventstore/db-client';
 import { v4 as uuidv4 } from 'uuid';
 import { unavailable } from '../../errors.ts';
 import { attempt, TIMEOUT_MS } from './attempt.ts';
 import type { Connection } from './connections.ts';
+import type { DriverClient } from './DriverClient.ts';
 
 /** Its first event's id is the identity of the log. The event has no workspace, so it is nobody's; nor has the name a dot. */
 const IDENTITY_STREAM = 'chartledger-log';
 
 /** The identity of the log, made when it has none. Of several processes that make it at once one wins, and all get its. */
-export async function logIdentity({ appender, reader }: Connection): Promise<string> {
+export async function logIdentity({ appending, reader }: Connection): Promise<string> {
   const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }))[0]?.id;
   const found = await read();
   if (found) return found;
-  await makeOnce(appender, uuidv4());
+  await makeOnce(appending, uuidv4());
   const made = await read();
   if (made === undefined) throw unavailable('event log');
   return made;
@@ -28,17 +24,19 @@ export async function logIdentity({ appender, reader }: Connection): Promise<str
  * any other, and writes nothing. Rejects with `unavailable`.
  */
 export async function proveAppends(connection: Connection): Promise<void> {
-  await makeOnce(connection.appender, await logIdentity(connection));
+  await makeOnce(connection.appending, await logIdentity(connection));
 }
 
-async function makeOnce(appender: EventStoreDBClient, id: string): Promise<void> {
+async function makeOnce(client: DriverClient, id: string): Promise<void> {
   const event = jsonEvent({ id, type: 'EventLogCreated', data: {} });
-  await attempt(async () => {
-    try {
-      const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
-      await appender.appendToStream(IDENTITY_STREAM, event, options);
-    } catch (error) {
-      if (!(error instanceof WrongExpectedVersionError)) throw error;
-    }
-  });
+  const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
+  await attempt((signal) =>
+    client.call(signal, async (driver) => {
+      try {
+        await driver.appendToStream(IDENTITY_STREAM, event, options);
+      } catch (error) {
+        if (!(error instanceof WrongExpectedVersionError)) throw error;
+      }
+    }),
+  );
 }

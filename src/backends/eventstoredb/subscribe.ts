@@ -1,6 +1,7 @@
 import type { EventStoreDBClient, Filter } from '@eventstore/db-client';
 import type { Position } from '../../ports/eventLog.ts';
 import { TIMEOUT_MS } from './attempt.ts';
+import type { DriverClient } from './DriverClient.ts';
 import { fromPosition, type LogEntry, toLogEntry } from './recordedEvent.ts';
 
 /** What a subscription tells, one after the other and in the order of the log. */
@@ -16,16 +17,53 @@ export interface Subscriber {
 
 /** Subscribes to the log after a position; the result ends it. The driver never reconnects a subscription. */
 export function subscribe(
-  client: EventStoreDBClient,
+  client: DriverClient,
   after: Position,
   filter: Filter,
   subscriber: Subscriber,
 ): () => void {
-  let open = true;
+  const closing = new AbortController();
+  const { signal } = closing;
+  const confirmed = Promise.withResolvers<void>();
+  const ended = (error: unknown) => {
+    if (signal.aborted) return;
+    closing.abort();
+    confirmed.reject(error);
+    subscriber.ended(error);
+  };
+  const unconfirmed = setTimeout(() => ended(new Error('no answer')), TIMEOUT_MS);
+  signal.addEventListener('abort', () => clearTimeout(unconfirmed));
+  const replaced = () => ended(new Error('its client was replaced'));
+  const told = {
+    ...subscriber,
+    confirmed() {
+      clearTimeout(unconfirmed);
+      confirmed.resolve();
+      subscriber.confirmed?.();
+    },
+    ended,
+  };
+  client
+    .call(signal, (driver) => {
+      client.replaced.addEventListener('abort', replaced, { signal });
+      listen(driver, after, filter, told, signal);
+      return confirmed.promise;
+    })
+    .catch(ended);
+  return () => closing.abort();
+}
+
+function listen(
+  driver: EventStoreDBClient,
+  after: Position,
+  filter: Filter,
+  subscriber: Subscriber,
+  signal: AbortSignal,
+): void {
   let delivered = 0;
   const notices: { after: number; tell(): void }[] = [];
   const tellNotices = () => {
-    while (open && notices[0] && notices[0].after <= delivered) notices.shift()?.tell();
+    while (!signal.aborted && notices[0] && notices[0].after <= delivered) notices.shift()?.tell();
   };
   // The driver calls these while events that came before are still in its buffer: they wait for those.
   const notice = (tell: () => void) => {
@@ -34,33 +72,19 @@ export function subscribe(
   };
   const checkpointReached = (_: unknown, position: { commit: bigint }) =>
     notice(() => subscriber.entry({ position: Number(position.commit), event: undefined }));
-  const subscription = client.subscribeToAll({
+  const subscription = driver.subscribeToAll({
     fromPosition: fromPosition(after),
     filter: { ...filter, checkpointReached },
   });
-  const close = () => {
-    open = false;
-    clearTimeout(unconfirmed);
-    subscription.unsubscribe().catch(() => undefined);
-  };
-  const end = (error: unknown) => {
-    if (!open) return;
-    close();
-    subscriber.ended(error);
-  };
-  const unconfirmed = setTimeout(() => end(new Error('no answer')), TIMEOUT_MS);
-  subscription.on('confirmation', () => {
-    clearTimeout(unconfirmed);
-    if (open) subscriber.confirmed?.();
-  });
+  signal.addEventListener('abort', () => subscription.unsubscribe().catch(() => undefined));
+  subscription.on('confirmation', () => signal.aborted || subscriber.confirmed?.());
   subscription.on('data', (resolved) => {
-    if (!open) return;
+    if (signal.aborted) return;
     subscriber.entry(toLogEntry(resolved));
     delivered += 1;
     tellNotices();
   });
   subscription.on('caughtUp', () => notice(() => subscriber.caughtUp?.()));
-  subscription.on('error', end);
-  subscription.on('end', () => end(new Error('the server ended the subscription')));
-  return close;
+  subscription.on('error', subscriber.ended);
+  subscription.on('end', () => subscriber.ended(new Error('the server ended the subscription')));
 }

@@ -1,0 +1,98 @@
+import { ServiceError, unavailable } from '../../errors.ts';
+import type { Appended, ExpectedRevision, NewEvent } from '../../ports/eventLog.ts';
+import { appendOnce } from './appendOnce.ts';
+import { attempt } from './attempt.ts';
+import type { DriverClient } from './DriverClient.ts';
+import { eventIdTime } from './eventIdTime.ts';
+import type { StreamEnds } from './StreamEnds.ts';
+
+/** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */
+const MAX_APPENDING = 20_000;
+/** An append that is not answered for so long is looked for in its stream, and again and again. */
+const UNANSWERED_MS = 500;
+
+/**
+ * Appends events, each once. The server alone does not see to that: it knows the ids of events that were appended
+ * without an expectation until it is restarted, and it drops a repeat that meets its original before that is
+ * replicated. So the end of the stream is read for an event's id before the event is sent again, when it may have
+ * been sent to a server that has forgotten it, and while its append is not answered.
+ */
+export class Appender {
+  readonly #client: DriverClient;
+  readonly #streamEnds: StreamEnds;
+  readonly #underWay = new Map<string, Promise<Appended>>();
+  #lostUntil = 0;
+
+  constructor(client: DriverClient, streamEnds: StreamEnds) {
+    this.#client = client;
+    this.#streamEnds = streamEnds;
+  }
+
+  /** Appends an event that was checked; who appends the same one meanwhile shares the answer. */
+  append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
+    const key = `${event.id} ${expected} ${stream}`;
+    const same = this.#underWay.get(key);
+    if (same) return same;
+    if (this.#underWay.size >= MAX_APPENDING) return Promise.reject(unavailable('event log'));
+    const appending = this.#appendNew(stream, event, expected).finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, appending);
+    return appending;
+  }
+
+  async #appendNew(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
+    const look = async () => {
+      const found = await this.#streamEnds.find(stream, event.id);
+      return found && isPlaceOf(expected, found) ? found : undefined;
+    };
+    let sent = false;
+    return attempt((signal) =>
+      this.#client.call(signal, async (client, since) => {
+        const found = sent || this.#mayBeForgotten(event.id, since) ? await look() : undefined;
+        if (found) return found;
+        sent = true;
+        const answer = appendOnce(client, stream, event, expected);
+        answer.catch((error) => error instanceof ServiceError || this.#lost());
+        return answeredOrFound(answer, look, signal);
+      }),
+    );
+  }
+
+  /** An append was not answered: what was sent until now may have been written, by a server that is no longer there. */
+  #lost(): void {
+    this.#lostUntil = Date.now();
+  }
+
+  /** Whether an event is older than the connection, so that it may have been sent through an earlier one. */
+  #mayBeForgotten(id: string, connectedSince: number): boolean {
+    const now = Date.now();
+    this.#lostUntil = Math.min(this.#lostUntil, now); // the clock may have been set back
+    const made = eventIdTime(id);
+    return made <= Math.max(this.#lostUntil, connectedSince) || made > now;
+  }
+}
+
+/** Whether an append with this expectation may have written an event at this place. */
+function isPlaceOf(expected: ExpectedRevision, { revision }: Appended): boolean {
+  return expected === 'any' || revision === (expected === 'none' ? 0 : expected + 1);
+}
+
+/** The answer, or what a look finds while there is none. `signal` ends the looks. */
+function answeredOrFound(
+  answer: Promise<Appended>,
+  look: () => Promise<Appended | undefined>,
+  signal: AbortSignal,
+): Promise<Appended> {
+  const { promise, resolve, reject } = Promise.withResolvers<Appended>();
+  let answered = false;
+  const lookAgain = async () => {
+    const found = await look().catch(() => undefined);
+    if (found) resolve(found);
+    else if (!answered && !signal.aborted) timer = setTimeout(lookAgain, UNANSWERED_MS);
+  };
+  let timer = setTimeout(lookAgain, UNANSWERED_MS);
+  answer.then(resolve, reject).finally(() => {
+    answered = true;
+    clearTimeout(timer);
+  });
+  return promise;
+}

@@ -1,0 +1,52 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Appended } from '../../ports/eventLog.ts';
+import { eventIdTime } from './eventIdTime.ts';
+import type { LogReader } from './LogReader.ts';
+
+/** So many events of a stream are looked at in any case, and so many at the most. */
+const LEAST_EVENTS = 32;
+const MOST_EVENTS = 1_000;
+/** The server's clock and that of whoever made an event id differ by less. */
+const CLOCKS_APART_MS = 60_000;
+
+interface Look {
+  ids: Set<string>;
+  found: Promise<Map<string, Appended>>;
+}
+
+/** Looks for events at the ends of streams. Looks at one stream that are asked for together are one read. */
+export class StreamEnds {
+  readonly #reader: LogReader;
+  readonly #next = new Map<string, Look>();
+
+  constructor(reader: LogReader) {
+    this.#reader = reader;
+  }
+
+  /**
+   * The place of an event among the newest of a stream: at most 1,000, and those alone that may be younger than the
+   * id. Rejects with `unavailable`.
+   */
+  async find(stream: string, id: string): Promise<Appended | undefined> {
+    let look = this.#next.get(stream);
+    if (look === undefined) {
+      const ids = new Set<string>();
+      look = { ids, found: this.#look(stream, ids) };
+      this.#next.set(stream, look);
+    }
+    look.ids.add(id);
+    return (await look.found).get(id);
+  }
+
+  async #look(stream: string, ids: Set<string>): Promise<Map<string, Appended>> {
+    await nextTurn();
+    this.#next.delete(stream);
+    const found = new Map<string, Appended>();
+    const oldest = Math.min(...Array.from(ids, eventIdTime)) - CLOCKS_APART_MS;
+    await this.#reader.lookBack(stream, MOST_EVENTS, ({ id, revision, position, recordedAt }, seen) => {
+      if (ids.has(id)) found.set(id, { revision, position });
+      return found.size < ids.size && (seen < LEAST_EVENTS || Date.parse(recordedAt) >= oldest);
+    });
+    return found;
+  }
+}
