@@ -118,12 +118,12 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
 
 /**
  * Limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
- * process's memory. Connects when something is counted.
+ * process's memory.
  */
 export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
   if (isMongo(stateUrl)) {
     const { openMongoRateLimiters } = await import('./mongodb/MongoRateLimiter.ts');
-    const { create, close } = openMongoRateLimiters(stateUrl);
+    const { create, close } = await openMongoRateLimiters(stateUrl);
     return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
   }
   const create = ({ name, points, seconds }: Limit) =>

@@ -47,7 +47,7 @@ export interface ReadModels {
    * Writes a batch, then the checkpoint. A row never takes the place of one with a higher `position`, and the
    * checkpoint is written only when it rises, so repeating a batch, wholly or in part, changes nothing.
    *
-   * Rejects with `unavailable`, and leaves the checkpoint, when the read model was set back behind the checkpoint that
+   * Rejects with `conflict`, and leaves the checkpoint, when the read model was set back behind the checkpoint that
    * this instance last read or wrote: dropped, replaced, or its store lost its last writes. The writer then reads the
    * checkpoint again and goes on from there.
    */

@@ -94,6 +94,24 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
       },
     );
 
+    test('a connection that was reset is unavailable at most, and refuses nobody', async () => {
+      const opened = await openRateLimiters(urlOf(database, proxy));
+      const limiter = opened.limiter({ name: 'requests', points: 1_000, seconds: 60 });
+      for (let round = 0; round < 20; round += 1) {
+        await eventually(() => Promise.all(Object.values(calls).map((call) => call())), 5_000);
+        await limiter.consume('reset');
+        proxy.reset();
+        // At once, so that the driver writes to connections that are no more and does not know it.
+        const count = limiter.consume('reset');
+        const answers = await Promise.allSettled(Object.values(calls).map((call) => call()));
+        for (const answer of answers) {
+          if (answer.status === 'rejected') expect(answer).toMatchObject({ reason: away });
+        }
+        expect(await count).toMatchObject({ refused: false });
+      }
+      await opened.close();
+    });
+
     test('opening and closing need no server', async () => {
       proxy.freeze();
       const another = new MongoReadModels(urlOf(database, proxy));

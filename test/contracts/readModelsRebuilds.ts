@@ -26,7 +26,7 @@ export function rebuildsContract(at: () => Two): void {
     expect(await other.parked(beside)).toEqual([]);
 
     const stale = [row('both', 10, { body: { lacks: 'what the new one has' } })];
-    await expect(store.write(model, stale, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.write(model, stale, 10)).rejects.toMatchObject({ code: 'conflict' });
     expect(await store.load(model, ['both'])).toEqual([row('both', 2)]);
     expect(await store.checkpoint(model)).toBe(4);
     await store.write(model, [row('next', 10)], 10);
@@ -98,7 +98,7 @@ export function rebuildsContract(at: () => Two): void {
     await store.begin(model, 'log a');
     await store.write(model, [row('a', 2)], 5);
     await other.begin(model, 'log b');
-    await expect(store.write(model, [row('a', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.write(model, [row('a', 6)], 6)).rejects.toMatchObject({ code: 'conflict' });
     expect([await store.checkpoint(model), await store.count(model)]).toEqual([0, 0]);
   });
 

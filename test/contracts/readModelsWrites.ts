@@ -66,7 +66,7 @@ export function checkpointsContract(at: () => Two): void {
     const { store, other, model } = at();
     await store.write(model, [row('a', 5)], 5);
     await other.drop(model);
-    await expect(store.write(model, [row('b', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(store.write(model, [row('b', 6)], 6)).rejects.toMatchObject({ code: 'conflict' });
     expect(await store.checkpoint(model)).toBe(0);
     await store.write(model, [row('a', 5), row('b', 6)], 6);
     expect(await other.existing(model, ['a', 'b'])).toEqual(new Set(['a', 'b']));

@@ -9,6 +9,8 @@ export interface TcpProxy {
   freeze(): void;
   /** Connections are broken off, and new ones are broken off at once. */
   cut(): void;
+  /** Connections are broken off with a reset, of which the client hears when it next writes; new ones are well. */
+  reset(): void;
   /** All is well again; what was sent to a frozen one comes through. */
   restore(): void;
   close(): Promise<void>;
@@ -46,6 +48,9 @@ export async function tcpProxy(to: { host: string; port: number }): Promise<TcpP
     cut() {
       state = 'cut';
       for (const from of links.keys()) from.destroy();
+    },
+    reset() {
+      for (const from of links.keys()) from.resetAndDestroy();
     },
     restore() {
       if (state === 'frozen') for (const [from, into] of links) from.pipe(into);

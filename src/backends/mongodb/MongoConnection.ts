@@ -2,6 +2,8 @@ import { type Db, MongoClient, type MongoClientOptions, MongoError, MongoServerE
 import { unavailable } from '../../errors.ts';
 
 const CALL_MS = 2_000;
+/** An index is made once, and over what is there already. */
+export const INDEX_MS = 60_000;
 /** How long a server that did not answer is left alone before one call tries it again. */
 const REST_MS = 500;
 /** Bounds how long a call that was given up can hold its connection. */
@@ -60,9 +62,8 @@ export class MongoConnection {
       this.#failedAt = undefined;
       return result;
     } catch (error) {
-      const failed = error instanceof NoAnswer || error instanceof MongoError;
-      const answered = !failed || error instanceof MongoServerError;
-      this.#failedAt = answered ? undefined : performance.now();
+      const failed = isFailure(error);
+      this.#failedAt = failed && !isAnswer(error) ? performance.now() : undefined;
       throw failed ? unavailable(this.#name, error) : error;
     } finally {
       if (probe) this.#probing = false;
@@ -83,6 +84,17 @@ export class MongoConnection {
 }
 
 class NoAnswer extends Error {}
+
+/** The driver rethrows what a socket says as it is, such as `write ECONNRESET`: it has a `syscall`. */
+function isFailure(error: unknown): boolean {
+  if (error instanceof NoAnswer || error instanceof MongoError) return true;
+  return error instanceof Error && 'syscall' in error;
+}
+
+/** Whether the server said it. A bulk write that a network error ended has no code. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof MongoServerError && typeof error.code === 'number';
+}
 
 async function within<Result>(ms: number, work: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,10 +1,11 @@
 import { RateLimiterMemory, RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../../errors.ts';
 import type { Limit } from '../../ports/rateLimiters.ts';
-import { MongoConnection } from './MongoConnection.ts';
+import { INDEX_MS, MongoConnection } from './MongoConnection.ts';
 
 /** A request waits for its count no longer than this. */
 const CALL_MS = 500;
+const TABLE = 'rate_limits';
 
 /**
  * Counts in MongoDB, so that all instances count together. While MongoDB is away each counts by itself: a limit is no
@@ -12,31 +13,33 @@ const CALL_MS = 500;
  */
 export class MongoRateLimiter extends RateLimiterMongo {
   readonly #connection: MongoConnection;
+  readonly #indexes: Once;
   readonly #alone: RateLimiterMemory;
-  #indexed = false;
 
-  /** Does not connect: the first count does. */
-  constructor(connection: MongoConnection, { name, points, seconds }: Limit) {
+  constructor(connection: MongoConnection, indexes: Once, { name, points, seconds }: Limit) {
     const limit = { keyPrefix: name, points, duration: seconds };
     super({
       ...limit,
       storeClient: connection.client,
       dbName: connection.db.databaseName,
-      tableName: 'rate_limits',
+      tableName: TABLE,
       disableIndexesCreation: true,
       // Beyond the limit a refusal is one look into memory; the first still tells how often it was asked.
       inMemoryBlockOnConsumed: points + 1,
     });
     this.#connection = connection;
+    this.#indexes = indexes;
     this.#alone = new RateLimiterMemory(limit);
   }
 
   override async consume(key: string | number, points = 1): Promise<RateLimiterRes> {
+    // Without the unique index, counts that begin at once would be separate counts.
+    if (!this.#indexes.done) {
+      this.#indexes.try();
+      return this.#alone.consume(key, points);
+    }
     try {
-      return await this.#connection.call(async () => {
-        await this.#ensureIndexes();
-        return super.consume(key, points);
-      });
+      return await this.#connection.call(() => super.consume(key, points));
     } catch (error) {
       if (error instanceof ServiceError) return this.#alone.consume(key, points);
       throw error;
@@ -52,24 +55,54 @@ export class MongoRateLimiter extends RateLimiterMongo {
       throw error;
     }
   }
+}
 
-  /** Without the unique one, counts that begin at once would be separate counts. */
-  async #ensureIndexes(): Promise<void> {
-    if (this.#indexed) return;
-    await this.createIndexes();
-    this.#indexed = true;
+/** Work that is needed once, and tried by one for all who ask, until it succeeds. */
+class Once {
+  readonly #work: () => Promise<void>;
+  #trying: Promise<void> | undefined;
+  done = false;
+
+  constructor(work: () => Promise<void>) {
+    this.#work = work;
+  }
+
+  /** Resolves when it is done, or a store was away. */
+  try(): Promise<void> {
+    this.#trying ??= this.#try().finally(() => {
+      this.#trying = undefined;
+    });
+    return this.#trying;
+  }
+
+  async #try(): Promise<void> {
+    try {
+      await this.#work();
+      this.done = true;
+    } catch (error) {
+      if (!(error instanceof ServiceError)) throw error;
+    }
   }
 }
 
-/** Limiters over one connection to the database at `url`. Does not connect: the first count does. Throws on a malformed URL. */
-export function openMongoRateLimiters(url: string) {
+/**
+ * Limiters over one connection to the database at `url`. Makes their indexes, if the server is there; while it is not,
+ * each instance counts by itself. Throws on a malformed URL.
+ */
+export async function openMongoRateLimiters(url: string) {
   const connection = new MongoConnection(url, {
     name: 'rate limit store',
     callMs: CALL_MS,
     writeConcern: { w: 1 },
   });
+  const storeClient = connection.client;
+  const { databaseName: dbName } = connection.db;
+  const place = { storeClient, dbName, tableName: TABLE, disableIndexesCreation: true };
+  const ofAll = new RateLimiterMongo({ ...place, points: 1, duration: 1 });
+  const indexes = new Once(() => connection.call(() => ofAll.createIndexes(), INDEX_MS));
+  await indexes.try();
   return {
-    create: (limit: Limit) => new MongoRateLimiter(connection, limit),
+    create: (limit: Limit) => new MongoRateLimiter(connection, indexes, limit),
     close: () => connection.close(),
   };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
-import { unavailable } from '../../errors.ts';
 import type { Position } from '../../ports/eventLog.ts';
+import { setBack } from '../../ports/readModelRefusals.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
@@ -169,7 +169,7 @@ export class MongoReadModels implements ReadModels {
     const stored = await this.#readCheckpoint(model);
     if (seen && (stored?.build !== seen.build || stored.position < seen.position)) {
       this.#forget(model);
-      throw unavailable(STORE);
+      throw setBack();
     }
     return stored;
   }
@@ -186,7 +186,7 @@ export class MongoReadModels implements ReadModels {
     });
     if (!taken) {
       this.#forget(model);
-      throw unavailable(STORE);
+      throw setBack();
     }
     if ((this.#seen.get(model)?.position ?? 0) <= next.position) this.#seen.set(model, next);
   }

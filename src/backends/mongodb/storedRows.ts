@@ -1,6 +1,6 @@
-import type { Collection, Db } from 'mongodb';
+import type { Collection, Db, IndexSpecification } from 'mongodb';
 import type { Position } from '../../ports/eventLog.ts';
-import type { MongoConnection } from './MongoConnection.ts';
+import { INDEX_MS, type MongoConnection } from './MongoConnection.ts';
 
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */
 const BATCH_ROWS = 200;
@@ -32,7 +32,15 @@ export function rowsOf(db: Db, collection: string): Collection<StoredRow> {
 
 /** Makes the index of pages; it makes the collection, too. */
 export async function indexRows(connection: MongoConnection, collection: string): Promise<void> {
-  await connection.call((db) => rowsOf(db, collection).createIndex({ 'state.partition': 1, order: 1 }));
+  await index(connection, collection, { 'state.partition': 1, order: 1 });
+}
+
+async function index(
+  connection: MongoConnection,
+  collection: string,
+  keys: IndexSpecification,
+): Promise<void> {
+  await connection.call((db) => rowsOf(db, collection).createIndex(keys), INDEX_MS);
 }
 
 /** The rows with these ids. */
@@ -70,8 +78,10 @@ export async function writeRows(
   collection: string,
   rows: StoredRow[],
 ): Promise<void> {
-  for (let start = 0; start < rows.length; start += BATCH_ROWS) {
-    const writes = rows.slice(start, start + BATCH_ROWS).map(keepNewest);
+  // In one order whoever writes: servers that lock rows would let two writers wait for each other.
+  const sorted = rows.toSorted((a, b) => (a._id < b._id ? -1 : 1));
+  for (let start = 0; start < sorted.length; start += BATCH_ROWS) {
+    const writes = sorted.slice(start, start + BATCH_ROWS).map(keepNewest);
     await connection.call((db) => rowsOf(db, collection).bulkWrite(writes, { ordered: false }));
   }
 }
@@ -95,7 +105,7 @@ export async function pruneRows(
   collection: string,
   before: Position,
 ): Promise<void> {
-  await connection.call((db) => rowsOf(db, collection).createIndex({ 'state.position': 1 }));
+  await index(connection, collection, { 'state.position': 1 });
   const below = { 'state.position': { $lt: before } };
   for (let found = PRUNED_AT_ONCE; found === PRUNED_AT_ONCE; ) {
     const ids = await connection.call((db) =>

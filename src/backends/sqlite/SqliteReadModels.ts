@@ -1,5 +1,4 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../../errors.ts';
 import type { Position } from '../../ports/eventLog.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import {
@@ -64,7 +63,7 @@ export class SqliteReadModels implements ReadModels {
       const before = this.#checkpoint(db, model);
       if (before < (this.#seen.get(model) ?? 0)) {
         this.#seen.delete(model);
-        throw unavailable(STORE);
+        throw setBack();
       }
       writeRows(this.#model(db, model), rows.map(toStored));
       const after = Math.max(before, checkpoint);

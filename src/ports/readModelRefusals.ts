@@ -1,0 +1,6 @@
+import { ServiceError } from '../errors.ts';
+
+/** The refusal of a writer whose read model was set back: dropped, replaced, or its store lost its last writes. */
+export function setBack(): ServiceError {
+  return new ServiceError('conflict', 'The read model was set back. Go on from its checkpoint.');
+}
