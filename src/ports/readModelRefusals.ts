@@ -4,3 +4,8 @@ import { ServiceError } from '../errors.ts';
 export function setBack(): ServiceError {
   return new ServiceError('conflict', 'The read model was set back. Go on from its checkpoint.');
 }
+
+/** Whether a write was refused because the read model was set back. */
+export function isSetBack(error: unknown): boolean {
+  return error instanceof ServiceError && error.code === 'conflict';
+}

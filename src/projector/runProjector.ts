@@ -12,6 +12,7 @@ import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
+import { isSetBack } from '../ports/readModelRefusals.ts';
 import type { LogMismatch } from '../queries/logMismatch.ts';
 import type { ProjectorMessage } from './messages.ts';
 import { ParkedTally } from './ParkedTally.ts';
@@ -82,7 +83,8 @@ async function repeatUntil(
     try {
       await work();
     } catch (error) {
-      onError(error);
+      // As after every rebuild: it goes on from the checkpoint that is there now.
+      if (!isSetBack(error)) onError(error);
       pause = RETRY_MS;
     }
     await sleep(pause, undefined, { signal }).catch(() => undefined);

@@ -46,7 +46,7 @@ describe('when the file is deleted under it', () => {
     await reader.existing('a_v1', ['a']);
     remove();
 
-    const refused = { code: 'unavailable' };
+    const refused = { code: 'conflict' };
     await expect(writer.write('a_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
     await expect(writer.write('b_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
     for (const model of ['a_v1', 'b_v1']) {

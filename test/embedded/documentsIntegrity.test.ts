@@ -1,11 +1,11 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { outputFolder } from '../support/output.ts';
+import { logLines } from '../support/logLines.ts';
 import { newEvents, startTestService, type TestService } from '../support/service.ts';
 import { pdfBytes } from '../support/streamUpload.ts';
 
@@ -41,11 +41,6 @@ const verifyDocuments = () =>
     env: { DATA_DIR: service.config.dataDir, ...storesOf(service.config) },
   });
 
-function errorLines(objectId: string) {
-  const lines = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8').split('\n');
-  return lines.filter((line) => line.includes(objectId)).map((line) => JSON.parse(line));
-}
-
 const small = Buffer.from('%PDF-1.7 seen today');
 const large = Buffer.concat([...pdfBytes(2_000_000)]);
 const changes: [string, Buffer, (content: Buffer) => Buffer][] = [
@@ -69,7 +64,7 @@ test.each(changes)(
     const read = fetch(service.url + document.path, { headers: { 'x-api-key': service.key as string } });
     await expect(read.then((answer) => answer.arrayBuffer())).rejects.toThrow();
     await eventually(() =>
-      expect(errorLines(document.objectId)).toMatchObject([
+      expect(logLines(document.objectId)).toMatchObject([
         {
           level: 50,
           msg: 'a stored document is not the one that was uploaded',

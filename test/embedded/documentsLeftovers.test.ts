@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
@@ -6,7 +6,7 @@ import { loadConfig } from '../../src/config.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
-import { outputFolder } from '../support/output.ts';
+import { logLines } from '../support/logLines.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -52,12 +52,6 @@ describe('an upload that breaks off', () => {
     expect((await service.get('/healthz')).status).toBe(200);
   });
 
-  /** What the service logged of a request. */
-  function logLines(requestId: string | null): { msg: string; code?: string }[] {
-    const lines = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8').split('\n');
-    return lines.filter((line) => line.includes(`"${requestId}"`)).map((line) => JSON.parse(line));
-  }
-
   test('a download that breaks off leaves the service well, and is no error of it', async () => {
     const id = phi('document');
     const path = documentsPath(encounter, id);
@@ -74,7 +68,7 @@ describe('an upload that breaks off', () => {
     expect(started.status).toBe(200);
     stop.abort();
     const requestId = started.headers.get('request-id');
-    await eventually(() => expect(logLines(requestId).map(({ msg }) => msg)).toEqual(['request']));
+    await eventually(() => expect(logLines(`"${requestId}"`).map(({ msg }) => msg)).toEqual(['request']));
     expect((await service.get(path)).bytes.equals(content)).toBe(true);
   });
 });

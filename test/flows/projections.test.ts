@@ -9,6 +9,7 @@ import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { logLines } from '../support/logLines.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { standInCommand } from '../support/servers.ts';
@@ -19,6 +20,7 @@ import { StandIn } from '../support/standIn.ts';
 const command = process.env.TEST_PHASE === 'production' ? standInCommand() : undefined;
 
 const documentsModel = modelName(documents);
+const WARN = 40;
 const LONG_MS = 180_000;
 
 onEveryEngine((start) => {
@@ -152,6 +154,8 @@ onEveryEngine((start) => {
     async () => {
       const rewritten = samples.payer();
       const versions = new Map<string, number>();
+      const problems = () => logLines().filter(({ level }) => level >= WARN);
+      const before = problems();
       let stopping = false;
       const write = async () => {
         while (!stopping) {
@@ -179,6 +183,7 @@ onEveryEngine((start) => {
       await writers;
       const found = new Map(await listed());
       expect(found).toEqual(versions);
+      expect(problems()).toEqual(before);
     },
     LONG_MS,
   );

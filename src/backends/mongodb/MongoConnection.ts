@@ -88,7 +88,7 @@ class NoAnswer extends Error {}
 /** The driver rethrows what a socket says as it is, such as `write ECONNRESET`: it has a `syscall`. */
 function isFailure(error: unknown): boolean {
   if (error instanceof NoAnswer || error instanceof MongoError) return true;
-  return error instanceof Error && 'syscall' in error;
+  return typeof error === 'object' && error !== null && 'syscall' in error;
 }
 
 /** Whether the server said it. A bulk write that a network error ended has no code. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../ports/eventLog.ts';
+import { setBack } from '../../ports/readModelRefusals.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import {
   prepareRows,
