@@ -13,8 +13,12 @@ export type ErrorCode =
   | 'conflict'
   | 'version_conflict'
   | 'payload_too_large'
+  | 'request_timeout'
+  | 'expectation_failed'
+  | 'headers_too_large'
   | 'unsupported_media_type'
   | 'rate_limited'
+  | 'overloaded'
   | 'unavailable'
   | 'internal';
 

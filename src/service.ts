@@ -13,6 +13,7 @@ import type { Config } from './config.ts';
 import { describeError } from './errors.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
+import type { ArrivalTimes } from './http/createHttpServer.ts';
 import { dashboardApp } from './http/dashboard/dashboardApp.ts';
 import type { DashboardPorts } from './http/dashboard/routes.ts';
 import type { EndpointContext } from './http/endpoint.ts';
@@ -49,6 +50,7 @@ export interface ServiceOptions {
   stopping?: AbortSignal;
   /** Set by tests alone, so that they need not wait. */
   webhookSchedule?: RetrySchedule;
+  arrivalTimes?: ArrivalTimes;
 }
 
 /**
@@ -58,7 +60,7 @@ export interface ServiceOptions {
 export async function startService(
   config: Config,
   logger: Logger,
-  { stopping, webhookSchedule }: ServiceOptions = {},
+  { stopping, webhookSchedule, arrivalTimes }: ServiceOptions = {},
 ): Promise<Service> {
   const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
   const draining = new AbortController();
@@ -101,7 +103,7 @@ export async function startService(
     const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
     const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(stores)];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
-    const server = await step(HttpServer.listen(app, config, logger));
+    const server = await step(HttpServer.listen(app, config, logger, arrivalTimes));
     stops.push(() => server.drain());
     stops.push(() => api?.close());
     stops.push(() => draining.abort());
@@ -120,7 +122,7 @@ export async function startService(
 async function openDashboard(
   config: Config,
   ports: DashboardPorts,
-  { logger, clientIp, draining }: EndpointContext,
+  { logger, clientIp, draining }: Omit<EndpointContext, 'bodies'>,
 ): Promise<ReturnType<typeof dashboardApp>> {
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;

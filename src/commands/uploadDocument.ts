@@ -4,7 +4,12 @@ import { z } from 'zod';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { type DocumentFormat, type DocumentUploaded, documentFieldsSchema } from '../records/document.ts';
+import {
+  type DocumentFormat,
+  type DocumentUploaded,
+  documentFieldsSchema,
+  MAX_FILENAME_LENGTH,
+} from '../records/document.ts';
 import { documentStream, recordStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { validate } from '../records/validate.ts';
@@ -31,6 +36,9 @@ const uploadSchema = documentFieldsSchema.extend({
     .custom<ReceivedFile>((file) => file !== undefined, { error: 'is required', abort: true })
     .refine(({ format }) => format !== undefined, {
       error: 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content',
+    })
+    .refine(({ filename }) => [...filename].length <= MAX_FILENAME_LENGTH, {
+      error: `must have a name of at most ${MAX_FILENAME_LENGTH} characters`,
     }),
 });
 

@@ -1,5 +1,8 @@
-/** Beginnings that make spreadsheets take a cell for a formula (OWASP, CSV injection). */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Beginnings that make spreadsheets take a cell for a formula (OWASP, CSV injection), in both widths; and blanks and control
+ * characters, which some of them pass over.
+ */
+const FORMULA = /^[=+\-@＝＋－＠\s\p{Cc}]/u;
 const NEEDS_QUOTES = /[",\r\n]/;
 
 /** A line of CSV (RFC 4180), with its end. A cell that a spreadsheet would take for a formula begins with an apostrophe. */

@@ -1,11 +1,9 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { type ArrivalTimes, createHttpServer } from './createHttpServer.ts';
 import { RefusedConnections } from './RefusedConnections.ts';
-
-/** Slow links may need long for 250 MB. */
-const REQUEST_TIMEOUT_MS = 3_600_000;
 
 export interface HttpServerSettings {
   host: string;
@@ -34,10 +32,11 @@ export class HttpServer {
     listener: RequestListener,
     settings: HttpServerSettings,
     logger: Logger,
+    times?: ArrivalTimes,
   ): Promise<HttpServer> {
     const { host, port, keepAliveSeconds } = settings;
-    const options = { requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: keepAliveSeconds * 1_000 };
-    const server = createServer(options, listener);
+    const server = createHttpServer(listener, logger, times);
+    server.keepAliveTimeout = keepAliveSeconds * 1_000;
     server.listen(port, host);
     await once(server, 'listening');
     return new HttpServer(server, settings, logger);

@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { Exchange } from './exchange.ts';
+import { discardBody } from './requestBody.ts';
 
 /** What a handler answers: JSON from an object, bytes from a stream, or what it sends itself until the client has it. */
 export interface Answer {
@@ -11,11 +12,11 @@ export interface Answer {
   body: object | { stream: Readable } | { send(res: ServerResponse): Promise<void> };
 }
 
-/** Bytes of a refused body that are read and thrown away, so that the client gets to read why. */
-const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
-
 /** Sends an answer; resolves when the last byte was handed over, or the client went away. */
-export async function sendAnswer({ req, res, headers }: Exchange, answer: Answer): Promise<void> {
+export async function sendAnswer(
+  { req, res, headers }: Pick<Exchange, 'req' | 'res' | 'headers'>,
+  answer: Answer,
+): Promise<void> {
   const { status = 200, body } = answer;
   if (res.destroyed) {
     if ('stream' in body) body.stream.destroy();
@@ -45,6 +46,8 @@ export async function sendAnswer({ req, res, headers }: Exchange, answer: Answer
     'Content-Length',
     `${Buffer.byteLength(text)}`,
   );
+  // A client that waits to be asked for its body may send it all the same, or not: nobody could tell what comes next.
+  if (!req.complete && req.headers.expect !== undefined) res.shouldKeepAlive = false;
   res.writeHead(status, headers);
   // A text leaves together with the head in one write; a buffer would be a second one.
   res.end(req.method === 'HEAD' ? undefined : text);
@@ -58,14 +61,4 @@ async function sendStream(stream: Readable, res: ServerResponse): Promise<void> 
     // A client that goes away in the middle is no failure of the service.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
   }
-}
-
-function discardBody(req: IncomingMessage): void {
-  let discarded = 0;
-  req.on('data', (chunk: Buffer) => {
-    discarded += chunk.length;
-    if (discarded > MAX_DISCARDED_BYTES) req.destroy();
-  });
-  req.on('error', () => undefined);
-  req.resume();
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { isIP } from 'node:net';
 import proxyAddr from 'proxy-addr';
 
 /** Whether a proxy is believed, by its address and its number from here on: by `TRUST_PROXY` hops, or addresses and networks. */
@@ -17,7 +18,13 @@ export function clientIpReader(trustProxy: string): (req: IncomingMessage) => st
   const trust = proxyTrust(trustProxy);
   const isDirect = isHops(trustProxy) && Number(trustProxy) === 0;
   return (req) => {
-    const address = isDirect ? (req.socket.remoteAddress ?? '') : proxyAddr(req, trust);
+    const address = isDirect ? (req.socket.remoteAddress ?? '') : forwardedAddress(req, trust);
     return address.startsWith('::ffff:') ? address.slice(7) : address;
   };
+}
+
+/** The client's address as trusted proxies tell it; where they pass on what is none, that of the last proxy which told one. */
+function forwardedAddress(req: IncomingMessage, trust: ReturnType<typeof proxyTrust>): string {
+  const told = proxyAddr.all(req, trust);
+  return told.findLast((address) => isIP(address) !== 0 && !address.includes('%')) ?? '';
 }

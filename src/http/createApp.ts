@@ -1,11 +1,17 @@
 import type { RequestListener } from 'node:http';
 import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../errors.ts';
+import { bodyBudgets } from './BodyBudget.ts';
 import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
 import type { Route } from './routes/index.ts';
 
 /** An HTTP interface of these routes, and the dashboard: any other path is 404, any other method 405. */
-export function createApp(routes: Route[], context: EndpointContext, dashboard?: Express): RequestListener {
+export function createApp(
+  routes: Route[],
+  around: Omit<EndpointContext, 'bodies'>,
+  dashboard?: Express,
+): RequestListener {
+  const context = { ...around, bodies: bodyBudgets() };
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);

@@ -9,8 +9,9 @@ import type { Permission } from '../keys/access.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
+import type { Bodies } from './BodyBudget.ts';
 import { asServiceError, errorAnswer } from './errorResponse.ts';
-import type { Exchange } from './exchange.ts';
+import { commonHeaders, type Exchange } from './exchange.ts';
 import { requireKnownParameters } from './knownParameters.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
@@ -24,6 +25,7 @@ export interface EndpointContext {
   /** Aborts when the service ends: from then on an answer is the last one of its connection. */
   draining: AbortSignal;
   clientIp(req: IncomingMessage): string;
+  bodies: Bodies;
 }
 
 export interface Endpoint {
@@ -52,8 +54,9 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
       req,
       res,
       requestId,
-      headers: ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'],
+      headers: commonHeaders(requestId),
       clientIp: context.clientIp(req),
+      bodies: context.bodies,
       found: undefined,
       input: undefined,
     };

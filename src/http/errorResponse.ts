@@ -13,14 +13,23 @@ export const statusOf: Record<ErrorCode, number> = {
   not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   conflict: 409,
   version_conflict: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  expectation_failed: 417,
   rate_limited: 429,
+  headers_too_large: 431,
   internal: 500,
+  overloaded: 503,
   unavailable: 503,
 };
+
+/** The refusal of what is not HTTP as the service speaks it. */
+export function notHttp(cause?: unknown): ServiceError {
+  return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', { cause });
+}
 
 /** Whatever was thrown, as a `ServiceError`; what is not one says nothing of itself to callers. */
 export function asServiceError(error: unknown): ServiceError {
@@ -28,9 +37,7 @@ export function asServiceError(error: unknown): ServiceError {
   // What Express and its router refuse (such as a path that is not valid percent-encoding) carries a 4xx status.
   const status = (error as { status?: unknown } | undefined)?.status;
   if (typeof status === 'number' && status >= 400 && status < 500) {
-    return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', {
-      cause: error,
-    });
+    return notHttp(error);
   }
   return new ServiceError(
     'internal',

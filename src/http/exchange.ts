@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
 import type { Caller } from '../commands/caller.ts';
 import type { FoundKey } from '../keys/AccessDirectory.ts';
+import type { Bodies } from './BodyBudget.ts';
 
 /** One request under way: what is known of it, and who sent it once that is known. */
 export interface Exchange {
@@ -12,10 +13,17 @@ export interface Exchange {
   /** Headers of the answer, whatever becomes of the request: names and values in turn. */
   headers: string[];
   clientIp: string;
+  /** Bounds the bodies that are under way. */
+  bodies: Bodies;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
   /** The body of an upsert, as it was sent, once it was read. */
   input: unknown;
+}
+
+/** Headers of every answer, names and values in turn. */
+export function commonHeaders(requestId: string): string[] {
+  return ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
 }
 
 const MAX_USER_AGENT_LENGTH = 200;

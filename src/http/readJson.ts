@@ -1,12 +1,17 @@
-import type { IncomingMessage } from 'node:http';
-import { MIMEType } from 'node:util';
+import { MIMEType, promisify } from 'node:util';
+import { gunzip } from 'node:zlib';
 import { ServiceError } from '../errors.ts';
+import type { Exchange } from './exchange.ts';
+import { BROKEN_OFF, inviteBody } from './requestBody.ts';
 
 /** 1 MB, as mebibytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
+const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
 
 function tooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The body is larger than 1 MB.');
@@ -27,23 +32,50 @@ function isJsonType(header: string): boolean {
   }
 }
 
-async function collect(req: IncomingMessage): Promise<Buffer> {
+async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
   if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  inviteBody(req, res);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
+    const fail = (error: Error) => {
+      req.removeAllListeners('data');
+      bodies.json.give(length);
+      length = 0;
+      reject(error);
+    };
     req.on('data', (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > MAX_BODY_BYTES) {
-        req.removeAllListeners('data');
-        reject(tooLarge());
-      } else {
-        chunks.push(chunk);
+      if (length + chunk.length > MAX_BODY_BYTES) {
+        fail(tooLarge());
+        return;
       }
+      try {
+        bodies.json.take(chunk.length);
+      } catch (error) {
+        fail(error as ServiceError);
+        return;
+      }
+      length += chunk.length;
+      chunks.push(chunk);
     });
-    req.on('end', () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
-    req.on('error', () => reject(malformed('broke off')));
+    req.on('end', () => {
+      bodies.json.give(length);
+      length = 0;
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
+    });
+    req.on('error', () => fail(malformed('broke off')));
+    req.on(BROKEN_OFF, fail);
   });
+}
+
+/** What a body was before it was compressed; of no more bytes than one may have that was not. */
+async function decompressed(bytes: Buffer): Promise<Buffer> {
+  try {
+    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
+    throw malformed('is not valid gzip');
+  }
 }
 
 function requireWellFormed(_key: string, value: unknown): unknown {
@@ -53,10 +85,12 @@ function requireWellFormed(_key: string, value: unknown): unknown {
 }
 
 /**
- * The JSON body of a request. Rejects with `unsupported_media_type`, `payload_too_large` (over 1 MB) or
- * `malformed_body`; no part of the body is in the error.
+ * The JSON body of a request, which may be compressed with gzip. Rejects with `unsupported_media_type`,
+ * `payload_too_large` (over 1 MB, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of
+ * the body is in the error.
  */
-export async function readJson(req: IncomingMessage): Promise<unknown> {
+export async function readJson(exchange: BodyExchange): Promise<unknown> {
+  const { req } = exchange;
   if (!isJsonType(req.headers['content-type'] ?? '')) {
     throw new ServiceError(
       'unsupported_media_type',
@@ -64,10 +98,15 @@ export async function readJson(req: IncomingMessage): Promise<unknown> {
     );
   }
   const encoding = req.headers['content-encoding'];
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new ServiceError('unsupported_media_type', 'Send the body without a Content-Encoding.');
+  const isCompressed = encoding !== undefined && /^(?:x-)?gzip$/i.test(encoding);
+  if (encoding !== undefined && encoding !== 'identity' && !isCompressed) {
+    throw new ServiceError(
+      'unsupported_media_type',
+      'Send the body as it is, or with Content-Encoding: gzip.',
+    );
   }
-  const bytes = await collect(req);
+  const received = await collect(exchange);
+  const bytes = isCompressed ? await decompressed(received) : received;
   let text: string;
   try {
     text = decoder.decode(bytes);

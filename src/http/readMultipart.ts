@@ -4,6 +4,8 @@ import busboy from 'busboy';
 import { type FieldMessage, ServiceError } from '../errors.ts';
 import { MAX_DOCUMENT_BYTES } from '../records/document.ts';
 import { validationError } from '../records/validate.ts';
+import type { Exchange } from './exchange.ts';
+import { BROKEN_OFF, inviteBody, withLongBody } from './requestBody.ts';
 
 /** The body of an upload: its text fields, and what became of its file. */
 export interface Multipart<File> {
@@ -11,6 +13,8 @@ export interface Multipart<File> {
   file: File | undefined;
 }
 
+/** What one upload holds in memory. */
+const MEMORY_BYTES = 512 * 1024;
 const MAX_FIELD_BYTES = 8 * 1024;
 const MAX_PARTS = 20;
 /** What the form may add to the file. */
@@ -46,11 +50,27 @@ function startParser(req: IncomingMessage): busboy.Busboy {
  * `receive` rejects with, but only after `receive` is done; `discard` then takes back what it received.
  */
 export async function readMultipart<File>(
-  req: IncomingMessage,
+  exchange: Pick<Exchange, 'req' | 'res' | 'bodies'>,
   receive: (filename: string, source: Readable) => Promise<File>,
   discard: (file: File) => Promise<void>,
 ): Promise<Multipart<File>> {
+  const { req, res, bodies } = exchange;
   const parser = startParser(req);
+  bodies.uploads.take(MEMORY_BYTES);
+  try {
+    inviteBody(req, res);
+    return await withLongBody(req, () => readForm(req, parser, receive, discard));
+  } finally {
+    bodies.uploads.give(MEMORY_BYTES);
+  }
+}
+
+async function readForm<File>(
+  req: IncomingMessage,
+  parser: busboy.Busboy,
+  receive: (filename: string, source: Readable) => Promise<File>,
+  discard: (file: File) => Promise<void>,
+): Promise<Multipart<File>> {
   const fields: Record<string, string> = Object.create(null);
   const problems: FieldMessage[] = [];
   const form = parse(req, parser);
@@ -134,6 +154,7 @@ function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
     fail(new ServiceError('malformed_body', `The form has more than ${MAX_PARTS} parts.`)),
   );
   req.on('error', brokeOff);
+  req.on(BROKEN_OFF, fail);
   req.on('close', () => {
     if (!req.complete) brokeOff();
   });

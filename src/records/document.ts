@@ -7,6 +7,9 @@ import { upcast } from './upcast.ts';
 /** 250 MB (spec section 8), taken as mebibytes. */
 export const MAX_DOCUMENT_BYTES = 250 * 1024 * 1024;
 
+/** In characters; file systems take names of as many bytes. */
+export const MAX_FILENAME_LENGTH = 255;
+
 export const documentFormats = {
   pdf: 'application/pdf',
   docx: 'application/vnd.openxmlformats-officedocument.wordprocessingml.document',

@@ -41,6 +41,7 @@ describe('PDF and DOCX are told by name and by content', () => {
     ['a PDF', 'report.pdf', pdf()],
     ['an upper-case extension', 'REPORT.PDF', pdf()],
     ['a mixed-case extension', 'Report.DocX', docx()],
+    ['a name of 255 characters', `${'ü'.repeat(251)}.pdf`, pdf()],
     ['a name with dots', 'a.docx.pdf', pdf()],
     ['a name with a folder', 'C:\\scans\\report.pdf', pdf()],
     ['a PDF after a few bytes of junk', 'report.pdf', Buffer.concat([junk(3), pdf()])],
@@ -84,6 +85,17 @@ describe('PDF and DOCX are told by name and by content', () => {
     ['the first bytes of a ZIP alone', 'report.docx', Buffer.from('PK\x03\x04')],
     ['an old Word file', 'report.doc', Buffer.from('d0cf11e0a1b11ae1', 'hex')],
   ];
+  test('refuses a name of 256 characters and keeps nothing', async () => {
+    const before = storedFiles(service.config);
+    const appended = await appendedBy(service, async () => {
+      const { status, body } = await upload(`${'ü'.repeat(252)}.pdf`, pdf());
+      const details = [{ field: 'file', message: 'must have a name of at most 255 characters' }];
+      expect({ status, body }).toMatchObject({ status: 400, body: { details } });
+    });
+    expect(appended).toEqual([]);
+    expect(storedFiles(service.config)).toEqual(before);
+  });
+
   test.each(refused)('refuses %s and keeps nothing', async (_label, filename, content) => {
     const before = storedFiles(service.config);
     const appended = await appendedBy(service, async () => {

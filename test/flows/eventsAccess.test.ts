@@ -34,9 +34,22 @@ onEveryEngine((start) => {
       live.kill();
     });
     expect(accesses).toEqual([
-      { action: 'events.read', query: { limit: '7', view: 'full' } },
+      { action: 'events.read', query: { limit: 7, view: 'full' } },
       { action: 'events.subscribe', query: { kinds: 'payer', view: 'full', last_event_id: '0' } },
     ]);
+  });
+
+  test('the audit trail has what was asked for as it was understood, however long it was sent', async () => {
+    const { client } = await fresh();
+    await client.post('/integration/payers', samples.payer());
+    const kinds = Array(1_000).fill('payer').join();
+    const query = `kinds=${kinds}&from=2020-01-01T00:00:00+01:00&limit=${'0'.repeat(50)}`;
+    const accesses = await accessesBy(service, async () => {
+      expect((await client.get(`/events?${query}`)).status).toBe(400);
+      expect((await client.get(`/events?${query.replace(/&limit.*/, '&limit=007')}`)).status).toBe(200);
+    });
+    const asked = { kinds: 'payer', from: '2020-01-01T00:00:00+01:00', limit: 7, view: 'full' };
+    expect(accesses).toEqual([{ action: 'events.read', query: asked }]);
   });
 
   test('the de-identified view is what its key gets, and others may ask for it', async () => {

@@ -1,5 +1,5 @@
-import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { lastBodyOf, openConnection, rawRequest, statusesOf } from '../support/connection.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
@@ -16,28 +16,9 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  /** Writes bytes to a connection of their own; gives the connection and what came back on it so far. */
-  function open(...bytes: string[]): { socket: Socket; received: () => string } {
-    const { hostname, port } = new URL(service.url);
-    const socket = connect(Number(port), hostname);
-    let text = '';
-    socket.on('data', (chunk) => {
-      text += chunk;
-    });
-    socket.on('error', () => undefined);
-    for (const part of bytes) socket.write(part);
-    return { socket, received: () => text };
-  }
-
-  /** A request's bytes. */
-  function request(method: string, path: string, headers: Record<string, string>, body = ''): string {
-    const lines = Object.entries({ host: 'localhost', 'x-api-key': service.key ?? '', ...headers });
-    return `${method} ${path} HTTP/1.1\r\n${lines.map((line) => `${line.join(': ')}\r\n`).join('')}\r\n${body}`;
-  }
-
-  /** The statuses of the answers on a connection. */
-  const statuses = (text: string) =>
-    [...text.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
+  const open = (...bytes: string[]) => openConnection(service.url, ...bytes);
+  const request = (method: string, path: string, headers: Record<string, string>, body = '') =>
+    rawRequest(method, path, { 'x-api-key': service.key ?? '', ...headers }, body);
 
   const chunked = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
   const length = (body: string) => ({ ...json, 'content-length': String(body.length) });
@@ -66,7 +47,7 @@ onEveryEngine((start) => {
             ? request('POST', paths.payer, { ...json, 'transfer-encoding': 'chunked' }, chunked(twoMegabytes))
             : request('POST', paths.payer, length(twoMegabytes), twoMegabytes);
         const { socket, received } = open(large, request('GET', paths.payer, {}));
-        await eventually(() => expect(statuses(received())).toEqual([413, 200]));
+        await eventually(() => expect(statusesOf(received())).toEqual([413, 200]));
         socket.destroy();
       },
     );
@@ -75,7 +56,7 @@ onEveryEngine((start) => {
       const { socket, received } = open(
         request('POST', paths.payer, { ...json, 'content-length': '2000000' }),
       );
-      await eventually(() => expect(statuses(received())).toEqual([413]));
+      await eventually(() => expect(statusesOf(received())).toEqual([413]));
       socket.destroy();
     });
 
@@ -106,30 +87,58 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
-  test('headers that are no HTTP are answered with 4xx, and the connection is closed', async () => {
+  const padding = { 'x-filler': 'f'.repeat(100_000) };
+  const inChunks = { ...json, 'transfer-encoding': 'chunked' };
+  const hostless = (method: string) => `${method} /healthz HTTP/1.1\r\n\r\n`;
+
+  test.each([
+    ['no HTTP at all', 400, 'validation_failed', () => 'nonsense\r\n\r\n'],
+    ['TLS', 400, 'validation_failed', () => '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+    ['an unknown method', 400, 'validation_failed', () => request('BREW', paths.payer, {})],
+    ['no host', 400, 'validation_failed', () => hostless('GET')],
+    [
+      'two lengths',
+      400,
+      'validation_failed',
+      () => request('POST', paths.payer, { ...inChunks, 'content-length': '5' }, '0\r\n\r\n'),
+    ],
+    [
+      'a bad length',
+      400,
+      'validation_failed',
+      () => request('POST', paths.payer, { 'content-length': '-1' }),
+    ],
+    ['bad chunks', 400, 'validation_failed', () => request('POST', paths.payer, inChunks, 'zz\r\n')],
+    [
+      'chunks with long extensions',
+      413,
+      'payload_too_large',
+      () => request('POST', paths.payer, inChunks, `2;${'x'.repeat(100_000)}\r\n{}\r\n0\r\n\r\n`),
+    ],
+    ['large headers', 431, 'headers_too_large', () => request('GET', paths.payer, padding)],
+    ['a long path', 431, 'headers_too_large', () => request('GET', `/${'p'.repeat(100_000)}`, {})],
+    [
+      'an unknown expectation',
+      417,
+      'expectation_failed',
+      () => request('POST', paths.payer, { ...json, 'content-length': '2', expect: 'a miracle' }),
+    ],
+  ])('%s is answered with %i and an error, and the connection is closed', async (_, status, code, bytes) => {
     const appended = await appendedBy(service, async () => {
-      for (const bytes of [
-        'nonsense\r\n\r\n',
-        'GET /healthz HTTP/1.1\r\n\r\n',
-        request(
-          'POST',
-          paths.payer,
-          { ...json, 'content-length': '5', 'transfer-encoding': 'chunked' },
-          '0\r\n\r\n',
-        ),
-        request('POST', paths.payer, { ...json, 'content-length': '-1' }),
-        request('POST', paths.payer, { ...json, 'transfer-encoding': 'chunked' }, 'zz\r\n'),
-        request('GET', paths.payer, { 'x-filler': 'f'.repeat(100_000) }),
-        request('GET', `/${'p'.repeat(100_000)}`, {}),
-      ]) {
-        const { socket, received } = open(bytes);
-        await new Promise((resolve) => socket.once('close', resolve));
-        expect(statuses(received()).filter((status) => status < 400 || status > 499)).toEqual([]);
-        expect(statuses(received())).toHaveLength(1);
-      }
+      const received = await open(bytes()).closed();
+      expect(statusesOf(received)).toEqual([status]);
+      expect(received.toLowerCase()).toContain('\r\nconnection: close\r\n');
+      const body = lastBodyOf(received);
+      expect(body).toEqual({ error: expect.any(String), code, requestId: expect.any(String) });
+      expect(received).toContain(`Request-Id: ${body.requestId}`);
     });
     expect(appended).toEqual([]);
-    expect((await service.get(paths.payer)).status).toBe(200);
+    expect((await service.get('/healthz')).status).toBe(200);
+  });
+
+  test('what follows an answer and is no HTTP is answered after it', async () => {
+    const received = await open(request('GET', paths.payer, {}), 'nonsense\r\n\r\n').closed();
+    expect(statusesOf(received)).toEqual([200, 400]);
   });
 
   test.each(['%', '%zz', '%E0%A4%A', '%C0%AF', 'a%ff', '%ED%A0%80'])(

@@ -119,6 +119,20 @@ onEveryEngine((start) => {
       expect(await statuses(1, service, from('198.51.100.2, 203.0.113.1'))).toEqual([429]);
     });
 
+    test.each([
+      ['nonsense', '127.0.0.1'],
+      ['<b>name</b>, 203.0.113.1', '203.0.113.1'],
+      ['fe80::1%nonsense', '127.0.0.1'],
+      ['999.1.1.1', '127.0.0.1'],
+    ])('what is no address is not taken for one: %s', async (forwarded, address) => {
+      service = await limit('1');
+      const payer = samples.payer();
+      await service.post('/integration/payers', payer, from(forwarded));
+      const stream = `${service.workspaceId('clinic')}.payer-${payer.id}`;
+      const [event] = await service.eventLog.readStream(stream, { limit: 1 });
+      expect(event?.metadata.clientIp).toBe(address);
+    });
+
     test('the address is what the event tells', async () => {
       service = await limit('1');
       const payer = samples.payer();

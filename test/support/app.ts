@@ -92,6 +92,7 @@ export async function startFaultyApp(
     feed,
     webhooks,
     webhookDirectory,
+    publicUrl: undefined,
   };
   const draining = new AbortController().signal;
   const around = { logger: createLogger('trace', log), draining, clientIp: () => '127.0.0.1' };
@@ -105,7 +106,6 @@ export async function startFaultyApp(
       users,
       signInLimits: openSignInLimits(limiters),
       identityProvider: undefined,
-      publicUrl: undefined,
       openapiPublic: false,
     },
   });

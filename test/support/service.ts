@@ -11,7 +11,7 @@ import type { Permission } from '../../src/keys/access.ts';
 import { AccessManager, type CreatedKey } from '../../src/keys/manageAccess.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { EventLog, JsonObject, RecordedEvent } from '../../src/ports/eventLog.ts';
-import { startService } from '../../src/service.ts';
+import { type ServiceOptions, startService } from '../../src/service.ts';
 import { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { outputFolder } from './output.ts';
@@ -46,7 +46,10 @@ export interface TestService extends Client {
  * Starts a service with its rate limit off. `env` overrides settings. The client's key may write and read in the
  * workspace `clinic`.
  */
-export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
+export async function startTestService(
+  env: Record<string, string> = {},
+  timing: ServiceOptions = {},
+): Promise<TestService> {
   const folder = mkdtempSync(join(tmpdir(), 'chartledger-test-'));
   const settings = {
     DATA_DIR: folder,
@@ -65,7 +68,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>
     access.createKey(workspaceId(label), 'Test key', permissions);
   const { key } = await createKey('clinic');
-  let service = await startService(config, logger);
+  let service = await startService(config, logger, timing);
   return Object.assign(new Client(service.url, key), {
     config,
     setupUrl: service.setupUrl,

@@ -1,13 +1,18 @@
 import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
 import helmet from 'helmet';
 import { ServiceError } from '../../errors.ts';
+import { BodyBudget } from '../BodyBudget.ts';
 import { proxyTrust } from '../clientIp.ts';
+import { inviteBody } from '../requestBody.ts';
 import { assetRouter } from './assets.ts';
 import { createResponder, type ResponderPorts } from './respond.ts';
 import { type DashboardPorts, dashboardRoutes } from './routes.ts';
 import { sessions } from './session.ts';
 
-const FORM_LIMIT = '100kb';
+const FORM_BYTES = 100 * 1024;
+/** Forms that may be under way at once: of all clients, and of one. Anybody may send them, key or not. */
+const MOST_FORMS = 320;
+const MOST_FORMS_OF_ONE = 40;
 
 export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
   ports: DashboardPorts;
@@ -29,7 +34,8 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(assetRouter());
   app.use(noStore);
   app.use(sessions(ports.stateStore, sessionSecret));
-  app.use(express.urlencoded({ extended: false, limit: FORM_LIMIT }));
+  app.use(boundForms(clientIp));
+  app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));
   const responder = createResponder({ ...ports, logger, clientIp });
   for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
   app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
@@ -62,6 +68,28 @@ function securityHeaders(): RequestHandler {
 function lastAnswers(draining: AbortSignal): RequestHandler {
   return (_req, res, next) => {
     if (draining.aborted) res.shouldKeepAlive = false;
+    next();
+  };
+}
+
+/** Bounds what half-sent forms hold in memory, and asks for the ones that wait to be asked for. */
+function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
+  const budget = new BodyBudget(MOST_FORMS * FORM_BYTES, MOST_FORMS_OF_ONE * FORM_BYTES);
+  return (req, res, next) => {
+    if (req.complete || req.method !== 'POST') {
+      next();
+      return;
+    }
+    const owner = clientIp(req);
+    budget.take(FORM_BYTES, owner);
+    let held = true;
+    const give = () => {
+      if (held) budget.give(FORM_BYTES, owner);
+      held = false;
+    };
+    req.once('end', give);
+    res.once('close', give);
+    inviteBody(req, res);
     next();
   };
 }

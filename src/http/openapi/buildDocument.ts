@@ -80,9 +80,6 @@ function register(openapiPublic: boolean): OpenAPIRegistry {
   for (const { name, response } of errorResponseComponents()) {
     registry.registerComponent('responses', name, response);
   }
-  registry.registerComponent('responses', 'HeadersTooLarge', {
-    description: 'The headers of the request are larger than 16 KB. The answer has no body.',
-  });
   const operations = [
     ...catalog.flatMap((entry) => [...recordOperations(entry), recordHistoryOperation(entry)]),
     ...documentOperations,
@@ -97,8 +94,11 @@ function register(openapiPublic: boolean): OpenAPIRegistry {
   return registry;
 }
 
-/** The description of the interface, as an OpenAPI 3.1.0 document; `openapiPublic`: it is served without a key. */
-export function buildDocument(openapiPublic: boolean): object {
+/**
+ * The description of the interface, as an OpenAPI 3.1.0 document; `openapiPublic`: it is served without a key;
+ * `publicUrl`: the service's address, where it is known.
+ */
+export function buildDocument(openapiPublic: boolean, publicUrl?: string): object {
   const definitions = [
     { type: 'schema' as const, schema: errorSchema },
     ...register(openapiPublic).definitions,
@@ -111,7 +111,7 @@ export function buildDocument(openapiPublic: boolean): object {
       description,
       license: { name: 'Apache License 2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'The service that serves this document' }],
+    servers: [{ url: publicUrl ?? '/', description: 'The service that serves this document' }],
     security: Object.keys(securitySchemes).map((name) => ({ [name]: [] })),
     tags,
   });

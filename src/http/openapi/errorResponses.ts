@@ -1,5 +1,6 @@
 import { ServiceError, unavailable } from '../../errors.ts';
 import { validationError } from '../../records/validate.ts';
+import { overloaded } from '../BodyBudget.ts';
 import { errorAnswer, statusOf } from '../errorResponse.ts';
 import { exampleRequestId } from './examples.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
@@ -124,7 +125,7 @@ const errorResponses = {
     errors: { version_conflict: new ServiceError('version_conflict', 'The record is at version 3.') },
   },
   BodyTooLarge: {
-    description: 'The body is larger than 1 MB (1,048,576 bytes).',
+    description: 'The body is larger than 1 MB (1,048,576 bytes), compressed or not.',
     errors: { payload_too_large: new ServiceError('payload_too_large', 'The body is larger than 1 MB.') },
   },
   FileTooLarge: {
@@ -132,7 +133,7 @@ const errorResponses = {
     errors: { payload_too_large: new ServiceError('payload_too_large', 'The file is larger than 250 MB.') },
   },
   NotJson: {
-    description: 'The body is not `application/json` in UTF-8, or it is compressed.',
+    description: 'The body is not `application/json` in UTF-8, or it is compressed otherwise than with gzip.',
     errors: {
       unsupported_media_type: new ServiceError(
         'unsupported_media_type',
@@ -155,6 +156,33 @@ const errorResponses = {
       not_acceptable: new ServiceError('not_acceptable', 'Accept application/x-ndjson or text/event-stream.'),
     },
   },
+  TooSlow: {
+    description: 'The request did not arrive in time: 30 seconds, for the form of an upload an hour.',
+    errors: {
+      request_timeout: new ServiceError(
+        'request_timeout',
+        'The request did not arrive in time. Send it again.',
+      ),
+    },
+  },
+  ExpectationFailed: {
+    description: 'The header `Expect` asks for something else than `100-continue`.',
+    errors: {
+      expectation_failed: new ServiceError(
+        'expectation_failed',
+        'Of Expect the service knows 100-continue alone.',
+      ),
+    },
+  },
+  HeadersTooLarge: {
+    description: 'The headers of the request are larger than 16 KB.',
+    errors: {
+      headers_too_large: new ServiceError(
+        'headers_too_large',
+        'The headers of the request are larger than 16 KB.',
+      ),
+    },
+  },
   RateLimited: {
     description: 'Too many requests from one client IP address. Wait as long as `retryAfter` says.',
     errors: {
@@ -174,8 +202,10 @@ const errorResponses = {
     },
   },
   Unavailable: {
-    description: 'A store of the service is away. Send the request again after a moment; that is safe.',
-    errors: { unavailable: unavailable('event log') },
+    description:
+      'A store of the service is away, or too many bodies are under way. Send the request again after a moment; that ' +
+      'is safe.',
+    errors: { unavailable: unavailable('event log'), overloaded: overloaded() },
     headers: ['Retry-After'],
   },
 } satisfies Record<string, ErrorResponse>;
@@ -199,7 +229,7 @@ export function errorResponseComponents() {
         headers: headerRefs('Request-Id', 'RateLimit-Policy', 'RateLimit', ...headers),
         content: {
           'application/json': {
-            schema: { $ref: '#/components/schemas/Error' },
+            schema: { $ref: '#/components/schemas/ErrorBody' },
             examples: Object.fromEntries(examples),
           },
         },

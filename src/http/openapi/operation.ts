@@ -50,8 +50,11 @@ export function registerOperation(registry: OpenAPIRegistry, operation: Operatio
     ...(isPublic && { security: [] }),
     responses: {
       200: { ...ok, headers: headerRefs(...headers) },
-      ...errorRefs(isPublic ? errors : ['InvalidParameter', ...errors, ...keyErrors]),
-      431: { $ref: '#/components/responses/HeadersTooLarge' },
+      ...errorRefs([
+        ...(isPublic ? errors : (['InvalidParameter', ...errors, ...keyErrors] as const)),
+        ...(rest.request?.body ? (['TooSlow', 'ExpectationFailed'] as const) : []),
+        'HeadersTooLarge',
+      ]),
       ...responses,
     },
   });

@@ -62,7 +62,7 @@ export const errorSchema = z
       .meta({ description: 'With status 429: seconds until requests are taken again' }),
     requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
   })
-  .meta({ id: 'Error', description: 'A request that failed.' });
+  .meta({ id: 'ErrorBody', description: 'A request that failed.' });
 
 export const upsertedSchema = z
   .object({
@@ -80,11 +80,12 @@ const { document_id, category } = documentFieldsSchema.shape;
 
 export const uploadSchema = documentFieldsSchema
   .extend({
+    // Without a type: generated clients then take a file or its bytes here, not a text (OpenAPI 3.1.0, section 4.8.14.2).
     file: z.any().meta({
-      type: 'string',
       format: 'binary',
+      contentMediaType: 'application/octet-stream',
       description:
-        'A PDF (`.pdf`) or DOCX (`.docx`) with its file name, at most 250 MB (262,144,000 bytes); told by name and content',
+        'A PDF (`.pdf`) or DOCX (`.docx`) with its file name of at most 255 characters, at most 250 MB (262,144,000 bytes); told by name and content',
     }),
   })
   .required()

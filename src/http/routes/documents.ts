@@ -45,7 +45,7 @@ export function uploadEndpoint(ports: DocumentPorts): Endpoint {
       const encounter = encounterId(exchange.req);
       await requireEncounter(ports.existence, caller.workspace, encounter);
       const { fields, file } = await readMultipart(
-        exchange.req,
+        exchange,
         (filename, source) => receiveFile(ports.documentStore, filename, source),
         ({ objectId }) => ports.documentStore.discard(objectId),
       );

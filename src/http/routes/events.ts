@@ -57,7 +57,7 @@ export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTi
         return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
       }
       return format === 'sse'
-        ? stream(ports, exchange, selection, start, times)
+        ? stream(ports, exchange, selection, start, query, times)
         : page(ports, exchange, selection, start, query);
     },
   };
@@ -125,10 +125,11 @@ async function startAfter({ eventLog }: EventsPorts, text: string, field: string
   return { after };
 }
 
-/** What was asked for, as the audit trail has it. */
-function asked({ req }: Exchange, { view }: Selection): Record<string, unknown> {
+/** What was asked for, as the audit trail has it: as validated, without what was not sent. */
+function asked({ req }: Exchange, { view }: Selection, query: EventsQuery): Record<string, unknown> {
   const lastEventId = req.headers['last-event-id'];
-  return { ...req.query, view, ...(lastEventId && { last_event_id: lastEventId }) };
+  const sent = Object.entries(query).filter(([name]) => name in req.query);
+  return { ...Object.fromEntries(sent), view, ...(lastEventId && { last_event_id: lastEventId }) };
 }
 
 async function stream(
@@ -136,11 +137,14 @@ async function stream(
   exchange: Exchange,
   selection: Selection,
   start: Start,
+  query: EventsQuery,
   times: StreamTimes,
 ): Promise<Answer> {
   const subscription = feed.subscribe(selection, start);
-  const query = asked(exchange, selection);
-  await recordAccess(eventLog, callerOf(exchange), { action: 'events.subscribe', query });
+  await recordAccess(eventLog, callerOf(exchange), {
+    action: 'events.subscribe',
+    query: asked(exchange, selection, query),
+  });
   const allowed = () => isAllowed(directory, exchange);
   return {
     // Buffering proxies are asked to pass every event on at once.
@@ -154,7 +158,7 @@ async function page(
   exchange: Exchange,
   selection: Selection,
   start: Start,
-  { limit, wait }: EventsQuery,
+  query: EventsQuery,
 ): Promise<Answer> {
   const end = new AbortController();
   exchange.res.once('close', () => end.abort());
@@ -162,12 +166,14 @@ async function page(
     if (!isAllowed(directory, exchange)) end.abort();
   }, LOOK_MS);
   const found = await feed
-    .poll(selection, start, limit, wait * 1_000, end.signal)
+    .poll(selection, start, query.limit, query.wait * 1_000, end.signal)
     .finally(() => clearInterval(looking));
   requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
   if (found.count > 0) {
-    const query = asked(exchange, selection);
-    await recordAccess(eventLog, callerOf(exchange), { action: 'events.read', query });
+    await recordAccess(eventLog, callerOf(exchange), {
+      action: 'events.read',
+      query: asked(exchange, selection, query),
+    });
   }
   const length = found.chunks.reduce((sum, { length }) => sum + length, 0);
   return {

@@ -11,7 +11,8 @@ function listOf(names: string[]) {
     .string({ error: 'must be sent once' })
     .refine((list) => list.split(',').every((name) => names.includes(name)), {
       error: `must be one or more of ${names.join(', ')}, separated by commas`,
-    });
+    })
+    .overwrite((list) => [...new Set(list.split(','))].join());
 }
 
 const wholeNumber = (least: number, most: number) =>

@@ -14,7 +14,14 @@ import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
 import { asyncapiEndpoint, eventSchemaEndpoint } from './schemas.ts';
 import { type WebhookRoutePorts, webhookRoutes } from './webhooks.ts';
 
-export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
+export type AppPorts = DocumentPorts &
+  QueryPorts &
+  HistoryPorts &
+  EventsPorts &
+  WebhookRoutePorts & {
+    /** The service's address as clients see it, where it is set. */
+    publicUrl: string | undefined;
+  };
 
 export interface Route {
   method: 'get' | 'post' | 'patch' | 'delete';
@@ -42,7 +49,7 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
     ...webhookRoutes(ports),
     get(asyncapiEndpoint(openapiPublic)),
     get(eventSchemaEndpoint(openapiPublic)),
-    get(openapiEndpoint(openapiPublic)),
+    get(openapiEndpoint(openapiPublic, ports.publicUrl)),
   ];
 }
 

@@ -28,7 +28,7 @@ export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoin
     subject: ({ input }) => accessSubject(entry.kind, (input as { id?: unknown } | null | undefined)?.id),
     async handle(exchange) {
       const expected = expectedRevision(exchange.req);
-      exchange.input = await readJson(exchange.req);
+      exchange.input = await readJson(exchange);
       const { version, outcome, warnings } = await upsertRecord(
         ports,
         callerOf(exchange),

@@ -21,9 +21,10 @@ function webhookCallerOf(exchange: Exchange): WebhookCaller {
 const idOf = ({ req }: Exchange) => String(req.params.id);
 
 /** The JSON body of a request that may do without one. */
-async function readOptionalJson({ req }: Exchange): Promise<unknown> {
+async function readOptionalJson(exchange: Exchange): Promise<unknown> {
+  const { req } = exchange;
   const isEmpty = req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length']);
-  return isEmpty ? {} : readJson(req);
+  return isEmpty ? {} : readJson(exchange);
 }
 
 /** `/integration/webhooks` and what is below it. */
@@ -43,8 +44,8 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     return { method, endpoint: one };
   };
   return [
-    endpoint('post', '', async ({ req }, caller) => {
-      const { webhook, secret } = await webhooks.create(caller, await readJson(req));
+    endpoint('post', '', async (exchange, caller) => {
+      const { webhook, secret } = await webhooks.create(caller, await readJson(exchange));
       return { ...webhook, secret };
     }),
     endpoint(
@@ -68,7 +69,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       return view as WebhookStatusView;
     }),
     endpoint('patch', '/:id', async (exchange, caller) =>
-      webhooks.update(caller, idOf(exchange), await readJson(exchange.req)),
+      webhooks.update(caller, idOf(exchange), await readJson(exchange)),
     ),
     endpoint('delete', '/:id', async (exchange, caller) => {
       await webhooks.delete(caller, idOf(exchange));
@@ -84,7 +85,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       return { success: true, message: 'Ping requested', message_id: messageId };
     }),
     endpoint('post', '/:id/replay', async (exchange, caller) => {
-      await webhooks.replay(caller, idOf(exchange), await readJson(exchange.req));
+      await webhooks.replay(caller, idOf(exchange), await readJson(exchange));
       return { success: true, message: 'Replay requested' };
     }),
     endpoint(

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { lastBodyOf, openConnection, rawRequest, statusesOf } from '../support/connection.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { paths } from '../support/fieldValues.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+const MEGABYTE = 1024 * 1024;
+const LONG_MS = 60_000;
+const json = { 'content-type': 'application/json' };
+const formType = { 'content-type': 'application/x-www-form-urlencoded' };
+
+let service: TestService;
+let hasty: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+  hasty = await startTestService({}, { arrivalTimes: { headers: 200, request: 400 } });
+});
+afterAll(() => Promise.all([service.stop(), hasty.stop()]));
+
+/** Begins a request and sends so much of its body. */
+function begin(to: TestService, path: string, headers: Record<string, string>, body = '') {
+  return openConnection(to.url, rawRequest('POST', path, { 'x-api-key': to.key ?? '', ...headers }, body));
+}
+
+test.each([
+  ['headers', () => openConnection(hasty.url, 'GET /healthz HTTP/1.1\r\n')],
+  ['the fields of an upsert', () => begin(hasty, paths.payer, { ...json, 'content-length': '50' }, '{')],
+])('%s that do not arrive in time: 408', async (_, open) => {
+  const appended = await appendedBy(hasty, async () => {
+    const received = await open().closed();
+    expect(statusesOf(received)).toEqual([408]);
+    expect(lastBodyOf(received)).toMatchObject({ code: 'request_timeout', requestId: expect.any(String) });
+  });
+  expect(appended).toEqual([]);
+});
+
+test('a request that was answered before its body came is not answered again', async () => {
+  const received = await begin(hasty, '/nowhere', { 'content-length': '50' }, '{').closed();
+  expect(statusesOf(received)).toEqual([404]);
+});
+
+test('a form of the dashboard that does not arrive in time: 408', async () => {
+  const received = await begin(
+    hasty,
+    '/dashboard/sign-in',
+    { ...formType, 'content-length': '50' },
+    'name=',
+  ).closed();
+  expect(statusesOf(received)).toEqual([408]);
+});
+
+test('an upload may take longer, and so may what follows it on the connection', async () => {
+  const encounter = await createEncounter(hasty);
+  const encoded = new Response(documentForm());
+  const type = { 'content-type': encoded.headers.get('content-type') ?? '' };
+  const body = Buffer.from(await encoded.arrayBuffer());
+  const appended = await appendedBy(hasty, async () => {
+    const slow = openConnection(hasty.url, 'GET /healthz HTTP/1.1\r\n');
+    const length = { 'content-length': String(body.length) };
+    const { socket, received, closed } = begin(hasty, documentsPath(encounter), { ...type, ...length });
+    socket.write(body.subarray(0, 100));
+    // Others that began as late have been refused by then.
+    await slow.closed();
+    await openConnection(hasty.url, 'GET /healthz HTTP/1.1\r\n').closed();
+    await openConnection(hasty.url, 'GET /healthz HTTP/1.1\r\n').closed();
+    socket.write(body.subarray(100));
+    await eventually(() => expect(statusesOf(received())).toEqual([200]));
+    socket.write(
+      rawRequest('POST', paths.payer, { 'x-api-key': hasty.key ?? '', ...json, 'content-length': '9' }),
+    );
+    expect(statusesOf(await closed())).toEqual([200, 408]);
+  });
+  expect(appended).toHaveLength(1);
+});
+
+test(
+  'bodies under way hold no more than 64 MB: 503, until one of them is through',
+  async () => {
+    const part = '{'.padEnd(MEGABYTE - 1);
+    const headers = { ...json, 'content-length': String(MEGABYTE) };
+    const open = Array.from({ length: 64 }, () => begin(service, paths.payer, headers, part));
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      const filled = { ...payer, filler: 'f'.repeat(500_000) };
+      await eventually(async () => {
+        const { status, body, headers: sent } = await service.post(paths.payer, { ...filled, id: 1 });
+        expect({ status, body }).toMatchObject({ status: 503, body: { code: 'overloaded' } });
+        expect(sent['retry-after']).toBe('2');
+      });
+      for (const { socket } of open.slice(0, 8)) socket.destroy();
+      await eventually(async () => expect((await service.post(paths.payer, filled)).status).toBe(200));
+    });
+    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+    for (const { socket } of open) socket.destroy();
+  },
+  LONG_MS,
+);
+
+test('one client has 40 forms of the dashboard under way at the most: 503', async () => {
+  const headers = { ...formType, 'content-length': '90000' };
+  const open = Array.from({ length: 40 }, () => begin(service, '/dashboard/sign-in', headers, 'name='));
+  const refused = () =>
+    openConnection(
+      service.url,
+      rawRequest('POST', '/dashboard/sign-in', { ...formType, 'content-length': '1' }, 'a'),
+    );
+  await eventually(async () => {
+    const { socket, received } = refused();
+    await eventually(() => expect(statusesOf(received())).toHaveLength(1));
+    socket.destroy();
+    expect(statusesOf(received())).toEqual([503]);
+  });
+  expect((await service.post(paths.payer, samples.payer())).status).toBe(200);
+  for (const { socket } of open) socket.destroy();
+  await eventually(async () => {
+    const { socket, received } = refused();
+    await eventually(() => expect(statusesOf(received())).toHaveLength(1));
+    socket.destroy();
+    expect(statusesOf(received())).not.toEqual([503]);
+  });
+});
