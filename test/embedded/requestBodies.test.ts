@@ -83,12 +83,12 @@ test(
     const open = Array.from({ length: 64 }, () => begin(service, paths.payer, headers, part));
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {
-      const filled = { ...payer, filler: 'f'.repeat(500_000) };
+      const filled = { ...payer, filler: 'f'.repeat(1_000) };
       await eventually(async () => {
         const { status, body, headers: sent } = await service.post(paths.payer, { ...filled, id: 1 });
         expect({ status, body }).toMatchObject({ status: 503, body: { code: 'overloaded' } });
         expect(sent['retry-after']).toBe('2');
-      });
+      }, LONG_MS / 2);
       for (const { socket } of open.slice(0, 8)) socket.destroy();
       await eventually(async () => expect((await service.post(paths.payer, filled)).status).toBe(200));
     });
