@@ -165,6 +165,11 @@ const schema = z.object({
       .transform((value) => value.split(',').map((role) => role.trim()))
       .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
   ),
+  /**
+   * Whether to start although the documents or the read models belong to another event log: one that was lost and is not
+   * to come back. For one start; left on, it would hide a loss.
+   */
+  ALLOW_OTHER_EVENT_LOG: variable(onOff.default(false)),
   LOG_LEVEL: variable(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   NODE_ENV: variable(z.string().default('development')),
 });
@@ -209,6 +214,7 @@ export interface Config {
   publicUrl: string | undefined;
   openIdConnect: OpenIdConnectSettings | undefined;
   roles: Role[];
+  allowOtherEventLog: boolean;
   logLevel: string;
   production: boolean;
 }
@@ -266,6 +272,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     publicUrl: settings.PUBLIC_URL,
     openIdConnect: openIdConnectOf(settings),
     roles: settings.ROLES,
+    allowOtherEventLog: settings.ALLOW_OTHER_EVENT_LOG,
     logLevel: settings.LOG_LEVEL,
     production: settings.NODE_ENV === 'production',
   };

@@ -11,6 +11,7 @@ import {
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
 import { describeError } from './errors.ts';
+import { StoreWatch } from './health/StoreWatch.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
 import type { ArrivalTimes } from './http/createHttpServer.ts';
@@ -25,7 +26,8 @@ import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
 import { openApiPorts } from './openApiPorts.ts';
 import { startProjector } from './projector/startProjector.ts';
-import { ownReadModels } from './queries/ownReadModels.ts';
+import { ownReadModels } from './sameLog/ownReadModels.ts';
+import { requireStoresOfLog } from './sameLog/requireStoresOfLog.ts';
 import { issueFirstSetupLink } from './users/issueFirstSetupLink.ts';
 import type { RetrySchedule } from './webhooks/schedule.ts';
 import { startWebhooks } from './webhooks/startWebhooks.ts';
@@ -78,6 +80,7 @@ export async function startService(
     stops.push(() => stateStore.close());
     const documentStore = await step(openDocumentStore(config.documentsUrl));
     stops.push(() => documentStore.close());
+    await step(requireStoresOfLog({ eventLog, readModels, documentStore }, config, logger));
     const limiters = await step(openRateLimiters(config.stateUrl));
     stops.push(() => limiters.close());
     const directory = await step(AccessDirectory.open(eventLog));
@@ -88,7 +91,8 @@ export async function startService(
     const isApi = config.roles.includes('api');
     if (isApi)
       stops.push(await step(keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger)));
-    if (config.roles.includes('projector')) stops.push(startProjector(config, logger));
+    const projector = config.roles.includes('projector') ? startProjector(config, logger) : undefined;
+    stops.push(() => projector?.stop());
     if (config.roles.includes('webhooks')) {
       stops.push(startWebhooks(config, logger, webhookDirectory, webhookSchedule));
     }
@@ -101,7 +105,11 @@ export async function startService(
       clientIp: clientIpReader(config.trustProxy),
     };
     const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
-    const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(stores)];
+    const storeWatch = new StoreWatch(stores, logger);
+    stops.push(() => storeWatch.close());
+    const failingRoles = () => new Set(projector?.failing() ? (['projector'] as const) : []);
+    const health = { eventLog, readModels, storeWatch, roles: config.roles, failingRoles };
+    const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(health)];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = await step(HttpServer.listen(app, config, logger, arrivalTimes));
     stops.push(() => server.drain());

@@ -27,7 +27,7 @@ export interface AbandonedUpload {
  * `confirm`. A process that dies between leaves an abandoned upload, which is settled against the log: confirmed or
  * discarded.
  *
- * Methods reject with `ServiceError('unavailable')` when the store is away.
+ * Methods reject with `ServiceError('unavailable')` when the store is away, or at its address there is another one.
  */
 export interface DocumentStore {
   /**
@@ -63,6 +63,12 @@ export interface DocumentStore {
 
   /** Removes an object; one that is not there is no error. */
   delete(objectId: string): Promise<void>;
+
+  /** Identity of the event log whose events name these documents; undefined for a store that was never told. */
+  log(): Promise<string | undefined>;
+
+  /** Notes, durably, whose events name these documents, in the place of what was noted before. */
+  setLog(identity: string): Promise<void>;
 
   /** Resolves when the store can be reached and written to. */
   check(): Promise<void>;

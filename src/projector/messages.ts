@@ -1,4 +1,4 @@
-import type { LogMismatch } from '../queries/logMismatch.ts';
+import type { LogMismatch } from '../sameLog/logMismatch.ts';
 
 /** What the projector's thread says to the service, for its log. */
 export type ProjectorMessage =

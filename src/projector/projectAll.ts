@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Projection } from '../../projections/projection.ts';
 import { unavailable } from '../errors.ts';
 import type { EventLog, Position } from '../ports/eventLog.ts';
+import { type ResumePorts, resumeAfter } from '../sameLog/resumeAfter.ts';
 import { ownTarget, type Target } from './applyBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';
-import { type ResumePorts, resumeAfter } from './resumeAfter.ts';
 
 /** How far, in positions, a read model may be behind the others for the log to be read for them together. */
 const NEAR = 10_000;

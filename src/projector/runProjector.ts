@@ -13,7 +13,7 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import { isSetBack } from '../ports/readModelRefusals.ts';
-import type { LogMismatch } from '../queries/logMismatch.ts';
+import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import type { ProjectorMessage } from './messages.ts';
 import { ParkedTally } from './ParkedTally.ts';
 import { projectAll } from './projectAll.ts';

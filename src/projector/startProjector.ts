@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { keepThread } from '../keepThread.ts';
-import type { LogMismatch } from '../queries/logMismatch.ts';
+import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import { workerUrl } from '../workerUrl.ts';
 import type { ProjectorMessage } from './messages.ts';
 
@@ -13,9 +13,19 @@ const mismatchTexts: Record<LogMismatch, string> = {
   unknown_log: 'a read model does not say from which event log it was built; it is built anew',
 };
 
-/** Starts the projector in a thread of its own, so that folding never delays a request. The result stops it. */
-export function startProjector(config: Config, logger: Logger): () => Promise<void> {
-  return keepThread<ProjectorMessage>(
+/** It tries again at short intervals: who did not fail for so long gets on. */
+const FAILING_MS = 5_000;
+
+export interface ProjectorThread {
+  /** Whether it does not get on, by its own word. */
+  failing(): boolean;
+  stop(): Promise<void>;
+}
+
+/** Starts the projector in a thread of its own, so that folding never delays a request. */
+export function startProjector(config: Config, logger: Logger): ProjectorThread {
+  let failedAt = Number.NEGATIVE_INFINITY;
+  const stop = keepThread<ProjectorMessage>(
     workerUrl('projectorWorker', import.meta.url),
     { config },
     {
@@ -23,9 +33,16 @@ export function startProjector(config: Config, logger: Logger): () => Promise<vo
         const { kind, ...fields } = message;
         if (kind === 'parked') logger.error(fields, 'a projection could not take events; they were parked');
         else if (kind === 'mismatch') logger.error(fields, mismatchTexts[message.mismatch]);
-        else logger.warn(fields, 'the projector tries again');
+        else {
+          failedAt = performance.now();
+          logger.warn(fields, 'the projector tries again');
+        }
       },
-      onError: (error) => logger.error({ error: describeError(error) }, 'the projector failed'),
+      onError(error) {
+        failedAt = performance.now();
+        logger.error({ error: describeError(error) }, 'the projector failed');
+      },
     },
   );
+  return { failing: () => performance.now() - failedAt < FAILING_MS, stop };
 }

@@ -1,5 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, readdirSync, readlinkSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -53,10 +61,11 @@ function openFiles(folder: string): number {
 (process.platform === 'linux' ? test : test.skip)('no file stays open', async () => {
   const folder = join(root, 'handles');
   const store = await LocalDocumentStore.open(folder);
+  const own = openFiles(folder);
   const objectId = randomUUID();
   await store.put(objectId, Readable.from([Buffer.alloc(1_000_000)]));
   const readers = await Promise.all(Array.from({ length: 5 }, () => store.get(objectId)));
-  expect(openFiles(folder)).toBe(5);
+  expect(openFiles(folder)).toBe(own + 5);
   for (const reader of readers) reader.destroy();
   const failing = Readable.from(
     (async function* () {
@@ -65,15 +74,19 @@ function openFiles(folder: string): number {
     })(),
   );
   await expect(store.put(randomUUID(), failing)).rejects.toThrow('the client went away');
-  await eventually(() => expect(openFiles(folder)).toBe(0));
+  await eventually(() => expect(openFiles(folder)).toBe(own));
   await store.close();
+  expect(openFiles(folder)).toBe(0);
 });
 
 describe('a folder that is away', () => {
-  const away = { code: 'unavailable' };
+  const away = { code: 'unavailable', problem: expect.any(String) };
   const hello = () => Readable.from([Buffer.from('hello')]);
   const ways = {
     'gone (not mounted)': () => undefined,
+    'replaced by another folder': (folder: string) => {
+      for (const name of ['objects', 'uploads']) mkdirSync(join(folder, name), { recursive: true });
+    },
     'replaced by a file': (folder: string) => writeFileSync(folder, 'not a folder'),
   };
   test.each(Object.entries(ways))('%s is unavailable, until it is back', async (_label, hide) => {
@@ -87,15 +100,33 @@ describe('a folder that is away', () => {
     await expect(store.check()).rejects.toMatchObject(away);
     await expect(store.put(failed, hello())).rejects.toMatchObject(away);
     await expect(store.get(objectId)).rejects.toMatchObject(away);
+    await expect(store.has(objectId)).rejects.toMatchObject(away);
+    await expect(store.delete(objectId)).rejects.toMatchObject(away);
     await expect(store.claim(objectId, 'clinic.document-a')).rejects.toMatchObject(away);
     await expect(store.confirm(objectId)).rejects.toMatchObject(away);
     await expect(store.abandoned()).rejects.toMatchObject(away);
 
-    rmSync(folder, { force: true });
+    rmSync(folder, { force: true, recursive: true });
     renameSync(`${folder}-aside`, folder);
     await store.check();
     await store.confirm(objectId);
     expect(filesIn(folder)).toEqual([objectId]);
+    await store.close();
+  });
+
+  test('a folder that is replaced while bytes come in keeps none of them for stored', async () => {
+    const folder = join(root, randomUUID());
+    const store = await LocalDocumentStore.open(folder);
+    const source = new Readable({ read: () => undefined });
+    source.push(Buffer.from('hello'));
+    const objectId = randomUUID();
+    const upload = store.put(objectId, source);
+    await eventually(() => expect(filesIn(folder).some((name) => name.endsWith('.part'))).toBe(true));
+    renameSync(folder, `${folder}-aside`);
+    await (await LocalDocumentStore.open(folder)).close();
+    source.push(null);
+    await expect(upload).rejects.toMatchObject(away);
+    expect(filesIn(folder)).toEqual([]);
     await store.close();
   });
 

@@ -222,6 +222,17 @@ export function documentStoreContract({ url, open, contents }: DocumentStoreUnde
     await Promise.all([store.check(), other.check(), store.check()]);
     expect(await contents()).toEqual([]);
   });
+
+  test('it keeps the log that it is told, for all who open it', async () => {
+    expect(await store.log()).toBeUndefined();
+    await store.setLog('log a');
+    expect([await store.log(), await other.log()]).toEqual(['log a', 'log a']);
+    await other.setLog('log b');
+    expect(await store.log()).toBe('log b');
+    const again = await open();
+    expect(await again.log()).toBe('log b');
+    await again.close();
+  });
 }
 
 /** What the process that is killed runs: it says `ready` when it has come to its stage, and then waits. */

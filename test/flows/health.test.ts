@@ -31,6 +31,8 @@ onEveryEngine((start) => {
       const { body } = await service.as(undefined).get('/readyz');
       expect(body).toMatchObject({
         status: 'ready',
+        roles: { api: 'ready', projector: 'ready', webhooks: 'ready' },
+        degraded: [],
         event_log: 'ok',
         read_models: 'ok',
         document_store: 'ok',
@@ -42,19 +44,46 @@ onEveryEngine((start) => {
   });
 
   const away = () => Promise.reject(unavailable('store'));
+  const ready = { api: 'ready', projector: 'ready', webhooks: 'ready' };
   const outages: [string, Faults, number, object][] = [
-    ['event log', { eventLog: { head: away } }, 503, { status: 'unavailable', event_log: 'unavailable' }],
+    [
+      'event log',
+      { eventLog: { check: away } },
+      503,
+      {
+        status: 'unavailable',
+        roles: { api: 'unavailable', projector: 'unavailable', webhooks: 'unavailable' },
+        degraded: [],
+        event_log: 'unavailable',
+      },
+    ],
     [
       'document store',
       { documentStore: { check: away } },
-      503,
-      { status: 'unavailable', document_store: 'unavailable' },
+      200,
+      { status: 'ready', roles: ready, degraded: ['document_store'], document_store: 'unavailable' },
     ],
     [
       'read models',
       { readModels: { checkpoint: away } },
       200,
-      { status: 'ready', read_models: 'unavailable' },
+      {
+        status: 'ready',
+        roles: { ...ready, projector: 'unavailable' },
+        degraded: ['read_models'],
+        read_models: 'unavailable',
+      },
+    ],
+    [
+      'state store',
+      { stateStore: { check: away } },
+      200,
+      {
+        status: 'ready',
+        roles: { ...ready, webhooks: 'unavailable' },
+        degraded: ['state_store'],
+        state_store: 'unavailable',
+      },
     ],
   ];
   test.each(outages)('readyz without the %s', async (_label, faults, status, body) => {

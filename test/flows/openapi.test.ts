@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { DashboardPorts } from '../../src/http/dashboard/routes.ts';
+import type { HealthPorts } from '../../src/http/routes/health.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import type { Permission } from '../../src/keys/access.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -9,7 +10,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 
 /** The routes that the app has, as `GET /path/{id}` lines. */
 function registeredRoutes(): string[] {
-  const ports = {} as DashboardPorts;
+  const ports = {} as DashboardPorts & HealthPorts;
   return [...apiRoutes(ports, false), ...healthRoutes(ports)].map(
     ({ method, endpoint }) => `${method.toUpperCase()} ${endpoint.route.replace(/:(\w+)/g, '{$1}')}`,
   );

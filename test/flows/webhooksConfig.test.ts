@@ -151,14 +151,12 @@ onEveryEngine((start) => {
     test('is refused with a start, and replayed from none, where no event begins', async () => {
       const { id } = await createWebhook(client);
       const between = (await service.eventLog.head()) - 1;
-      // Positions without gaps leave no such place.
       if (await service.eventLog.hasPosition(between)) return;
       const appended = await appendedBy(service, async () => {
         const made = await client.post(webhooksPath, { url: hookUrl(), start: String(between) });
-        expect(made.body.details).toMatchObject([{ field: 'start' }]);
+        expect(made).toMatchObject({ status: 400, body: { details: [{ field: 'start' }] } });
         const replayed = await client.post(`${webhooksPath}/${id}/replay`, { after: String(between) });
-        expect(replayed.body.details).toMatchObject([{ field: 'after' }]);
-        expect([made.status, replayed.status]).toEqual([400, 400]);
+        expect(replayed).toMatchObject({ status: 400, body: { details: [{ field: 'after' }] } });
       });
       expect(appended).toEqual([]);
     });

@@ -12,6 +12,7 @@ import {
 } from '../../src/backends/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
+import { StoreWatch } from '../../src/health/StoreWatch.ts';
 import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
 import { createApp } from '../../src/http/createApp.ts';
 import { dashboardApp } from '../../src/http/dashboard/dashboardApp.ts';
@@ -109,7 +110,15 @@ export async function startFaultyApp(
       openapiPublic: false,
     },
   });
-  const routes = [...apiRoutes(ports, false), ...healthRoutes(ports)];
+  const storeWatch = new StoreWatch(ports, around.logger);
+  const health = {
+    eventLog,
+    readModels,
+    storeWatch,
+    roles: service.config.roles,
+    failingRoles: () => new Set<never>(),
+  };
+  const routes = [...apiRoutes(ports, false), ...healthRoutes(health)];
   const app = createApp(routes, { ...around, gate, eventLog }, dashboard);
   const server = createServer(app);
   server.listen(0, '127.0.0.1');
@@ -117,6 +126,7 @@ export async function startFaultyApp(
   const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, service.key);
   return Object.assign(client, {
     async stop() {
+      storeWatch.close();
       server.close();
       server.closeAllConnections();
       directory.close();

@@ -127,6 +127,16 @@ export class GcsDocumentStore implements DocumentStore {
     await this.#call(() => this.#object(objectId).delete({ ignoreNotFound: true }));
   }
 
+  async log(): Promise<string | undefined> {
+    return (await this.#description()).log;
+  }
+
+  async setLog(identity: string): Promise<void> {
+    const description = JSON.stringify({ ...(await this.#description()), log: identity });
+    const options = { resumable: false, contentType: 'application/json', validation: 'crc32c' } as const;
+    await this.#call(() => this.#bucket.file(this.#descriptionName).save(description, options));
+  }
+
   /** A listing fails, as a write would, when the bucket is away or not there or the credentials are not good. */
   async check(): Promise<void> {
     await this.#notes.list(1);
@@ -168,6 +178,25 @@ export class GcsDocumentStore implements DocumentStore {
     if ((error as { code?: unknown }).code !== 404) return unavailable(STORE, error);
     await this.check();
     return documentNotStored();
+  }
+
+  get #descriptionName(): string {
+    return `${this.#prefix}store.json`;
+  }
+
+  /** What the store says of itself; nothing where that was not written yet. */
+  #description(): Promise<{ log?: string }> {
+    return this.#call(async () => {
+      try {
+        const [content] = await this.#bucket.file(this.#descriptionName).download();
+        return JSON.parse(content.toString());
+      } catch (error) {
+        if ((error as { code?: unknown }).code !== 404) throw error;
+        // It is also the answer for a bucket that is not there.
+        await this.#bucket.getFiles({ prefix: this.#descriptionName, maxResults: 1, autoPaginate: false });
+        return {};
+      }
+    });
   }
 
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,11 +1,15 @@
-import { open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentRefusals.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { fileProblem, movedProblem } from '../fileProblem.ts';
+import { OpenedFiles } from '../OpenedFiles.ts';
+import { readDescription, writeDescription } from './description.ts';
 import { makeFolder, moveDurably, syncFolder, writeDurably } from './durableFiles.ts';
 
+const STORE = 'document store';
 const READ_BYTES = 256 * 1024;
 
 /** Uploads that a store of this process has begun and that nobody settled yet, by the paths of their notes. */
@@ -14,23 +18,36 @@ const running = new Set<string>();
 /**
  * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way,
  * `uploads/<pid>.<object id>` notes whose it is, and its bytes grow in a `.part` file beside that; both are gone when
- * it is confirmed or discarded.
+ * it is confirmed or discarded. `store.json` says what the folder is of.
  */
 export class LocalDocumentStore implements DocumentStore {
   readonly #folder: string;
+  readonly #opened: OpenedFiles;
+  /** Held open, so that no other folder is given their numbers. */
+  readonly #handles: FileHandle[];
   /** Those of the running uploads that are this store's. */
   readonly #own = new Set<string>();
 
-  private constructor(folder: string) {
+  private constructor(folder: string, handles: FileHandle[]) {
     this.#folder = folder;
+    this.#handles = handles;
+    this.#opened = new OpenedFiles(join(folder, 'objects'), join(folder, 'uploads'));
   }
 
-  /** Opens the folder, and makes it when it is not there. */
-  static async open(folder: string): Promise<LocalDocumentStore> {
-    const store = new LocalDocumentStore(resolve(folder));
-    await makeFolder(join(store.#folder, 'objects'));
-    await makeFolder(join(store.#folder, 'uploads'));
-    return store;
+  /** Opens the folder, and makes it when it is not there. Rejects with `unavailable`. */
+  static async open(path: string): Promise<LocalDocumentStore> {
+    const folder = resolve(path);
+    const handles: FileHandle[] = [];
+    try {
+      for (const name of ['objects', 'uploads']) {
+        await makeFolder(join(folder, name));
+        handles.push(await open(join(folder, name)));
+      }
+      return new LocalDocumentStore(folder, handles);
+    } catch (error) {
+      await Promise.all(handles.map((handle) => handle.close()));
+      throw unavailable(STORE, error, fileProblem(folder, error));
+    }
   }
 
   async put(objectId: string, source: Readable): Promise<StoredDocument> {
@@ -43,8 +60,9 @@ export class LocalDocumentStore implements DocumentStore {
         await writeFile(note, '', { flush: true });
         await syncFolder(join(note, '..'));
       });
-      const stored = await writeDurably(part, source, (work) => this.#io(work));
+      const stored = await writeDurably(part, source, (work) => this.#onDisk(work));
       await this.#io(() => moveDurably(part, this.#objectPath(objectId)));
+      this.#requireFolder();
       return stored;
     } catch (error) {
       source.destroy();
@@ -114,8 +132,6 @@ export class LocalDocumentStore implements DocumentStore {
         return await work();
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
-        // A folder that is gone is a store that is away (not mounted), and tells nothing about its documents.
-        await stat(join(this.#folder, 'objects'));
         return undefined;
       }
     });
@@ -125,10 +141,19 @@ export class LocalDocumentStore implements DocumentStore {
     await this.#io(() => rm(this.#objectPath(objectId), { force: true }));
   }
 
+  async log(): Promise<string | undefined> {
+    return (await this.#io(() => readDescription(this.#folder))).log;
+  }
+
+  async setLog(identity: string): Promise<void> {
+    await this.#io(async () =>
+      writeDescription(this.#folder, { ...(await readDescription(this.#folder)), log: identity }),
+    );
+  }
+
   async check(): Promise<void> {
     const probe = join(this.#folder, 'uploads', `check-${process.pid}`);
     await this.#io(async () => {
-      await stat(join(this.#folder, 'objects', '/'));
       await writeFile(probe, '');
       await rm(probe, { force: true });
     });
@@ -136,6 +161,7 @@ export class LocalDocumentStore implements DocumentStore {
 
   async close(): Promise<void> {
     for (const note of this.#own) running.delete(note);
+    await Promise.all(this.#handles.splice(0).map((handle) => handle.close()));
   }
 
   #objectPath(objectId: string): string {
@@ -157,12 +183,27 @@ export class LocalDocumentStore implements DocumentStore {
     });
   }
 
-  async #io<Result>(work: () => Promise<Result>): Promise<Result> {
+  /** Work in the folder that was opened: one that is gone (not mounted), or another one, tells nothing about documents. */
+  #io<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#onDisk(async () => {
+      this.#requireFolder();
+      return work();
+    });
+  }
+
+  async #onDisk<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();
     } catch (error) {
-      throw error instanceof ServiceError ? error : unavailable('document store', error);
+      if (error instanceof ServiceError) throw error;
+      throw unavailable(STORE, error, fileProblem(this.#folder, error));
     }
+  }
+
+  /** Throws `unavailable` when what was opened is no longer there. */
+  #requireFolder(): void {
+    const moved = this.#opened.moved();
+    if (moved !== undefined) throw unavailable(STORE, undefined, movedProblem(moved));
   }
 }
 

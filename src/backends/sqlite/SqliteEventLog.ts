@@ -20,9 +20,9 @@ import {
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
+import { OpenedFiles } from '../OpenedFiles.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
-import { OpenedFiles } from './OpenedFiles.ts';
 
 const STORE = 'event log';
 const BATCH_EVENTS = 500;

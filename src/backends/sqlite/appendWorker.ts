@@ -1,10 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
+import { OpenedFiles } from '../OpenedFiles.ts';
 import type { AppendRequest, WriterMessage } from './appendProtocol.ts';
 import { AppendWriter } from './appendWriter.ts';
 import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
 import { openForAppending } from './eventLogFile.ts';
-import { OpenedFiles } from './OpenedFiles.ts';
 
 if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
 const port = parentPort;

@@ -123,10 +123,18 @@ export const healthSchema = z
   .meta({ id: 'Health', description: 'The process answers.' });
 
 const storeState = z.enum(['ok', 'unavailable']);
+const roleState = z.enum(['ready', 'unavailable']);
 
 export const readinessSchema = z
   .object({
-    status: z.enum(['ready', 'unavailable']),
+    status: roleState,
+    roles: z
+      .object({ api: roleState, projector: roleState, webhooks: roleState })
+      .partial()
+      .meta({ description: 'What each role of the process can do' }),
+    degraded: z
+      .array(z.enum(['event_log', 'read_models', 'state_store', 'document_store']))
+      .meta({ description: 'Stores that are away, while the process is ready without them' }),
     event_log: storeState,
     read_models: storeState,
     state_store: storeState,

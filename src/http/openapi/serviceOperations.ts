@@ -7,6 +7,8 @@ import { descriptionSchema, errorSchema, healthSchema, readinessSchema } from '.
 const stores = { event_log: 'ok', read_models: 'ok', state_store: 'ok', document_store: 'ok' };
 const readyExample = {
   status: 'ready',
+  roles: { api: 'ready', projector: 'ready', webhooks: 'ready' },
+  degraded: [],
   ...stores,
   projections: { records_v1: { position: 8_135, behind: 0, parked: 0 } },
 };
@@ -28,20 +30,28 @@ const readiness: Operation = {
   operationId: 'getReadiness',
   summary: 'Whether requests can be served',
   description:
-    'For readiness probes and load balancers. Says how each store does, and how far each read model is behind the ' +
-    'event log. Writes go on while the read models or the state store are away.',
+    'For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and ' +
+    'read, whatever else is away: `degraded` names that. One without it is ready while all of its roles are. Says how ' +
+    'each store does, and how far each read model is behind the event log.',
   tag: 'Service',
   access: 'public',
   ok: json('Requests can be served.', readinessSchema, readyExample),
   errors: ['InternalError'],
   responses: {
     503: {
-      description: 'The event log or the document store is away.',
+      description:
+        'The event log takes nothing; in a process without the role `api`, what its roles need is away.',
       headers: headerRefs('Request-Id', 'Retry-After'),
       content: {
         'application/json': {
           schema: z.union([readinessSchema, errorSchema]),
-          example: { status: 'unavailable', ...stores, event_log: 'unavailable' },
+          example: {
+            status: 'unavailable',
+            roles: { api: 'unavailable', projector: 'unavailable', webhooks: 'unavailable' },
+            degraded: [],
+            ...stores,
+            event_log: 'unavailable',
+          },
         },
       },
     },

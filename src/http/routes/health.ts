@@ -1,5 +1,4 @@
-import type { DocumentStore } from '../../ports/documentStore.ts';
-import type { StateStore } from '../../ports/stateStore.ts';
+import { type ProcessHealth, readiness } from '../../health/readiness.ts';
 import { projectionStatus } from '../../queries/projectionStatus.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -12,50 +11,35 @@ export const healthEndpoint: Endpoint = {
   handle: async () => ({ body: { status: 'ok' } }),
 };
 
-async function check(probe: () => Promise<unknown>): Promise<'ok' | 'unavailable'> {
-  try {
-    await probe();
-    return 'ok';
-  } catch {
-    return 'unavailable';
-  }
-}
-
 async function lags({ eventLog, readModels }: QueryPorts): Promise<Record<string, unknown>> {
   const statuses = await projectionStatus(eventLog, readModels);
   return Object.fromEntries(statuses.map(({ model, ...status }) => [model, status]));
 }
 
+export type HealthPorts = QueryPorts & ProcessHealth;
+
 /**
- * `GET /readyz`: whether requests can be served. 503 when the event log or the document store is away; without the
- * read models or the state store writes go on, so that is told and no more. Says how far each projection is behind the log.
+ * `GET /readyz`: whether this process can do its work, by its roles. A store that is away without which the work goes on
+ * is told and no more. Says how far each projection is behind the log.
  */
-export function readyEndpoint(
-  ports: QueryPorts & { stateStore: StateStore; documentStore: DocumentStore },
-): Endpoint {
+export function readyEndpoint(ports: HealthPorts): Endpoint {
   return {
     route: '/readyz',
     access: 'public',
     query: 'ignored',
     async handle() {
-      const [eventLog, readModels, stateStore, documentStore] = await Promise.all([
-        check(() => ports.eventLog.head()),
-        check(() => ports.readModels.checkpoint('ready')),
-        check(() => ports.stateStore.check()),
-        check(() => ports.documentStore.check()),
-      ]);
-      const ready = eventLog === 'ok' && documentStore === 'ok';
-      const projecting = eventLog === 'ok' && readModels === 'ok' ? await lags(ports) : undefined;
+      const { ready, roles, degraded, stores } = await readiness(ports);
+      const isProjecting = stores.event_log === 'ok' && stores.read_models === 'ok';
+      const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
       return {
         status: ready ? 200 : 503,
         ...(!ready && { headers: { 'Retry-After': '2' } }),
         body: {
           status: ready ? 'ready' : 'unavailable',
-          event_log: eventLog,
-          read_models: readModels,
-          state_store: stateStore,
-          document_store: documentStore,
-          ...(projecting && { projections: projecting }),
+          roles,
+          degraded,
+          ...stores,
+          ...(projections && { projections }),
         },
       };
     },

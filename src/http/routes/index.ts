@@ -1,13 +1,11 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
 import type { HistoryPorts } from '../../history/versionPage.ts';
-import type { DocumentStore } from '../../ports/documentStore.ts';
-import type { StateStore } from '../../ports/stateStore.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { downloadEndpoint, listDocumentsEndpoint, removeEndpoint, uploadEndpoint } from './documents.ts';
 import { type EventsPorts, eventsEndpoint } from './events.ts';
-import { healthEndpoint, readyEndpoint } from './health.ts';
+import { type HealthPorts, healthEndpoint, readyEndpoint } from './health.ts';
 import { documentHistoryEndpoint, recordHistoryEndpoint } from './history.ts';
 import { openapiEndpoint } from './openapi.ts';
 import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
@@ -54,8 +52,6 @@ export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
 }
 
 /** What every process answers, whatever its role. */
-export function healthRoutes(
-  ports: QueryPorts & { stateStore: StateStore; documentStore: DocumentStore },
-): Route[] {
+export function healthRoutes(ports: HealthPorts): Route[] {
   return [get(healthEndpoint), get(readyEndpoint(ports))];
 }

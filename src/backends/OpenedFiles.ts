@@ -1,6 +1,9 @@
-import { fileIdentity } from '../fileIdentity.ts';
+import { fileIdentity } from './fileIdentity.ts';
 
-/** Files that were opened by their paths: others may have taken their names since, or nothing is there any more. */
+/**
+ * Files that were opened by their paths: others may have taken their names since, or nothing is there any more. They must be
+ * open all the while: the file system would give the number of one that is gone and closed to another.
+ */
 export class OpenedFiles {
   readonly #identities: [path: string, identity: string | undefined][];
 

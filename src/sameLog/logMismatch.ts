@@ -1,4 +1,5 @@
-import type { QueryPorts } from './readRecord.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
 
 /**
  * Why a read model must not be gone on with: it was built from `another_log`; or it holds what is `beyond_the_log`, which
@@ -8,7 +9,7 @@ export type LogMismatch = 'another_log' | 'beyond_the_log' | 'unknown_log';
 
 /** Whether a read model is of the log; undefined when it is, or holds nothing. Rejects with `unavailable`. */
 export async function logMismatch(
-  { eventLog, readModels }: QueryPorts,
+  { eventLog, readModels }: { eventLog: EventLog; readModels: ReadModels },
   model: string,
 ): Promise<LogMismatch | undefined> {
   const position = await readModels.checkpoint(model);

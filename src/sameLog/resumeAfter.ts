@@ -1,6 +1,6 @@
 import type { EventLog, Position } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { type LogMismatch, logMismatch } from '../queries/logMismatch.ts';
+import { type LogMismatch, logMismatch } from './logMismatch.ts';
 
 export interface ResumePorts {
   eventLog: EventLog;

@@ -1,0 +1,87 @@
+import type { Logger } from 'pino';
+import { describeError, ServiceError } from '../errors.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+
+export interface WatchedStores {
+  eventLog: EventLog;
+  readModels: ReadModels;
+  stateStore: StateStore;
+  documentStore: DocumentStore;
+}
+
+export type StoreState = 'ok' | 'unavailable';
+
+/** The stores, in the order in which they are told of. */
+export const storeNames = ['event_log', 'read_models', 'state_store', 'document_store'] as const;
+
+export type StoreName = (typeof storeNames)[number];
+
+export type StoreStates = Record<StoreName, StoreState>;
+
+/** How often it looks by itself. */
+const LOOK_MS = 10_000;
+/** For so long what was seen counts for who asks. */
+const FRESH_MS = 500;
+
+/**
+ * Looks after the stores. A store that goes away, for a reason that was not told yet, is an error line with what operators
+ * can do; one that is back is a line, too.
+ */
+export class StoreWatch {
+  readonly #checks: Record<StoreName, () => Promise<unknown>>;
+  readonly #logger: Logger;
+  readonly #timer: NodeJS.Timeout;
+  /** What was told of the stores that are away. */
+  readonly #told = new Map<StoreName, string>();
+  #last: { states: Promise<StoreStates>; at: number } | undefined;
+
+  constructor({ eventLog, readModels, stateStore, documentStore }: WatchedStores, logger: Logger) {
+    this.#checks = {
+      event_log: () => eventLog.check(),
+      read_models: () => readModels.checkpoint('ready'),
+      state_store: () => stateStore.check(),
+      document_store: () => documentStore.check(),
+    };
+    this.#logger = logger;
+    this.#timer = setInterval(() => this.states(), LOOK_MS);
+  }
+
+  /** How the stores do, as of half a second ago at most. Never rejects. */
+  states(): Promise<StoreStates> {
+    const now = performance.now();
+    if (this.#last === undefined || now - this.#last.at > FRESH_MS) {
+      const states = this.#look().finally(() => {
+        if (this.#last) this.#last.at = performance.now();
+      });
+      this.#last = { states, at: Number.POSITIVE_INFINITY };
+    }
+    return this.#last.states;
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<StoreStates> {
+    const states = await Promise.all(storeNames.map(async (store) => [store, await this.#stateOf(store)]));
+    return Object.fromEntries(states);
+  }
+
+  async #stateOf(store: StoreName): Promise<StoreState> {
+    try {
+      await this.#checks[store]();
+    } catch (error) {
+      const problem = (error instanceof ServiceError && error.problem) || 'It does not answer.';
+      if (this.#told.get(store) !== problem) {
+        this.#logger.error({ store, problem, error: describeError(error) }, 'a store is away');
+      }
+      this.#told.set(store, problem);
+      return 'unavailable';
+    }
+    if (this.#told.delete(store)) this.#logger.info({ store }, 'a store is back');
+    return 'ok';
+  }
+}

@@ -1,0 +1,43 @@
+import type { Role } from '../config.ts';
+import { type StoreName, type StoreStates, type StoreWatch, storeNames } from './StoreWatch.ts';
+
+/** What a role cannot do without. Without the others the rest of its work goes on. */
+const needs: Record<Role, readonly StoreName[]> = {
+  api: ['event_log'],
+  projector: ['event_log', 'read_models'],
+  webhooks: ['event_log', 'state_store'],
+};
+
+/** What a process knows of itself. */
+export interface ProcessHealth {
+  storeWatch: StoreWatch;
+  roles: readonly Role[];
+  /** Roles whose own thread tells that it does not get on. */
+  failingRoles(): ReadonlySet<Role>;
+}
+
+/** Whether a process can do its work. */
+export interface Readiness {
+  /** Of `api` in a process that has that role, as requests go by it; else of all its roles together. */
+  ready: boolean;
+  stores: StoreStates;
+  /** What each of its roles can do. */
+  roles: Partial<Record<Role, 'ready' | 'unavailable'>>;
+  /** Stores that are away while it is ready. */
+  degraded: StoreName[];
+}
+
+/** Whether a process can do its work, by the present state of its stores. */
+export async function readiness({ storeWatch, roles, failingRoles }: ProcessHealth): Promise<Readiness> {
+  const stores = await storeWatch.states();
+  const failing = failingRoles();
+  const can = (role: Role) => !failing.has(role) && needs[role].every((store) => stores[store] === 'ok');
+  const deciding = roles.includes('api') ? (['api'] as const) : roles;
+  const ready = deciding.every(can);
+  return {
+    ready,
+    stores,
+    roles: Object.fromEntries(roles.map((role) => [role, can(role) ? 'ready' : 'unavailable'])),
+    degraded: ready ? storeNames.filter((store) => stores[store] !== 'ok') : [],
+  };
+}

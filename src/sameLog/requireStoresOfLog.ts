@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { type Config, ConfigError } from '../config.ts';
+import { describeError, ServiceError } from '../errors.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+
+interface Stores {
+  eventLog: EventLog;
+  readModels: ReadModels;
+  documentStore: DocumentStore;
+}
+
+/**
+ * Lets a service start only where its documents and read models are of its event log, or of none yet: beside another one
+ * that log was lost, or a setting is wrong, and what is written to the wrong one is lost as well. Then the documents are
+ * told the log. Rejects with `ConfigError`, unless the setting `ALLOW_OTHER_EVENT_LOG` accepts it. A store that is away
+ * is not looked at.
+ */
+export async function requireStoresOfLog(
+  { eventLog, readModels, documentStore }: Stores,
+  config: Config,
+  logger: Logger,
+): Promise<void> {
+  const identity = await eventLog.identity();
+  const ifThere = <Result>(work: () => Promise<Result>) =>
+    work().catch((error) => notLookedAt(error, logger));
+  const ofDocuments = await ifThere(() => documentStore.log());
+  const ofReadModels = await ifThere(() =>
+    Promise.all(projections.map((projection) => readModels.builtFrom(modelName(projection)))),
+  );
+  const isOther = (log: string | undefined) => log !== undefined && log !== identity;
+  const others = [
+    ...(isOther(ofDocuments) ? [`the documents in ${placeOf(config.documentsUrl)}`] : []),
+    ...(ofReadModels?.some(isOther) ? [`the read models in ${placeOf(config.readModelUrl)}`] : []),
+  ];
+  if (others.length > 0 && !config.allowOtherEventLog) {
+    throw new ConfigError(
+      `The event log ${placeOf(config.eventLogUrl)} is not the one that ${others.join(' and ')} belong to. ` +
+        'Put that log back, or mend EVENT_LOG_URL. To go on with this log, and leave behind what only the other one ' +
+        'holds, start once with ALLOW_OTHER_EVENT_LOG=true: the read models are then built anew.',
+    );
+  }
+  if (ofDocuments !== identity) await ifThere(() => documentStore.setLog(identity));
+}
+
+function notLookedAt(error: unknown, logger: Logger): undefined {
+  if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+  logger.warn({ error: describeError(error) }, 'a store is away at the start; it is not known whose it is');
+}
+
+/** A store's URL without user and password. */
+function placeOf(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//');
+}
