@@ -45,7 +45,7 @@ export interface Service {
   stop(): Promise<void>;
 }
 
-const SETTLE_EVERY_MS = 3_600_000;
+const SETTLE_EVERY_MS = 15_000;
 
 export interface ServiceOptions {
   /** Ends a start that is under way. */
@@ -137,7 +137,7 @@ async function openDashboard(
   return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
 }
 
-/** Settles abandoned uploads now and every hour; a store that is away is asked again. The result ends it. */
+/** Settles abandoned uploads now and again and again; a store that is away is asked again. The result ends it. */
 async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
   const attempt = () =>
     settle().catch((error) => logger.warn({ error: describeError(error) }, 'abandoned uploads wait'));

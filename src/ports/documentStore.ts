@@ -41,8 +41,8 @@ export interface DocumentStore {
   claim(objectId: string, stream: string): Promise<void>;
 
   /**
-   * The event that names the object is in the log: the object stays. Rejects with `not_found` when another process took
-   * this one for gone and discarded the object.
+   * The event that names the object is in the log: the object stays. Rejects with `not_found` when the upload is no longer
+   * this store's, as another process took this one for gone: the object may stay or go then.
    */
   confirm(objectId: string): Promise<void>;
 
@@ -50,8 +50,8 @@ export interface DocumentStore {
   discard(objectId: string): Promise<void>;
 
   /**
-   * The uploads that processes which are gone left behind; never one of this process. A backend that cannot see other
-   * processes tells by age.
+   * The uploads that processes which are gone left behind; they are this store's to settle from now on. That a process is
+   * gone may only be known some seconds after it was first asked for, or by the age of what it left.
    */
   abandoned(): Promise<AbandonedUpload[]>;
 

@@ -3,25 +3,39 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   readlinkSync,
   renameSync,
   rmSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import { LocalDocumentStore } from '../../src/backends/localFiles/LocalDocumentStore.ts';
+import { SqliteEventLog } from '../../src/backends/sqlite/SqliteEventLog.ts';
+import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import { receiveFile, settleAbandonedUploads, uploadDocument } from '../../src/commands/uploadDocument.ts';
+import type { AbandonedUpload } from '../../src/ports/documentStore.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
 import { documentStoreContract } from '../contracts/documentStore.ts';
 import { eventually } from '../support/eventually.ts';
 
 const root = mkdtempSync(join(tmpdir(), 'chartledger-documents-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
+/** Soon gone, when nothing more is heard of them. */
+const soon = { beatMs: 20, goneAfterMs: 400 };
+/** Shows that it lives at its beginning alone, as a process that is frozen from then on. */
+const frozen = { ...soon, beatMs: 1_000_000 };
+
+/** The files of a folder, but for those that say who uses it. */
 function filesIn(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
+    .filter((entry) => entry.isFile() && !entry.parentPath.endsWith('/owners'))
     .map(({ name }) => name);
 }
 
@@ -29,7 +43,7 @@ describe('LocalDocumentStore', () => {
   const folder = join(root, 'contract');
   documentStoreContract({
     url: `file:${folder}`,
-    open: () => LocalDocumentStore.open(folder),
+    open: () => LocalDocumentStore.open(folder, soon),
     contents: async () => filesIn(folder),
   });
 });
@@ -45,6 +59,84 @@ test('a store that was closed leaves its unsettled uploads to the next one of th
   await first.close();
   expect(await second.abandoned()).toEqual([{ objectId, stream: 'clinic.document-a' }]);
   await second.close();
+});
+
+test('uploads of another process are left alone while it lives, also of one with the same process id', async () => {
+  const folder = join(root, 'alive');
+  const [first, second] = [
+    await LocalDocumentStore.open(folder, soon),
+    await LocalDocumentStore.open(folder, soon),
+  ];
+  const objectId = randomUUID();
+  await first.put(objectId, Readable.from([Buffer.from('hello')]));
+  const dead = randomUUID();
+  const other = await LocalDocumentStore.open(folder, frozen);
+  await other.put(dead, Readable.from([Buffer.from('hello')]));
+  const found: AbandonedUpload[] = [];
+  await eventually(async () => {
+    found.push(...(await second.abandoned()));
+    expect(found).not.toEqual([]);
+  });
+  expect(new Set(found.map((upload) => upload.objectId))).toEqual(new Set([dead]));
+  await first.claim(objectId, 'clinic.document-a');
+  await first.confirm(objectId);
+  const [owner] = readdirSync(join(folder, 'owners'));
+  expect(JSON.parse(readFileSync(join(folder, 'owners', owner as string), 'utf8'))).toEqual({
+    host: hostname(),
+    pid: process.pid,
+    beat: expect.any(Number),
+  });
+  await Promise.all([first, second, other].map((store) => store.close()));
+  expect(readdirSync(join(folder, 'owners'))).toEqual([]);
+});
+
+test('a process that was frozen can settle nothing that another took over', async () => {
+  const folder = join(root, 'frozen');
+  const thawed = await LocalDocumentStore.open(folder, frozen);
+  const other = await LocalDocumentStore.open(folder, soon);
+  const [unclaimed, claimed] = [randomUUID(), randomUUID()];
+  for (const objectId of [unclaimed, claimed])
+    await thawed.put(objectId, Readable.from([Buffer.from('hello')]));
+  await thawed.claim(claimed, 'clinic.document-a');
+  await eventually(async () => expect(await other.abandoned()).toHaveLength(2));
+  await expect(thawed.claim(unclaimed, 'clinic.document-b')).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(thawed.confirm(claimed)).rejects.toMatchObject({ code: 'not_found' });
+  await other.confirm(claimed);
+  await other.discard(unclaimed);
+  expect(filesIn(folder)).toEqual([claimed]);
+  await Promise.all([thawed.close(), other.close()]);
+});
+
+test('an upload whose process was taken for gone is never acknowledged', async () => {
+  const folder = join(root, 'late');
+  const thawed = await LocalDocumentStore.open(folder, frozen);
+  const other = await LocalDocumentStore.open(folder, soon);
+  const log = await SqliteEventLog.open(join(root, 'late.db'));
+  const caller = {
+    workspace: 'clinic',
+    principal: { type: 'operator', id: 'test' },
+    requestId: uuidv7(),
+  } as const;
+  const eventLog = new Proxy(log, {
+    get(target, name) {
+      const own = Reflect.get(target, name);
+      if (name !== 'append') return typeof own === 'function' ? own.bind(target) : own;
+      return async (...append: Parameters<EventLog['append']>) => {
+        await eventually(async () => {
+          await settleAbandonedUploads(log, other);
+          expect(filesIn(folder)).toEqual([]);
+        });
+        return target.append(...append);
+      };
+    },
+  });
+  const file = await receiveFile(thawed, 'a.pdf', Readable.from([Buffer.from('%PDF-1.7')]));
+  const ports = { eventLog, documentStore: thawed, existence: new RecordExistence(log, {} as ReadModels) };
+  const fields = { document_id: 'd', category: 'lab_results' };
+  await expect(uploadDocument(ports, caller, 'e', fields, file)).rejects.toMatchObject({
+    code: 'unavailable',
+  });
+  await Promise.all([thawed.close(), other.close(), log.close()]);
 });
 
 /** How many files below the folder this process has open. */

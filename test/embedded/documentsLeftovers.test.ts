@@ -13,6 +13,9 @@ import { ServiceProcess } from '../support/serviceProcess.ts';
 import { storedFiles } from '../support/storedFiles.ts';
 import { beginUpload, pdfBytes } from '../support/streamUpload.ts';
 
+/** That a process is gone is known after some seconds without a sign of life. */
+const LONG_MS = 60_000;
+
 const nothing = { objects: [], uploads: [] };
 
 describe('an upload that breaks off', () => {
@@ -88,29 +91,33 @@ describe('a service killed in the middle of an upload', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  test('leaves nothing behind once it is up again, and keeps what was acknowledged', async () => {
-    const config = loadConfig({ DATA_DIR: folder });
-    const first = await start();
-    const key = /clk_\w{38}/.exec(first.running.stdout)?.[0];
-    const client = new Client(first.url, key);
-    const encounter = await createEncounter(client);
-    const kept = phi('document');
-    const form = documentForm({ document_id: kept });
-    expect((await client.upload(documentsPath(encounter), form)).status).toBe(200);
-    const before = storedFiles(config);
+  test(
+    'leaves nothing behind once it is up again, and keeps what was acknowledged',
+    async () => {
+      const config = loadConfig({ DATA_DIR: folder });
+      const first = await start();
+      const key = /clk_\w{38}/.exec(first.running.stdout)?.[0];
+      const client = new Client(first.url, key);
+      const encounter = await createEncounter(client);
+      const kept = phi('document');
+      const form = documentForm({ document_id: kept });
+      expect((await client.upload(documentsPath(encounter), form)).status).toBe(200);
+      const before = storedFiles(config);
 
-    const upload = beginUpload(client, encounter, phi('document'));
-    for (const chunk of pdfBytes(3_000_000)) upload.write(chunk);
-    await eventually(() =>
-      expect(storedFiles(config).uploads.some((name) => name.endsWith('.part'))).toBe(true),
-    );
-    await first.running.end('SIGKILL');
-    expect(storedFiles(config)).not.toEqual(before);
+      const upload = beginUpload(client, encounter, phi('document'));
+      for (const chunk of pdfBytes(3_000_000)) upload.write(chunk);
+      await eventually(() =>
+        expect(storedFiles(config).uploads.some((name) => name.endsWith('.part'))).toBe(true),
+      );
+      await first.running.end('SIGKILL');
+      expect(storedFiles(config)).not.toEqual(before);
 
-    client.url = (await start()).url;
-    expect(storedFiles(config)).toEqual(before);
-    const { body } = await client.get(documentsPath(encounter));
-    expect(body.items.map((item: { document_id: string }) => item.document_id)).toEqual([kept]);
-    expect((await client.get(documentsPath(encounter, kept))).status).toBe(200);
-  });
+      client.url = (await start()).url;
+      await eventually(() => expect(storedFiles(config)).toEqual(before), LONG_MS);
+      const { body } = await client.get(documentsPath(encounter));
+      expect(body.items.map((item: { document_id: string }) => item.document_id)).toEqual([kept]);
+      expect((await client.get(documentsPath(encounter, kept))).status).toBe(200);
+    },
+    LONG_MS,
+  );
 });

@@ -90,8 +90,7 @@ export class GcsDocumentStore implements DocumentStore {
   }
 
   async confirm(objectId: string): Promise<void> {
-    const noted = await this.#settle(objectId);
-    if (!noted && !(await this.has(objectId))) throw documentNotStored();
+    if (!(await this.#settle(objectId))) throw documentNotStored();
   }
 
   async discard(objectId: string): Promise<void> {

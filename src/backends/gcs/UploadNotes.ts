@@ -30,12 +30,12 @@ export class UploadNotes {
     return this.#write(objectId + CLAIM, stream);
   }
 
-  /** Removes the notes of an upload; false when its beginning was not noted (any more). */
+  /** Removes the notes of an upload; false when there were none (any more). */
   async remove(objectId: string): Promise<boolean> {
     // The claim goes last: an upload that only it tells of is still settled against the log.
     const begun = await this.#delete(objectId);
-    await this.#delete(objectId + CLAIM);
-    return begun;
+    const claimed = await this.#delete(objectId + CLAIM);
+    return begun || claimed;
   }
 
   /** The uploads noted before a moment, in milliseconds, without those that `running` holds. */

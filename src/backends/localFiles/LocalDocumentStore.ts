@@ -1,4 +1,4 @@
-import { type FileHandle, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ServiceError, unavailable } from '../../errors.ts';
@@ -7,35 +7,36 @@ import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { readDescription, writeDescription } from './description.ts';
-import { makeFolder, moveDurably, syncFolder, writeDurably } from './durableFiles.ts';
+import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
+import { UploadNotes } from './UploadNotes.ts';
+import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
 
 const STORE = 'document store';
 const READ_BYTES = 256 * 1024;
 
-/** Uploads that a store of this process has begun and that nobody settled yet, by the paths of their notes. */
-const running = new Set<string>();
-
 /**
- * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way,
- * `uploads/<pid>.<object id>` notes whose it is, and its bytes grow in a `.part` file beside that; both are gone when
- * it is confirmed or discarded. `store.json` says what the folder is of.
+ * Documents in a folder of one machine: `objects/ab/<object id>`. While an upload is under way, a note in
+ * `uploads` says whose it is, and its bytes grow in a `.part` file beside that; both are gone when it is confirmed or
+ * discarded. `store.json` says what the folder is of, `owners` who uploads into it.
  */
 export class LocalDocumentStore implements DocumentStore {
   readonly #folder: string;
   readonly #opened: OpenedFiles;
   /** Held open, so that no other folder is given their numbers. */
   readonly #handles: FileHandle[];
-  /** Those of the running uploads that are this store's. */
-  readonly #own = new Set<string>();
+  readonly #owner: UploadOwner;
+  readonly #notes: UploadNotes;
 
-  private constructor(folder: string, handles: FileHandle[]) {
+  private constructor(folder: string, handles: FileHandle[], timing: OwnerTiming | undefined) {
     this.#folder = folder;
+    this.#owner = new UploadOwner(folder, timing);
+    this.#notes = new UploadNotes(folder, this.#owner);
     this.#handles = handles;
     this.#opened = new OpenedFiles(join(folder, 'objects'), join(folder, 'uploads'));
   }
 
   /** Opens the folder, and makes it when it is not there. Rejects with `unavailable`. */
-  static async open(path: string): Promise<LocalDocumentStore> {
+  static async open(path: string, timing?: OwnerTiming): Promise<LocalDocumentStore> {
     const folder = resolve(path);
     const handles: FileHandle[] = [];
     try {
@@ -43,7 +44,7 @@ export class LocalDocumentStore implements DocumentStore {
         await makeFolder(join(folder, name));
         handles.push(await open(join(folder, name)));
       }
-      return new LocalDocumentStore(folder, handles);
+      return new LocalDocumentStore(folder, handles, timing);
     } catch (error) {
       await Promise.all(handles.map((handle) => handle.close()));
       throw unavailable(STORE, error, fileProblem(folder, error));
@@ -51,15 +52,9 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async put(objectId: string, source: Readable): Promise<StoredDocument> {
-    const note = this.#notePath(objectId);
-    const part = `${note}.part`;
-    running.add(note);
-    this.#own.add(note);
+    const part = this.#notes.partPath(objectId);
     try {
-      await this.#io(async () => {
-        await writeFile(note, '', { flush: true });
-        await syncFolder(join(note, '..'));
-      });
+      await this.#io(() => this.#notes.begin(objectId));
       const stored = await writeDurably(part, source, (work) => this.#onDisk(work));
       await this.#io(() => moveDurably(part, this.#objectPath(objectId)));
       this.#requireFolder();
@@ -73,46 +68,20 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async claim(objectId: string, stream: string): Promise<void> {
-    await this.#io(() => writeFile(this.#notePath(objectId), stream, { flush: true }));
+    await this.#io(() => this.#notes.claim(objectId, stream));
   }
 
   async confirm(objectId: string): Promise<void> {
-    const noted = await this.#settle(objectId);
-    if (!noted && !(await this.has(objectId))) throw documentNotStored();
-  }
-
-  /** Removes what notes an upload; false when nothing did (any more). */
-  async #settle(objectId: string): Promise<boolean> {
-    let noted = false;
-    await this.#io(async () => {
-      for (const upload of await this.#uploads()) {
-        if (upload.objectId !== objectId) continue;
-        // The note goes last: as long as anything is left, it can be found.
-        await rm(`${upload.note}.part`, { force: true });
-        await rm(upload.note, { force: true });
-        running.delete(upload.note);
-        this.#own.delete(upload.note);
-        noted = true;
-      }
-    });
-    return noted;
+    if (!(await this.#io(() => this.#notes.settle(objectId)))) throw documentNotStored();
   }
 
   async discard(objectId: string): Promise<void> {
     await this.delete(objectId);
-    await this.#settle(objectId);
+    await this.#io(() => this.#notes.forget(objectId));
   }
 
   async abandoned(): Promise<AbandonedUpload[]> {
-    return this.#io(async () => {
-      const abandoned: AbandonedUpload[] = [];
-      for (const { note, objectId, pid } of await this.#uploads()) {
-        if (running.has(note) || isAlive(pid)) continue;
-        const stream = await readFile(note, 'utf8');
-        abandoned.push({ objectId, stream: stream || undefined });
-      }
-      return abandoned;
-    });
+    return this.#io(() => this.#notes.takeOver());
   }
 
   async get(objectId: string, range?: ByteRange): Promise<Readable> {
@@ -152,7 +121,7 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async check(): Promise<void> {
-    const probe = join(this.#folder, 'uploads', `check-${process.pid}`);
+    const probe = join(this.#folder, 'uploads', `check-${this.#owner.id}`);
     await this.#io(async () => {
       await writeFile(probe, '');
       await rm(probe, { force: true });
@@ -160,27 +129,12 @@ export class LocalDocumentStore implements DocumentStore {
   }
 
   async close(): Promise<void> {
-    for (const note of this.#own) running.delete(note);
+    await this.#owner.leave();
     await Promise.all(this.#handles.splice(0).map((handle) => handle.close()));
   }
 
   #objectPath(objectId: string): string {
     return join(this.#folder, 'objects', objectId.slice(-2), objectId);
-  }
-
-  #notePath(objectId: string): string {
-    return join(this.#folder, 'uploads', `${process.pid}.${objectId}`);
-  }
-
-  /** Uploads under way. */
-  async #uploads(): Promise<{ note: string; objectId: string; pid: number }[]> {
-    const names = await readdir(join(this.#folder, 'uploads'));
-    return names.flatMap((name) => {
-      const [, pid, objectId] = /^(\d+)\.([0-9a-f-]{36})$/.exec(name) ?? [];
-      return pid && objectId
-        ? [{ note: join(this.#folder, 'uploads', name), objectId, pid: Number(pid) }]
-        : [];
-    });
   }
 
   /** Work in the folder that was opened: one that is gone (not mounted), or another one, tells nothing about documents. */
@@ -204,16 +158,5 @@ export class LocalDocumentStore implements DocumentStore {
   #requireFolder(): void {
     const moved = this.#opened.moved();
     if (moved !== undefined) throw unavailable(STORE, undefined, movedProblem(moved));
-  }
-}
-
-/** Whether another process has that pid; our own is an earlier process's when a container gives each the same one. */
-function isAlive(pid: number): boolean {
-  if (pid === process.pid) return false;
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
