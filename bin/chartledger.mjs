@@ -26,6 +26,7 @@ function runAgainOn(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], { stdio: 'inherit' });
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
   for (const signal of signals) process.on(signal, () => child.kill(signal));
+  for (const signal of ['SIGUSR1', 'SIGUSR2']) process.on(signal, () => undefined);
   child.on('error', (error) => {
     process.stderr.write(`chartledger: Node ${NEEDED_MAJOR} did not start (${error.code}).\n`);
     process.exit(1);

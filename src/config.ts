@@ -27,7 +27,23 @@ const base64 = (leastBytes: number) =>
 const url = (...schemes: string[]) =>
   z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
     error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
+    abort: true,
   });
+
+/** A URL that may be a path after `sqlite:` or `file:`, where a percent sign begins an encoded byte. */
+const pathUrl = (...schemes: string[]) =>
+  url(...schemes).refine((value) => !/^(?:sqlite|file):/.test(value) || isDecodable(value), {
+    error: 'must have %25 for a percent sign',
+  });
+
+function isDecodable(value: string): boolean {
+  try {
+    decodeURIComponent(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** Whether proxy-addr can make something of it, or it is a number of hops. */
 function isTrustProxy(value: string): boolean {
@@ -81,22 +97,22 @@ const schema = z.object({
   /** Folder of the embedded stores. */
   DATA_DIR: variable(z.string().default('data')),
   /** `sqlite:FILE`, or EventStoreDB's connection string; default `events.db` in DATA_DIR. */
-  EVENT_LOG_URL: variable(url('sqlite', 'esdb', 'esdb+discover').optional()),
+  EVENT_LOG_URL: variable(pathUrl('sqlite', 'esdb', 'esdb+discover').optional()),
   /**
    * `sqlite:FILE`, or MongoDB's connection string, whose path names the database (`chartledger` when it has none);
    * default `read-models.db` in DATA_DIR.
    */
-  READ_MODEL_URL: variable(url('sqlite', 'mongodb', 'mongodb+srv').optional()),
+  READ_MODEL_URL: variable(pathUrl('sqlite', 'mongodb', 'mongodb+srv').optional()),
   /**
    * Where deliveries of webhooks, sessions and leases are kept: `sqlite:FILE`, or MongoDB's connection string; default
    * the MongoDB of READ_MODEL_URL, else `state.db` in DATA_DIR.
    */
-  STATE_URL: variable(url('sqlite', 'mongodb', 'mongodb+srv').optional()),
+  STATE_URL: variable(pathUrl('sqlite', 'mongodb', 'mongodb+srv').optional()),
   /**
    * `file:FOLDER`, or `gs://BUCKET/PREFIX` in Google Cloud Storage, where `?endpoint=http://HOST:PORT` names an emulator;
    * default `documents` in DATA_DIR.
    */
-  DOCUMENTS_URL: variable(url('file', 'gs').optional()),
+  DOCUMENTS_URL: variable(pathUrl('file', 'gs').optional()),
   PORT: variable(wholeNumber(0, 65_535).default(3000)),
   HOST: variable(z.string().default('127.0.0.1')),
   /** How long a connection is kept that nobody uses; longer than the load balancer before it keeps one. */
@@ -246,7 +262,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     throw new ConfigError(`Bad settings: ${problems.join('; ')}`);
   }
   const settings = result.data;
-  const inDataDir = (name: string) => resolve(settings.DATA_DIR, name);
+  const inDataDir = (name: string) => resolve(settings.DATA_DIR, name).replaceAll('%', '%25');
   const readModelUrl = settings.READ_MODEL_URL ?? `sqlite:${inDataDir('read-models.db')}`;
   return {
     dataDir: resolve(settings.DATA_DIR),

@@ -1,4 +1,4 @@
-import { loadDeidentificationKey, loadWebhookSecretsKey } from './backends/openBackend.ts';
+import { loadDeidentificationKey, loadWebhookSecretsKey } from './backends/keys.ts';
 import { RecordExistence } from './commands/RecordExistence.ts';
 import type { Config } from './config.ts';
 import { EventFeed } from './feed/EventFeed.ts';

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { makeFilesPrivate } from './backends/localFiles/privateFiles.ts';
-import { ConfigError, loadConfig } from './config.ts';
-import { describeError } from './errors.ts';
+import { loadConfig } from './config.ts';
 import { LogOutput } from './LogOutput.ts';
 import { createLogger } from './logger.ts';
+import { misspeltSettings } from './misspeltSettings.ts';
 import { startService } from './service.ts';
+import { startFailure } from './startFailure.ts';
 import { welcome } from './welcome.ts';
 
 const STDOUT = 1;
@@ -18,6 +19,9 @@ export async function serve(env: Record<string, string | undefined>, stopping: A
   try {
     const config = loadConfig(env);
     const logger = createLogger(config.logLevel, output);
+    for (const { name, meant } of misspeltSettings(env)) {
+      logger.warn({ name, meant }, `${name} is no setting; is ${meant} meant?`);
+    }
     const service = await startService(config, logger, { stopping });
     output.write(welcome(service));
     if (!stopping.aborted) await once(stopping, 'abort');
@@ -25,17 +29,9 @@ export async function serve(env: Record<string, string | undefined>, stopping: A
     return 0;
   } catch (error) {
     if (stopping.aborted) return 0;
-    process.stderr.write(`Chartledger did not start. ${startFailure(error)}\n`);
+    process.stderr.write(`Chartledger did not start. ${startFailure(error, env.LOG_LEVEL)}\n`);
     return 1;
   } finally {
     await output.close();
   }
-}
-
-function startFailure(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
-  const { code, message, problem } = error as { code?: string; message?: string; problem?: string };
-  if (problem !== undefined) return problem;
-  if (code === 'EADDRINUSE') return 'The port is in use; set PORT to another one.';
-  return `${message ?? 'Unknown reason'} ${JSON.stringify(describeError(error))}`;
 }

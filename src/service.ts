@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { keepFilesPrivate } from './backends/keepFilesPrivate.ts';
+import { checkKeys, loadSessionSecret } from './backends/keys.ts';
 import {
-  loadSessionSecret,
   openDocumentStore,
   openEventLog,
   openRateLimiters,
@@ -72,6 +72,7 @@ export async function startService(
   };
   try {
     keepFilesPrivate(config, logger);
+    await step(checkKeys(config, logger));
     const eventLog = await step(openEventLog(config.eventLogUrl));
     stops.push(() => eventLog.close());
     const readModels = ownReadModels(await step(openReadModels(config.readModelUrl)), eventLog);

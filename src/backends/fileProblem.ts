@@ -1,17 +1,31 @@
-type Kind = 'full' | 'damaged' | 'read_only' | 'locked' | 'failing' | 'missing' | 'moved';
+type Kind =
+  | 'no_folder'
+  | 'too_many'
+  | 'full'
+  | 'damaged'
+  | 'read_only'
+  | 'locked'
+  | 'failing'
+  | 'missing'
+  | 'moved';
 
 const texts: Record<Kind, string> = {
-  full: 'cannot grow: its disk or quota is full. Free space; the service then goes on by itself.',
+  full: 'cannot grow: its disk or quota is full. Free space; a running service then goes on by itself.',
   damaged: 'is damaged. Stop the service and restore the file from a backup.',
   read_only:
-    'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; the service then goes on by itself.',
+    'cannot be written: it, its folder or its file system is read-only, or of another user. Change that; a running service then goes on by itself.',
   locked: 'is locked by another process. One service works on it at a time: end the other one.',
   failing:
     'cannot be read or written: its disk fails, or a limit on the size of files is reached. Look into the system log.',
   missing: 'is not there, or may not be opened. Check the path, its mount and its permissions.',
+  no_folder: 'lies in what is a file, not a folder, or is a file itself. Give another path.',
+  too_many: 'cannot be opened: too many files are open. Raise the limit (ulimit -n).',
   moved:
     'was deleted or replaced while the service runs. Put the same one back; or stop the service, restore a backup and start it again.',
 };
+
+/** SQLITE_IOERR_SHMSIZE: the memory that processes share about a file is a file, too, and could not grow. */
+const NO_ROOM_FOR_SHARED_MEMORY = 4874;
 
 /** SQLite's primary result codes. */
 const bySqlite: Record<number, Kind> = {
@@ -34,12 +48,16 @@ const bySystem: Record<string, Kind> = {
   EACCES: 'read_only',
   EPERM: 'read_only',
   ENOENT: 'missing',
-  ENOTDIR: 'missing',
+  ENOTDIR: 'no_folder',
+  EEXIST: 'no_folder',
+  EMFILE: 'too_many',
+  ENFILE: 'too_many',
   EISDIR: 'missing',
 };
 
 function kindOf(error: unknown): Kind | undefined {
   const { code, errcode } = (error ?? {}) as { code?: string; errcode?: number };
+  if (errcode === NO_ROOM_FOR_SHARED_MEMORY) return 'full';
   return errcode === undefined ? bySystem[code ?? ''] : bySqlite[errcode & 0xff];
 }
 

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
+import { keyFiles } from './keys.ts';
 import { PrivateFiles } from './localFiles/privateFiles.ts';
-import { keyFiles, pathOf } from './openBackend.ts';
+import { pathOf } from './openBackend.ts';
 
 /** Warnings about single files; more are only counted. */
 const MAX_WARNINGS = 20;
@@ -16,7 +17,7 @@ export function keepFilesPrivate(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
   const { dataDir, eventLogUrl, readModelUrl, documentsUrl } = config;
   files.folder(dataDir);
-  for (const name of Object.values(keyFiles)) files.file(join(dataDir, name));
+  for (const name of keyFiles) files.file(join(dataDir, name));
   for (const url of [eventLogUrl, readModelUrl].filter((one) => one.startsWith('sqlite:'))) {
     for (const end of ['', '-wal', '-shm']) files.file(pathOf(url) + end);
   }

@@ -1,65 +1,37 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
-import type { Config } from '../config.ts';
-import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
+import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { Leases } from '../ports/leases.ts';
 import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
-import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
 import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
-import { secretFile } from './localFiles/secretFile.ts';
+import { fileProblem } from './fileProblem.ts';
 
-/** The keys in the data folder, by the names of their files. */
-export const keyFiles = {
-  deidentification: 'deidentification-key',
-  webhookSecrets: 'webhook-secrets-key',
-  session: 'session-secret',
-  signing: 'signing-key',
-} as const;
-
-const DEIDENTIFICATION_KEY_BYTES = 32;
-const SESSION_SECRET_BYTES = 32;
-
-/** A key that is set, in base64, else that of the data folder, made when it is missing. */
-async function loadKey(
-  set: string | undefined,
-  { dataDir }: Config,
-  name: (typeof keyFiles)[keyof typeof keyFiles],
-  generate: () => Buffer,
-): Promise<Buffer> {
-  return set === undefined ? secretFile(join(dataDir, name), generate) : Buffer.from(set, 'base64');
-}
-
-/** The key of the hashes in the de-identified view. */
-export function loadDeidentificationKey(config: Config): Promise<Buffer> {
-  const generate = () => randomBytes(DEIDENTIFICATION_KEY_BYTES);
-  return loadKey(config.deidentificationKey, config, keyFiles.deidentification, generate);
-}
-
-/** The key that seals the secrets of webhooks. */
-export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
-  const generate = () => randomBytes(SEALING_KEY_BYTES);
-  return loadKey(config.webhookSecretsKey, config, keyFiles.webhookSecrets, generate);
-}
-
-/** The secret that signs the cookies of the dashboard's sessions. */
-export function loadSessionSecret(config: Config): Promise<Buffer> {
-  return loadKey(config.sessionSecret, config, keyFiles.session, () => randomBytes(SESSION_SECRET_BYTES));
-}
-
-/** The key that signs exports and tree heads. */
-export async function loadSigningKey(config: Config): Promise<KeyObject> {
-  return parseSigningKey(await loadKey(config.signingKey, config, keyFiles.signing, generateSigningKey));
-}
-
-/** `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. */
+/**
+ * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. In all of
+ * them `%20` is a space.
+ */
 export function pathOf(url: string): string {
-  return url.startsWith('file://') ? fileURLToPath(url) : url.slice(url.indexOf(':') + 1);
+  return url.startsWith('file://') ? fileURLToPath(url) : decodeURIComponent(url.slice(url.indexOf(':') + 1));
+}
+
+/** What opening a file or folder gives; rejects with `unavailable`, whose `problem` names it. */
+async function openAt<Store>(
+  store: string,
+  url: string,
+  open: (path: string) => Store | Promise<Store>,
+): Promise<Store> {
+  const path = pathOf(url);
+  try {
+    return await open(path);
+  } catch (error) {
+    if (error instanceof ServiceError && error.problem !== undefined) throw error;
+    const { code } = error as { code?: string };
+    throw unavailable(store, error, fileProblem(path, error) ?? `${path} cannot be opened (${code}).`);
+  }
 }
 
 function isMongo(url: string): boolean {
@@ -73,7 +45,7 @@ export async function openEventLog(url: string): Promise<EventLog> {
     return EventStoreDbEventLog.open(url);
   }
   const { SqliteEventLog } = await import('./sqlite/SqliteEventLog.ts');
-  return SqliteEventLog.open(pathOf(url));
+  return openAt('event log', url, (path) => SqliteEventLog.open(path));
 }
 
 /** The read models at a URL. */
@@ -83,7 +55,7 @@ export async function openReadModels(url: string): Promise<ReadModels> {
     return new MongoReadModels(url);
   }
   const { SqliteReadModels } = await import('./sqlite/SqliteReadModels.ts');
-  return new SqliteReadModels(pathOf(url));
+  return openAt('read models', url, (path) => new SqliteReadModels(path));
 }
 
 /** The state store at a URL. */
@@ -93,7 +65,7 @@ export async function openStateStore(url: string): Promise<StateStore> {
     return new MongoStateStore(url);
   }
   const { SqliteStateStore } = await import('./sqlite/SqliteStateStore.ts');
-  return new SqliteStateStore(pathOf(url));
+  return openAt('state store', url, (path) => new SqliteStateStore(path));
 }
 
 /** The leases beside the state store at a URL. */
@@ -103,7 +75,7 @@ export async function openLeases(stateUrl: string): Promise<Leases> {
     return new MongoLeases(stateUrl);
   }
   const { SqliteLeases } = await import('./sqlite/SqliteLeases.ts');
-  return new SqliteLeases(pathOf(stateUrl));
+  return openAt('state store', stateUrl, (path) => new SqliteLeases(path));
 }
 
 /** The document store at a URL. */
@@ -113,7 +85,7 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
     return new GcsDocumentStore(url);
   }
   const { LocalDocumentStore } = await import('./localFiles/LocalDocumentStore.ts');
-  return LocalDocumentStore.open(pathOf(url));
+  return openAt('document store', url, (path) => LocalDocumentStore.open(path));
 }
 
 /**

@@ -5,7 +5,7 @@ import type { CreatedKey } from '../keys/manageAccess.ts';
 import { deleteKey } from '../webhooks/deleteKey.ts';
 import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { withAccess } from './withStores.ts';
+import { eventLogName, withAccess } from './withStores.ts';
 
 interface CreateOptions {
   workspace: string;
@@ -74,6 +74,7 @@ function showKey({ id, key, workspace, permissions }: CreatedKey): void {
   writeLine(`  ${key}`);
   writeLine();
   writeLine(`Its id is ${id}. Workspace: ${workspace}. Permissions: ${permissions.join(', ')}.`);
+  writeLine(`Event log: ${eventLogName()}`);
 }
 
 async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promise<void> {
@@ -97,7 +98,7 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
     return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
   });
   if (json) writeJson(found);
-  else if (found.length === 0) writeLine('There are no keys yet.');
+  else if (found.length === 0) writeLine(`There are no keys yet in the event log ${eventLogName()}.`);
   else
     writeTable(
       ['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],

@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
+import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
@@ -10,9 +11,11 @@ import { addImportCommand } from './importCommand.ts';
 import { addKeyCommands } from './keyCommands.ts';
 import { FAILED } from './output.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
+import { addServeCommand } from './serveCommand.ts';
 import { addUserCommands } from './userCommands.ts';
 import { addVerifyCommand } from './verifyCommand.ts';
 import { addWebhookCommands } from './webhookCommands.ts';
+import { setUpStores } from './withStores.ts';
 import { addWorkspaceCommands } from './workspaceCommands.ts';
 
 const WRONG_USAGE = 2;
@@ -27,11 +30,23 @@ function report(error: unknown): number {
   return FAILED;
 }
 
+function warnOfSettings(): void {
+  for (const { name, meant } of misspeltSettings(process.env)) {
+    process.stderr.write(`${name} is no setting; is ${meant} meant?\n`);
+  }
+}
+
 const program = new Command('chartledger')
-  .description('Manages a Chartledger service and sends records to it.')
+  .description('Runs a Chartledger service, manages it and sends records to it.')
   .version(version)
   .showHelpAfterError('Run the command with --help for its usage and an example.')
+  .option('--init', 'make the stores that the settings name where there are none')
+  .hook('preAction', (_program, command) => {
+    if (program.opts().init) setUpStores();
+    if (command.name() !== 'serve') warnOfSettings();
+  })
   .exitOverride();
+addServeCommand(program);
 addWorkspaceCommands(program);
 addKeyCommands(program);
 addUserCommands(program);

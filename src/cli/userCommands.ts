@@ -3,7 +3,7 @@ import { ServiceError } from '../errors.ts';
 import { type Role, roles, type User } from '../users/user.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { readPassword } from './readPassword.ts';
-import { type UserTools, withUsers } from './withStores.ts';
+import { eventLogName, type UserTools, withUsers } from './withStores.ts';
 
 interface PasswordOption {
   passwordStdin?: boolean;
@@ -42,13 +42,16 @@ async function createUser(name: string, options: { role: Role } & PasswordOption
   const password = await readPassword(options.passwordStdin === true);
   const user = await withUsers(({ manager }) => manager.create({ name, role: options.role, password }));
   if (options.json) writeJson(view(user));
-  else writeLine(`Made user ${user.name} with the role ${user.role}. Its id is ${user.id}.`);
+  else {
+    writeLine(`Made user ${user.name} with the role ${user.role}. Its id is ${user.id}.`);
+    writeLine(`Event log: ${eventLogName()}`);
+  }
 }
 
 async function listUsers({ json }: JsonOption): Promise<void> {
   const found = await withUsers(async ({ users }) => users.all().map(view));
   if (json) writeJson(found);
-  else if (found.length === 0) writeLine('There are no users yet.');
+  else if (found.length === 0) writeLine(`There are no users yet in the event log ${eventLogName()}.`);
   else
     writeTable(
       ['USER', 'NAME', 'ROLE', 'STATE', 'SIGNS IN BY', 'CREATED'],

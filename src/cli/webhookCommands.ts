@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { webhookPayloads } from '../webhooks/webhook.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { withWebhooks } from './withStores.ts';
+import { eventLogName, withWebhooks } from './withStores.ts';
 
 interface Scope {
   workspace: string;
@@ -51,6 +51,7 @@ async function create({ workspace, json, ...body }: Scope & Settings & { start: 
   }
   showSecret(secret);
   writeLine(`The id of the webhook is ${webhook.id}. Payload: ${webhook.payload}. Start: ${body.start}.`);
+  writeLine(`Event log: ${eventLogName()}`);
 }
 
 async function list({ workspace, json }: Scope): Promise<void> {

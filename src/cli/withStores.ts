@@ -1,13 +1,14 @@
 import type { KeyObject } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
+import { loadWebhookSecretsKey, loadSigningKey as openSigningKey } from '../backends/keys.ts';
 import {
-  loadWebhookSecretsKey,
   openDocumentStore,
   openEventLog,
   openReadModels,
-  loadSigningKey as openSigningKey,
   openStateStore,
+  pathOf,
 } from '../backends/openBackend.ts';
 import type { Actor, Caller } from '../commands/caller.ts';
 import { loadConfig } from '../config.ts';
@@ -46,12 +47,45 @@ function operator(): Principal {
   }
 }
 
+let maySetUp = false;
+
+/** From now on stores that are not there are made, as the first start of a service makes them. */
+export function setUpStores(): void {
+  maySetUp = true;
+}
+
+/** The event log that the environment names, for people: a file's path, or a URL without what is secret in it. */
+export function eventLogName(): string {
+  const { eventLogUrl } = loadConfig(process.env);
+  if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
+  return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
+}
+
+/** What a service keeps on this machine is not made by accident, beside one that has its own elsewhere. */
+function requireStore(path: string, what: string, setting: string): void {
+  if (maySetUp || existsSync(path)) return;
+  throw new ServiceError(
+    'not_found',
+    `There is no ${what} at ${path}. Set ${setting} as the service has it, or give --init to make one there.`,
+  );
+}
+
+/** A key that is not set is in the data folder of the service. */
+function requireKeyFolder(set: string | undefined, dataDir: string): void {
+  if (set === undefined) requireStore(dataDir, 'data folder', 'DATA_DIR');
+}
+
 /**
  * Runs `work` on the event log that the environment names, as a service would find it (`src/config.ts`). A service may
- * be running on it. Rejects with what `work` rejects with, or `ConfigError`.
+ * be running on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and
+ * `setUpStores` was not called.
  */
 async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
-  const eventLog = await openEventLog(loadConfig(process.env).eventLogUrl);
+  const { eventLogUrl } = loadConfig(process.env);
+  if (eventLogUrl.startsWith('sqlite:')) {
+    requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
+  }
+  const eventLog = await openEventLog(eventLogUrl);
   try {
     return await work(eventLog);
   } finally {
@@ -175,7 +209,10 @@ export function withWebhooks<Result>(
           access,
           names,
           addresses: createAddressRules(config.webhookAllowNetworks),
-          secretsKey: () => loadWebhookSecretsKey(config),
+          secretsKey: async () => {
+            requireKeyFolder(config.webhookSecretsKey, config.dataDir);
+            return loadWebhookSecretsKey(config);
+          },
         });
         return await work(manager, { ...caller, permissions });
       } finally {
@@ -187,6 +224,8 @@ export function withWebhooks<Result>(
 }
 
 /** The key that signs exports and tree heads, as the environment has it (`src/config.ts`). */
-export function loadSigningKey(): Promise<KeyObject> {
-  return openSigningKey(loadConfig(process.env));
+export async function loadSigningKey(): Promise<KeyObject> {
+  const config = loadConfig(process.env);
+  requireKeyFolder(config.signingKey, config.dataDir);
+  return openSigningKey(config);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Workspace } from '../keys/access.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { withAccess } from './withStores.ts';
+import { eventLogName, withAccess } from './withStores.ts';
 
 interface JsonOption {
   json?: boolean;
@@ -27,7 +27,7 @@ export function addWorkspaceCommands(program: Command): void {
       withAccess(async ({ access, manager }) => {
         await manager.createWorkspace(id);
         if (json) writeJson(view(access.workspaces.get(id) as Workspace));
-        else writeLine(`Made workspace ${id}.`);
+        else writeLine(`Made workspace ${id} in the event log ${eventLogName()}.`);
       }),
     );
 
@@ -40,7 +40,8 @@ export function addWorkspaceCommands(program: Command): void {
       withAccess(async ({ access }) => {
         const found = [...access.workspaces.values()].map(view);
         if (json) writeJson(found);
-        else if (found.length === 0) writeLine('There are no workspaces yet.');
+        else if (found.length === 0)
+          writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
             ['WORKSPACE', 'STATE', 'CREATED'],

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
+import { unavailable } from '../errors.ts';
 import { type ArrivalTimes, createHttpServer } from './createHttpServer.ts';
 import { RefusedConnections } from './RefusedConnections.ts';
 
@@ -27,7 +28,7 @@ export class HttpServer {
     this.#refused = new RefusedConnections(server, logger);
   }
 
-  /** Listens; rejects with the system's error. */
+  /** Listens; rejects with `unavailable`, whose `problem` names the address and what to do. */
   static async listen(
     listener: RequestListener,
     settings: HttpServerSettings,
@@ -38,7 +39,9 @@ export class HttpServer {
     const server = createHttpServer(listener, logger, times);
     server.keepAliveTimeout = keepAliveSeconds * 1_000;
     server.listen(port, host);
-    await once(server, 'listening');
+    await once(server, 'listening').catch((error) => {
+      throw unavailable('address', error, listenProblem(settings, error));
+    });
     return new HttpServer(server, settings, logger);
   }
 
@@ -60,5 +63,17 @@ export class HttpServer {
     await closed;
     clearTimeout(force);
     this.#refused.close();
+  }
+}
+
+function listenProblem({ host, port }: HttpServerSettings, { code }: NodeJS.ErrnoException): string {
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${address} is in use by another process. Set PORT to another port.`;
+    case 'EACCES':
+      return `${address} needs privileges. Set PORT to 1024 or more.`;
+    default:
+      return `${host} is no address of this machine (${code}). Set HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
   }
 }

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  loadDeidentificationKey,
-  loadWebhookSecretsKey,
-  openEventLog,
-  openLeases,
-  openStateStore,
-} from '../backends/openBackend.ts';
+import { loadDeidentificationKey, loadWebhookSecretsKey } from '../backends/keys.ts';
+import { openEventLog, openLeases, openStateStore } from '../backends/openBackend.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { ChangedFields } from '../feed/ChangedFields.ts';
@@ -42,8 +37,8 @@ export async function openWebhooks(
   const directory = await WebhookDirectory.open(eventLog);
   const access = await AccessDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
-  let secretsKey: Promise<Uint8Array> | undefined;
-  let deidentifier: Promise<Deidentifier> | undefined;
+  let secretsKey: Uint8Array | undefined;
+  let deidentifier: Deidentifier | undefined;
   const dispatcher = new Dispatcher(
     {
       eventLog,
@@ -54,12 +49,13 @@ export async function openWebhooks(
       clock,
       schedule,
       changedFields: new ChangedFields(eventLog),
-      secretsKey: () => {
-        secretsKey ??= loadWebhookSecretsKey(config);
+      // A key that cannot be used is asked for again: its file may be mended.
+      secretsKey: async () => {
+        secretsKey ??= await loadWebhookSecretsKey(config);
         return secretsKey;
       },
-      deidentifier: () => {
-        deidentifier ??= loadDeidentificationKey(config).then(createDeidentifier);
+      deidentifier: async () => {
+        deidentifier ??= createDeidentifier(await loadDeidentificationKey(config));
         return deidentifier;
       },
       findSending(id) {

@@ -1,10 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { runCli, temporaryFolder } from '../support/cli.ts';
+import { Client } from '../support/client.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+
+jest.setTimeout(120_000);
 
 const commands = [
+  'serve',
   'workspaces create',
   'workspaces list',
   'workspaces deactivate',
@@ -85,13 +90,40 @@ test('what was given as a key is never shown, be it none', async () => {
   expect(stderr).not.toContain('another-secret');
 });
 
-test('it works where no service was ever started', async () => {
-  const env = { DATA_DIR: join(temporaryFolder(), 'data') };
-  expect(await runCli(['keys', 'list', '--json'], { env })).toMatchObject({ code: 0, stdout: '[]\n' });
-  expect((await runCli(['keys', 'list'], { env })).stdout).toBe('There are no keys yet.\n');
+test('where no service was ever started it makes nothing, unless it is told to', async () => {
+  const folder = join(temporaryFolder(), 'data');
+  const env = { DATA_DIR: folder };
+  const commands = [
+    ['keys', 'create', '--workspace', 'clinic'],
+    ['keys', 'list', '--json'],
+    ['users', 'list'],
+    ['workspaces', 'create', 'clinic'],
+    ['webhooks', 'list', '--workspace', 'clinic'],
+    ['projections', 'status'],
+  ];
+  for (const args of commands) {
+    expect(await runCli(args, { env })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: `There is no event log at ${join(folder, 'events.db')}. Set DATA_DIR or EVENT_LOG_URL as the service has it, or give --init to make one there.\n`,
+    });
+  }
+  expect((await runCli(['signing-key'], { env })).stderr).toBe(
+    `There is no data folder at ${folder}. Set DATA_DIR as the service has it, or give --init to make one there.\n`,
+  );
+  expect(existsSync(folder)).toBe(false);
+  expect(await runCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
+    code: 0,
+    stdout: '[]\n',
+  });
+  const place = join(folder, 'events.db');
+  expect((await runCli(['keys', 'list'], { env })).stdout).toBe(
+    `There are no keys yet in the event log ${place}.\n`,
+  );
   const created = await runCli(['keys', 'create', '--workspace', 'clinic'], { env });
   expect(created.code).toBe(0);
   expect(created.stdout).toMatch(/shown only now:\n\n {2}clk_\w{38}\n\nIts id is key_\w{16}\./);
+  expect(created.stdout).toContain(`\nEvent log: ${place}\n`);
   expect((await runCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
 });
 
@@ -117,7 +149,19 @@ const node = olderNode();
 if (node === undefined) process.stdout.write('Skipped: no Node older than 24 is on the path.\n');
 (node ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
-  const listed = await runCli(['workspaces', 'list', '--json'], { env, node: node as string });
+  const listed = await runCli(['workspaces', 'list', '--json', '--init'], { env, node: node as string });
   expect(listed).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
   expect((await runCli(['nothing'], { env, node: node as string })).code).toBe(2);
+});
+
+const programs = [process.execPath, ...(node === undefined ? [] : [node])];
+test.each(programs)('`chartledger serve` runs the service, on %s too', async (program) => {
+  const env = { DATA_DIR: join(temporaryFolder(), 'data') };
+  const service = new ServiceProcess(env, { command: [program, 'bin/chartledger.mjs', 'serve'] });
+  const key = await service.url().then(() => /clk_\w{38}/.exec(service.stdout)?.[0]);
+  const listed = await runCli(['keys', 'list', '--json'], { env });
+  expect(JSON.parse(listed.stdout)).toHaveLength(1);
+  expect((await new Client(await service.url(), key).get('/integration/payers')).status).toBe(200);
+  service.child.kill('SIGUSR2');
+  expect(await service.end()).toMatchObject({ code: 0, stderr: '' });
 });

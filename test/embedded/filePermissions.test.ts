@@ -67,7 +67,7 @@ describe('the files of the embedded stores', () => {
   });
 
   test('are so when the command line makes them', async () => {
-    const made = await runCli(['workspaces', 'create', 'clinic'], { env: { DATA_DIR: folder } });
+    const made = await runCli(['workspaces', 'create', 'clinic', '--init'], { env: { DATA_DIR: folder } });
     expect(made.code).toBe(0);
     expect(modes().get('events.db')).toBe('600');
     expectPrivate();

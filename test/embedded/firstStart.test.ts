@@ -174,7 +174,9 @@ describe('npm start', () => {
     other.close();
     expect(code).toBe(1);
     expect(stdout).toBe('');
-    expect(stderr).toBe('Chartledger did not start. The port is in use; set PORT to another one.\n');
+    expect(stderr).toBe(
+      `Chartledger did not start. 127.0.0.1:${port} is in use by another process. Set PORT to another port.\n`,
+    );
     expect(await logged()).toEqual([]);
     const next = start();
     await next.url();

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globa
 import { Pool } from 'undici';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
+import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
 jest.setTimeout(120_000);
 
@@ -126,17 +127,15 @@ describe('the log on a file system', () => {
     expect(await service.end()).toMatchObject({ code: 0, stderr: expect.not.stringContaining('rror') });
   });
 
-  const mounted = canMount();
-  (mounted ? test : test.skip)(
+  (canMount() ? test : test.skip)(
     'that is full for a while: what was lost is told when there is room',
     async () => {
-      const disk = mkdtempSync(join(folder, 'disk-'));
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk]);
+      const disk = new SmallDisk('64k');
       try {
-        const log = join(disk, 'log');
+        const log = join(disk.path, 'log');
         const { url } = await startIntoFile(log);
         await request(url, 8_000);
-        execFileSync('mount', ['-o', 'remount,size=16m', disk]);
+        disk.resize('16m');
         await request(url, 1);
         await eventually(() => {
           const { logged, lost } = countsOf(readFileSync(log, 'utf8'));
@@ -145,23 +144,8 @@ describe('the log on a file system', () => {
         }, 30_000);
         for (const service of running) await service.end();
       } finally {
-        execFileSync('umount', ['-l', disk]);
+        disk.remove();
       }
     },
   );
 });
-
-/** Whether this process may mount file systems; Linux, root. */
-function canMount(): boolean {
-  const probe = mkdtempSync(join(tmpdir(), 'chartledger-mount-'));
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', 'tmpfs', probe], { stdio: 'ignore' });
-    execFileSync('umount', [probe]);
-    return true;
-  } catch {
-    process.stdout.write('Skipped: file systems cannot be mounted here.\n');
-    return false;
-  } finally {
-    rmSync(probe, { recursive: true });
-  }
-}

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
+import { loadSessionSecret } from '../../src/backends/keys.ts';
 import {
-  loadSessionSecret,
   openDocumentStore,
   openRateLimiters,
   openReadModels,

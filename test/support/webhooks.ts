@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { loadWebhookSecretsKey } from '../../src/backends/openBackend.ts';
+import { loadWebhookSecretsKey } from '../../src/backends/keys.ts';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import { unseal } from '../../src/webhooks/sealSecret.ts';
 import type { Client, TestResponse } from './client.ts';

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { pathOf } from '../../src/backends/openBackend.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
+import { misspeltSettings } from '../../src/misspeltSettings.ts';
 
 describe('settings', () => {
   test('all have defaults, and an empty variable is an unset one', () => {
@@ -39,6 +41,26 @@ describe('settings', () => {
     expect(loadConfig({ READ_MODEL_URL, STATE_URL: 'sqlite:/s.db' }).stateUrl).toBe('sqlite:/s.db');
   });
 
+  test('a path is the same in all URLs: %20 is a space, a percent sign is %25', () => {
+    for (const url of ['sqlite:/my%20data/100%25', 'file:/my%20data/100%25', 'file:///my%20data/100%25']) {
+      expect(pathOf(url)).toBe('/my data/100%');
+    }
+    const { eventLogUrl, documentsUrl } = loadConfig({ DATA_DIR: '/my data/100%' });
+    expect(pathOf(eventLogUrl)).toBe('/my data/100%/events.db');
+    expect(pathOf(documentsUrl)).toBe('/my data/100%/documents');
+  });
+
+  test('a name that is nearly a setting’s is told, and no other', () => {
+    const nearly = { DATADIR: 'DATA_DIR', data_dir: 'DATA_DIR', ROLE: 'ROLES', RATE_LIMIT: undefined };
+    const other = ['PATH', 'HOME', 'HOSTNAME', 'LOGNAME', 'NODE_OPTIONS', 'TZ', 'USER', 'KUBERNETES_PORT'];
+    const env = Object.fromEntries([...Object.keys(nearly), ...other, 'PORT'].map((name) => [name, '1']));
+    expect(misspeltSettings(env)).toEqual([
+      { name: 'DATADIR', meant: 'DATA_DIR' },
+      { name: 'data_dir', meant: 'DATA_DIR' },
+      { name: 'ROLE', meant: 'ROLES' },
+    ]);
+  });
+
   test.each(['0', '2', 'loopback', '10.0.0.0/8, 192.168.1.7', '::1', 'fc00::/7'])(
     'TRUST_PROXY takes %s',
     (value) => {
@@ -73,6 +95,8 @@ describe('settings', () => {
     ['EVENT_LOG_URL', '/var/lib/events.db', 'must begin with'],
     ['READ_MODEL_URL', 'redis://localhost', 'must begin with'],
     ['DOCUMENTS_URL', 's3://bucket', 'must begin with'],
+    ['DOCUMENTS_URL', 'file:/100%', 'must have %25 for a percent sign'],
+    ['EVENT_LOG_URL', 'sqlite:/a%2', 'must have %25 for a percent sign'],
   ])('%s=%s is refused in one line that names it', (name, value, reason) => {
     const message = messageOf(() => loadConfig({ [name]: value }));
     expect(message).toContain(`Bad settings: ${name} ${reason}`);

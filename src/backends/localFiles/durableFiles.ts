@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { mkdir, open, rename } from 'node:fs/promises';
+import { open, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import type { StoredDocument } from '../../ports/documentStore.ts';
+import { makeOwnedFolders } from '../folderOwner.ts';
 
 /** Makes what a folder names durable. */
 export async function syncFolder(path: string): Promise<void> {
@@ -16,10 +17,7 @@ export async function syncFolder(path: string): Promise<void> {
 
 /** Makes a folder and those above it, durably; one that is there is no error. */
 export async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true });
-  if (first === undefined) return;
-  for (let made = path; made.length >= first.length; made = join(made, '..'))
-    await syncFolder(join(made, '..'));
+  for (const made of makeOwnedFolders(path).reverse()) await syncFolder(join(made, '..'));
 }
 
 /** Gives a file its last name, durably. */

@@ -1,24 +1,31 @@
 import { randomUUID } from 'node:crypto';
-import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { link, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { giveToFolderOwner, makeOwnedFolders } from '../folderOwner.ts';
+
+/** The secret in a file; undefined where there is none. Rejects with the file system's error. */
+export async function readSecretFile(path: string): Promise<Buffer | undefined> {
+  return readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw error;
+  });
+}
 
 /**
  * The secret in a file that its owner alone may read, made by `generate` when it is not there. Of several processes that
  * make it at once one wins, and all get its secret. Rejects with the file system's error.
  */
 export async function secretFile(path: string, generate: () => Buffer): Promise<Buffer> {
-  const found = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
+  const found = await readSecretFile(path);
   if (found) return found;
-  await mkdir(dirname(path), { recursive: true });
+  makeOwnedFolders(dirname(path));
   const draft = `${path}.${randomUUID()}`;
   try {
     const file = await open(draft, 'wx', 0o600);
     await file.writeFile(generate());
     await file.sync();
     await file.close();
+    giveToFolderOwner(draft);
     await link(draft, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });

@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +19,7 @@ import {
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
+import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
@@ -70,7 +70,7 @@ export class SqliteEventLog implements EventLog {
   /** Opens the log's file, and makes it and its folder when they are not there. Rejects with `unavailable`. */
   static async open(path: string): Promise<SqliteEventLog> {
     try {
-      mkdirSync(dirname(path), { recursive: true });
+      makeOwnedFolders(dirname(path));
       openForAppending(path).close();
       return new SqliteEventLog(path, openForReading(path));
     } catch (error) {

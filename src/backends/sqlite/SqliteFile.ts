@@ -1,7 +1,8 @@
-import { mkdirSync, rmSync, statSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { unavailable } from '../../errors.ts';
+import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
 
 const FILE_CHECK_MS = 500;
 const BUSY_MS = 2_500;
@@ -66,7 +67,7 @@ export class SqliteFile {
 
   #open(): DatabaseSync {
     const { path, setUp } = this.#options;
-    mkdirSync(dirname(path), { recursive: true });
+    makeOwnedFolders(dirname(path));
     if (fileIdentity(path) === undefined) {
       // Left by a deleted file, and possibly still mapped by who has it open: a new file must not take them over.
       for (const leftover of [`${path}-wal`, `${path}-shm`]) rmSync(leftover, { force: true });
@@ -75,6 +76,7 @@ export class SqliteFile {
     try {
       db.exec('PRAGMA journal_mode = WAL');
       setUp(db);
+      giveSqliteFile(path);
       return db;
     } catch (error) {
       db.close();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
+import { giveSqliteFile } from '../folderOwner.ts';
 
 const schema = `
   CREATE TABLE IF NOT EXISTS log (
@@ -37,6 +38,7 @@ export function openForAppending(path: string): DatabaseSync {
   db.exec(`BEGIN IMMEDIATE; ${schema}`);
   db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
   db.exec('COMMIT');
+  giveSqliteFile(path);
   return db;
 }
 

@@ -1,0 +1,149 @@
+import { type KeyObject, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
+import { ServiceError } from '../errors.ts';
+import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
+import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
+import { readSecretFile, secretFile } from './localFiles/secretFile.ts';
+
+const LEAST_SECRET_BYTES = 32;
+
+/** A key of the service: in a setting, else in a file of the data folder that is made when the key is first needed. */
+interface Key {
+  setting: string;
+  file: string;
+  /** Base64. */
+  set(config: Config): string | undefined;
+  generate(): Buffer;
+  /** What is wrong with its bytes: goes on after the name of the file. */
+  problem(bytes: Buffer): string | undefined;
+}
+
+const keys = {
+  /** Of the hashes in the de-identified view. */
+  deidentification: {
+    setting: 'DEIDENTIFICATION_KEY',
+    file: 'deidentification-key',
+    set: ({ deidentificationKey }) => deidentificationKey,
+    generate: () => randomBytes(LEAST_SECRET_BYTES),
+    problem: tooShort,
+  },
+  /** Seals the secrets of webhooks. */
+  webhookSecrets: {
+    setting: 'WEBHOOK_SECRETS_KEY',
+    file: 'webhook-secrets-key',
+    set: ({ webhookSecretsKey }) => webhookSecretsKey,
+    generate: () => randomBytes(SEALING_KEY_BYTES),
+    problem: ({ length }) =>
+      length === SEALING_KEY_BYTES ? undefined : `has ${length} bytes instead of ${SEALING_KEY_BYTES}`,
+  },
+  /** Signs the cookies of the dashboard's sessions. */
+  session: {
+    setting: 'SESSION_SECRET',
+    file: 'session-secret',
+    set: ({ sessionSecret }) => sessionSecret,
+    generate: () => randomBytes(LEAST_SECRET_BYTES),
+    problem: tooShort,
+  },
+  /** Signs exports and tree heads. */
+  signing: {
+    setting: 'SIGNING_KEY',
+    file: 'signing-key',
+    set: ({ signingKey }) => signingKey,
+    generate: generateSigningKey,
+    problem: (bytes) => (isSigningKey(bytes) ? undefined : 'is no Ed25519 private key (PKCS#8, DER)'),
+  },
+} satisfies Record<string, Key>;
+
+/** The names of the files in the data folder that hold keys. */
+export const keyFiles: readonly string[] = Object.values(keys).map(({ file }) => file);
+
+/** Rejects with `internal`, whose `problem` names the file or setting, as the next three do. */
+export function loadDeidentificationKey(config: Config): Promise<Buffer> {
+  return load(keys.deidentification, config);
+}
+
+export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
+  return load(keys.webhookSecrets, config);
+}
+
+export function loadSessionSecret(config: Config): Promise<Buffer> {
+  return load(keys.session, config);
+}
+
+export async function loadSigningKey(config: Config): Promise<KeyObject> {
+  return parseSigningKey(await load(keys.signing, config));
+}
+
+/**
+ * Opens every key that is set or there, so that one which cannot be used stops a start instead of the first request that
+ * needs it. A signing key that is kept from the service's user on purpose is a warning: commands alone sign. Rejects as
+ * the keys do.
+ */
+export async function checkKeys(config: Config, logger: Logger): Promise<void> {
+  for (const key of Object.values<Key>(keys)) {
+    const path = join(config.dataDir, key.file);
+    try {
+      const set = key.set(config);
+      const bytes = set === undefined ? await readSecretFile(path) : Buffer.from(set, 'base64');
+      if (bytes) check(key, set === undefined ? path : key.setting, bytes);
+    } catch (error) {
+      const failure = asKeyError(error, path);
+      if (key.file !== keys.signing.file || !isDenied(error)) throw failure;
+      logger.warn({ problem: failure.problem }, 'the signing key is not readable for the service');
+    }
+  }
+}
+
+async function load(key: Key, config: Config): Promise<Buffer> {
+  const set = key.set(config);
+  if (set !== undefined) return check(key, key.setting, Buffer.from(set, 'base64'));
+  const path = join(config.dataDir, key.file);
+  try {
+    return check(key, path, await secretFile(path, key.generate));
+  } catch (error) {
+    throw asKeyError(error, path);
+  }
+}
+
+function check({ problem }: Key, place: string, bytes: Buffer): Buffer {
+  const wrong = problem(bytes);
+  if (wrong !== undefined) throw keyError(`${place} ${wrong}. Restore it from a backup.`);
+  return bytes;
+}
+
+function asKeyError(error: unknown, path: string): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  const advice = isDenied(error)
+    ? 'Give the file and its folder to the user of the service (chown).'
+    : 'Check the path and its file system.';
+  return keyError(`${path} cannot be read or made (${code}). ${advice}`, error);
+}
+
+function keyError(problem: string, cause?: unknown): ServiceError {
+  return new ServiceError('internal', 'A key of the service cannot be used. Its log says which one.', {
+    problem,
+    cause,
+  });
+}
+
+function isDenied(error: unknown): boolean {
+  return ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function tooShort({ length }: Buffer): string | undefined {
+  return length < LEAST_SECRET_BYTES
+    ? `has ${length} bytes instead of at least ${LEAST_SECRET_BYTES}`
+    : undefined;
+}
+
+function isSigningKey(bytes: Buffer): boolean {
+  try {
+    parseSigningKey(bytes);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,34 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+/** A file system of its own size in memory. Needs `canMount`. */
+export class SmallDisk {
+  readonly path = mkdtempSync(join(tmpdir(), 'chartledger-disk-'));
+
+  /** `size` as `mount` takes it: `64k`. */
+  constructor(size: string) {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', this.path], { stdio: 'ignore' });
+  }
+
+  resize(size: string): void {
+    execFileSync('mount', ['-o', `remount,size=${size}`, this.path]);
+  }
+
+  remove(): void {
+    execFileSync('umount', ['-l', this.path]);
+    rmSync(this.path, { recursive: true });
+  }
+}
+
+/** Whether this process may mount file systems: root on Linux. */
+export function canMount(): boolean {
+  try {
+    new SmallDisk('64k').remove();
+    return true;
+  } catch {
+    process.stdout.write('Skipped: file systems cannot be mounted here.\n');
+    return false;
+  }
+}
