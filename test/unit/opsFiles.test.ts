@@ -145,6 +145,44 @@ describe('the Kubernetes manifests', () => {
     ]);
   });
 
+  const [verify] = ofKind('CronJob');
+  const verifyPod = verify.spec.jobTemplate.spec.template;
+
+  test('give the key that signs to the job that verifies alone', () => {
+    const secretsOf = ({ spec }: (typeof pods)[number]) =>
+      spec.containers[0].envFrom.flatMap(
+        ({ secretRef }: { secretRef?: { name: string } }) => secretRef?.name ?? [],
+      );
+    expect(secretsOf(verifyPod)).toEqual(['chartledger-stores', 'chartledger-signing']);
+    expect(pods.flatMap(secretsOf)).not.toContain('chartledger-signing');
+    const readme = read(`${folder}/README.md`);
+    const kept = (secret: string, file: string) => {
+      expect(readme).toContain(`secret generic ${secret} --from-env-file=${file}`);
+      const written = readme.matchAll(new RegExp(`"(\\w+)=\\$\\(openssl .*?\\)" >>? ${file}`, 'g'));
+      return [...written].map(([, name]) => name);
+    };
+    expect(kept('chartledger-signing', 'signing.env')).toEqual(['SIGNING_KEY']);
+    expect(kept('chartledger-stores', 'stores.env')).toEqual([
+      'DEIDENTIFICATION_KEY',
+      'WEBHOOK_SECRETS_KEY',
+      'SESSION_SECRET',
+    ]);
+  });
+
+  test('close the network but for what is needed', () => {
+    const policies = ofKind('NetworkPolicy').map(({ spec }) => spec);
+    expect(policies).toContainEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
+    const ingress = policies.filter(({ ingress }) => ingress);
+    expect(ingress.map(({ podSelector }) => podSelector.matchLabels)).toEqual([pods[0].metadata.labels]);
+    expect(ingress[0].ingress[0].ports).toEqual([{ protocol: 'TCP', port: loadConfig({}).port }]);
+    const meant = policies.filter(({ podSelector }) => podSelector.matchLabels);
+    for (const { podSelector } of meant) {
+      const isMeant = ({ metadata }: (typeof pods)[number]) =>
+        Object.entries(podSelector.matchLabels).every(([name, value]) => metadata.labels[name] === value);
+      expect([...pods, verifyPod].some(isMeant)).toBe(true);
+    }
+  });
+
   test('probe paths that the service answers, on the port on which it listens', () => {
     for (const { spec } of pods) {
       const [container] = spec.containers;
@@ -158,7 +196,7 @@ describe('the Kubernetes manifests', () => {
 
   test('run without any privilege and within limits', () => {
     expect(pods).toHaveLength(3);
-    for (const { spec } of pods) {
+    for (const { spec } of [...pods, verifyPod]) {
       expect(spec.automountServiceAccountToken).toBe(false);
       expect(spec.securityContext).toMatchObject({
         runAsNonRoot: true,
