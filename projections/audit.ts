@@ -1,6 +1,5 @@
 import type { RecordedEvent } from '../src/ports/eventLog.ts';
 import type { Row } from '../src/ports/readModels.ts';
-import { upcastTable } from '../src/records/upcast.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';
 import {
@@ -71,7 +70,6 @@ const emptyHead: AuditHead = {
 export const audit: Projection = {
   name: 'audit',
   version: 1,
-  eventTypes: Object.keys(upcastTable),
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const head = (row?.body as AuditHead | undefined) ?? emptyHead;

@@ -1,6 +1,6 @@
 import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
-import { recordStream } from '../src/records/streamNames.ts';
-import { modelName, type Projection } from './projection.ts';
+import { encounterOfDocument, recordStream } from '../src/records/streamNames.ts';
+import { incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Every document's current state, a row a stream; partitions list one encounter's documents by creation. */
 export const documents: Projection = {
@@ -19,6 +19,13 @@ export const documents: Projection = {
       body: { ...state },
     };
   },
+  incomplete: (row, { stream, position }) => ({
+    id: stream,
+    partition: encounterOfDocument(stream),
+    order: row?.order ?? position,
+    position,
+    body: incompleteBody,
+  }),
 };
 
 export const documentsModel = modelName(documents);

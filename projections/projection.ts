@@ -1,12 +1,13 @@
-import type { RecordedEvent } from '../src/ports/eventLog.ts';
+import type { JsonObject, RecordedEvent, UnreadableEvent } from '../src/ports/eventLog.ts';
 import type { Row } from '../src/ports/readModels.ts';
 
 /** Pure code that folds events into one read model. */
 export interface Projection {
   name: string;
-  /** Rises when `evolve` changes its meaning; the read model is then built anew under its new name. */
+  /** Rises when `evolve` changes its meaning, or `eventTypes` grows; the read model is then built anew under its new name. */
   version: number;
-  eventTypes: string[];
+  /** The types of events that it takes; left out: every event, also of types that only a newer version knows. */
+  eventTypes?: string[];
   /** Id of the one row that an event changes. */
   rowId(event: RecordedEvent): string;
   /**
@@ -14,6 +15,19 @@ export interface Projection {
    * again. Throws when the event cannot be taken; it is then parked.
    */
   evolve(row: Row | undefined, event: RecordedEvent): Row | [Row, ...Row[]];
+  /**
+   * Of a projection that has a row for each stream, named by it: the row of a stream with an event that was parked. It is
+   * `incomplete`, keeps its place in lists, and holds nothing, so that nothing is folded over the gap.
+   */
+  incomplete?(row: Row | undefined, event: UnreadableEvent): Row;
+}
+
+/** The body of a row whose stream has an event that was parked: what the stream says has to be read from the log. */
+export const incompleteBody: JsonObject = { incomplete: true };
+
+/** Whether the row says only that its stream has an event that was parked. */
+export function isIncomplete({ body }: Pick<Row, 'body'>): boolean {
+  return body.incomplete === true;
 }
 
 /** The read model of a projection, as stores name it. */

@@ -1,7 +1,7 @@
 import { catalog } from '../src/records/catalog.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
-import { kindPartition } from '../src/records/streamNames.ts';
-import { modelName, type Projection } from './projection.ts';
+import { kindPartition, partitionOfRecord } from '../src/records/streamNames.ts';
+import { incompleteBody, modelName, type Projection } from './projection.ts';
 
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
 
@@ -23,6 +23,13 @@ export const records: Projection = {
       body: { ...state },
     };
   },
+  incomplete: (row, { stream, position }) => ({
+    id: stream,
+    partition: partitionOfRecord(stream),
+    order: row?.order ?? position,
+    position,
+    body: incompleteBody,
+  }),
 };
 
 export const recordsModel = modelName(records);

@@ -2,7 +2,6 @@ import { eventLeaf } from '../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
 import type { Position, RecordedEvent } from '../src/ports/eventLog.ts';
 import type { Row } from '../src/ports/readModels.ts';
-import { upcastTable } from '../src/records/upcast.ts';
 import { modelName, type Projection } from './projection.ts';
 
 /** Leaves of one row: the head row, which every batch rewrites, has to stay small. */
@@ -28,7 +27,6 @@ export interface TreeLeavesRow {
 export const tree: Projection = {
   name: 'tree',
   version: 1,
-  eventTypes: Object.keys(upcastTable),
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const { leaves, ...before } = (row?.body as TreeHeadRow | undefined) ?? { ...emptyTree, leaves: [] };

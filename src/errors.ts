@@ -20,6 +20,7 @@ export type ErrorCode =
   | 'rate_limited'
   | 'overloaded'
   | 'unavailable'
+  | 'unreadable'
   | 'internal';
 
 /** One complaint or remark about one field; `field` is dotted (`primary_insurance.payer_id`). */
@@ -70,6 +71,23 @@ export function unavailable(what: string, cause?: unknown, problem?: string): Se
       problem,
     },
   );
+}
+
+/**
+ * The error of a history that holds an event which this process cannot read: nothing is shown of it, as that could be
+ * wrong (503 with `Retry-After`: another process may be able to). All else goes on.
+ */
+export class UnreadableError extends ServiceError {
+  constructor(message: string) {
+    super('unreadable', message, { retryAfterSeconds: 30 });
+    this.name = new.target.name;
+  }
+}
+
+/** The error, if it is an `UnreadableError`; throws any other. */
+export function asUnreadable(error: unknown): UnreadableError {
+  if (error instanceof UnreadableError) return error;
+  throw error;
 }
 
 /**

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { UnreadableError } from '../errors.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
 import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import { documentEventTypes, uploadedBy } from '../records/document.ts';
+import { UnknownSchemaVersion } from '../records/upcast.ts';
 
 const DAY_MS = 86_400_000;
 /** Where the purge keeps its place in each log, by the log's identity. */
@@ -34,7 +36,7 @@ export async function purgeDocuments(
   for await (const batch of eventLog.follow({ after, filter: { eventTypes: documentEventTypes }, signal })) {
     for (const event of batch.events) {
       if (Date.parse(event.recordedAt) + retentionDays * DAY_MS > clock.now()) return;
-      await purgePrevious(ports, event);
+      if (!(await purgePrevious(ports, event))) return;
       await savePlace(stateStore, log, event.position);
     }
     await savePlace(stateStore, log, batch.position);
@@ -56,10 +58,21 @@ function savePlace(stateStore: StateStore, log: string, position: Position): Pro
   ]);
 }
 
-/** The bytes that an event took the place of are those of the event before it in the stream. */
-async function purgePrevious({ eventLog, documentStore }: PurgePorts, event: RecordedEvent): Promise<void> {
-  if (event.revision === 0) return;
-  const [previous] = await eventLog.readStream(event.stream, { from: event.revision - 1, limit: 1 });
-  if (previous?.type !== 'DocumentUploaded') return;
-  await documentStore.delete(uploadedBy(previous).object_id);
+/**
+ * Deletes the bytes that an event took the place of: those of the event before it in the stream. False when only a newer
+ * version of the service can tell which they are; where nobody can, they stay.
+ */
+async function purgePrevious(
+  { eventLog, documentStore }: PurgePorts,
+  event: RecordedEvent,
+): Promise<boolean> {
+  if (event.revision === 0) return true;
+  try {
+    const [previous] = await eventLog.readStream(event.stream, { from: event.revision - 1, limit: 1 });
+    if (previous?.type === 'DocumentUploaded') await documentStore.delete(uploadedBy(previous).object_id);
+    return true;
+  } catch (error) {
+    if (!(error instanceof UnreadableError)) throw error;
+    return !(error instanceof UnknownSchemaVersion);
+  }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
-import { ServiceError, unavailable } from '../errors.ts';
+import { ServiceError, UnreadableError, unavailable } from '../errors.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -138,9 +138,23 @@ function decideUpload(
 /** Settles the uploads that a process that died left half done: kept when the log names them, else discarded. */
 export async function settleAbandonedUploads(eventLog: EventLog, store: DocumentStore): Promise<void> {
   for (const { objectId, stream } of await store.abandoned()) {
-    const events =
-      stream === undefined ? [] : await eventLog.readStream(stream, { direction: 'backwards', limit: 1000 });
-    const named = events.some((event) => upcast(event).data.object_id === objectId);
+    const named = stream !== undefined && (await namesObject(eventLog, stream, objectId));
+    if (named === undefined) continue;
     await (named ? store.confirm(objectId) : store.discard(objectId));
+  }
+}
+
+/** Undefined where an event cannot be read: a newer version of the service may be able to, and settles the upload. */
+async function namesObject(
+  eventLog: EventLog,
+  stream: string,
+  objectId: string,
+): Promise<boolean | undefined> {
+  try {
+    const events = await eventLog.readStream(stream, { direction: 'backwards', limit: 1000 });
+    return events.some((event) => upcast(event).data.object_id === objectId);
+  } catch (error) {
+    if (error instanceof UnreadableError) return undefined;
+    throw error;
   }
 }

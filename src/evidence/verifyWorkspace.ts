@@ -1,7 +1,8 @@
 import type { TreeLeaf } from '../../projections/tree.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree, treeRoot } from '../hashing/hashTree.ts';
-import type { EventLog, Position, RecordedEvent, UnreadableEvent } from '../ports/eventLog.ts';
+import type { EventLog, Position, UnreadableEvent } from '../ports/eventLog.ts';
+import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { type Oddities, OddityCheck } from './OddityCheck.ts';
 import { readWorkspace } from './readWorkspace.ts';
@@ -61,7 +62,7 @@ export async function verifyWorkspace(
   const differs = (difference: Difference): Verified => ({ ...result, difference });
 
   for await (const batch of readWorkspace(eventLog, workspace, { after: 0, until })) {
-    for (const event of inLogOrder(batch.events, batch.unreadable)) {
+    for (const event of inLogOrder(batch)) {
       const expected = (await stored.leaves.next()).value;
       const place = expected && comparePlaces(event, expected);
       if (place) return differs(place);
@@ -106,13 +107,4 @@ function missing([position, eventId]: TreeLeaf): Difference {
 function named(event: UnreadableEvent, what: Difference['what']): Difference {
   const { position, id, stream, revision } = event;
   return { what, position, eventId: id, stream, version: revision + 1 };
-}
-
-/** Both lists as one; almost always the second one is empty. */
-function inLogOrder(
-  events: RecordedEvent[],
-  unreadable: UnreadableEvent[],
-): (RecordedEvent | UnreadableEvent)[] {
-  if (unreadable.length === 0) return events;
-  return [...events, ...unreadable].sort((a, b) => a.position - b.position);
 }

@@ -44,7 +44,8 @@ export class CatchUp {
 
   /**
    * The next part, of at most `limit` events. With `tail` it ends at the position that the tail has by then; without,
-   * where nothing was known to lie beyond. Rejects with `unavailable`.
+   * where nothing was known to lie beyond. Rejects with `unavailable`, and with `unreadable` at an event that only a newer
+   * version of the service can read.
    */
   async next(limit: number, tail?: () => Position): Promise<Part> {
     if (tail && this.#position >= tail())
@@ -58,7 +59,14 @@ export class CatchUp {
       const { position, type } = text.events[this.#pending.next] as RecordedEvent;
       if (position > bound) break;
       if (chunk.full || chunk.count === limit) return this.#part(chunk, at, false);
-      if (this.#wanted.has(type)) chunk.add(text, this.#pending.next);
+      if (this.#wanted.has(type)) {
+        const problem = text.problem(this.#pending.next);
+        if (problem === undefined) chunk.add(text, this.#pending.next);
+        else if (problem !== 'lost') {
+          if (at === this.#position) throw problem;
+          return this.#part(chunk, at, false);
+        }
+      }
       at = position;
     }
     if (batch.position >= bound) return this.#part(chunk, bound, true);

@@ -1,8 +1,10 @@
 import { LRUCache } from 'lru-cache';
+import { asUnreadable, UnreadableError } from '../errors.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import type { RecordFields } from '../records/catalog.ts';
 import { changedFields } from '../records/diff.ts';
 import { mergeFields } from '../records/fold.ts';
+import { requireNext } from '../records/nextVersion.ts';
 import { upcast } from '../records/upcast.ts';
 import { documentFields } from './cloudEvent.ts';
 
@@ -31,6 +33,9 @@ export interface Change {
   changed: string[];
 }
 
+/** What events did: of one that cannot be told of, because it or one before it in its stream cannot be read, why. */
+export type ToldChange = Change | UnreadableError;
+
 /**
  * Tells which fields events changed. The latest states are remembered, in bounded memory, so who goes through the log
  * in order causes no reads of streams.
@@ -47,31 +52,38 @@ export class ChangedFields {
   }
 
   /** The names of the fields that each event changed, as `changes` gives them. */
-  async of(events: RecordedEvent[]): Promise<string[][]> {
-    return (await this.changes(events)).map(({ changed }) => changed);
+  async of(events: RecordedEvent[]): Promise<(string[] | UnreadableError)[]> {
+    return (await this.changes(events)).map((told) => ('changed' in told ? told.changed : told));
   }
 
   /**
    * What each event did. They are of records and documents, and those of one stream follow upon each other. Rejects
    * with `unavailable`.
    */
-  async changes(events: RecordedEvent[]): Promise<Change[]> {
+  async changes(events: RecordedEvent[]): Promise<ToldChange[]> {
     const states = await this.#statesBefore(events);
     const changes = events.map((event) => {
-      const { state, change } = apply(states.get(event.stream), event);
-      states.set(event.stream, state);
-      return change;
+      const before = states.get(event.stream);
+      if (before instanceof UnreadableError) return before;
+      const applied = unlessUnreadable(() => apply(before, event));
+      if (applied instanceof UnreadableError) {
+        states.set(event.stream, applied);
+        return applied;
+      }
+      states.set(event.stream, applied.state);
+      return applied.change;
     });
     for (const [stream, state] of states) {
+      if (state instanceof UnreadableError) this.#states.delete(stream);
       // One that is remembered already, and was only brought on, stays where it is.
-      if (this.#states.peek(stream) !== state) this.#states.set(stream, state);
+      else if (this.#states.peek(stream) !== state) this.#states.set(stream, state);
     }
     return changes;
   }
 
-  /** The states of the streams before the first event of each. */
-  async #statesBefore(events: RecordedEvent[]): Promise<Map<string, State>> {
-    const states = new Map<string, State>();
+  /** The states of the streams before the first event of each, or why they cannot be told. */
+  async #statesBefore(events: RecordedEvent[]): Promise<Map<string, State | UnreadableError>> {
+    const states = new Map<string, State | UnreadableError>();
     const missing: { stream: string; revision: number }[] = [];
     const seen = new Set<string>();
     for (const { stream, revision } of events) {
@@ -84,7 +96,7 @@ export class ChangedFields {
     }
     for (let from = 0; from < missing.length; from += READS_AT_ONCE) {
       const reading = missing.slice(from, from + READS_AT_ONCE).map(async ({ stream, revision }) => {
-        states.set(stream, await this.#foldBelow(stream, revision));
+        states.set(stream, await this.#foldBelow(stream, revision).catch(asUnreadable));
       });
       await Promise.all(reading);
     }
@@ -103,9 +115,18 @@ export class ChangedFields {
   }
 }
 
+function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError {
+  try {
+    return work();
+  } catch (error) {
+    return asUnreadable(error);
+  }
+}
+
 /** The state after an event; where the event changes no field, that is `before`, brought on. */
 function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
+  requireNext(before === undefined ? 0 : before.revision + 1, event);
   const { data, dataText } = upcast(event);
   // An upload says all of a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');

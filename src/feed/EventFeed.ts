@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { unavailable } from '../errors.ts';
+import { UnreadableError, unavailable } from '../errors.ts';
 import type { Position } from '../ports/eventLog.ts';
 import { FeedThread } from './FeedThread.ts';
 import type { LiveWindow } from './LiveWindow.ts';
@@ -50,7 +50,8 @@ export class EventFeed {
 
   /**
    * The next events, at most `limit`, in the order of the log; none, when nothing is known to lie beyond. The
-   * signal and the end of the feed end it early. Rejects with `unavailable`.
+   * signal and the end of the feed end it early. Rejects with `unavailable`, and with `unreadable` when only a newer
+   * version of the service can read the first one.
    */
   async page(selection: Selection, start: Start, limit: number, signal: AbortSignal): Promise<FeedPage> {
     const thread = await this.#threadFor(selection);
@@ -73,6 +74,7 @@ export class EventFeed {
       // Where the event to begin with was not found yet, there is no place to go on after.
       const begun = start.from === undefined || page.count > 0;
       if (signal.aborted || (this.#closing.signal.aborted && begun)) return page;
+      if (error instanceof UnreadableError && page.count > 0) return page;
       throw error;
     } finally {
       signal.removeEventListener('abort', close);

@@ -1,6 +1,7 @@
+import { UnreadableError } from '../errors.ts';
 import type { Position, RecordedEvent } from '../ports/eventLog.ts';
-import { upcast } from '../records/upcast.ts';
-import type { Change, ChangedFields } from './ChangedFields.ts';
+import { UnknownSchemaVersion, upcast } from '../records/upcast.ts';
+import type { Change, ChangedFields, ToldChange } from './ChangedFields.ts';
 import { toCloudEvent, toEnvelope } from './cloudEvent.ts';
 import { createDeidentifier, type Deidentifier } from './deidentify.ts';
 import type { Chunk } from './messages.ts';
@@ -17,11 +18,11 @@ let scratch = new Uint8Array(4 * CHUNK_BYTES);
 /** Events of the log in a row, as text that is made once for each view. */
 export class FeedText {
   readonly events: RecordedEvent[];
-  readonly #changes: Change[];
+  readonly #changes: ToldChange[];
   readonly #deidentifier: () => Deidentifier;
   readonly #texts: Record<Selection['view'], (string | undefined)[]> = { full: [], deidentified: [] };
 
-  private constructor(events: RecordedEvent[], changes: Change[], deidentifier: () => Deidentifier) {
+  private constructor(events: RecordedEvent[], changes: ToldChange[], deidentifier: () => Deidentifier) {
     this.events = events;
     this.#changes = changes;
     this.#deidentifier = deidentifier;
@@ -36,7 +37,18 @@ export class FeedText {
     return new FeedText(events, await changedFields.changes(events), deidentifier);
   }
 
-  /** The event at an index, as JSON. */
+  /**
+   * What is in the way of telling of the event at an index: it is `lost`, because it or one before it in its stream is
+   * damaged, and is passed over; or only a newer version of the service can tell of it, and it is not to be passed over,
+   * as readers count on the order.
+   */
+  problem(index: number): 'lost' | UnknownSchemaVersion | undefined {
+    const told = this.#changes[index];
+    if (told instanceof UnknownSchemaVersion) return told;
+    return told instanceof UnreadableError ? 'lost' : undefined;
+  }
+
+  /** The event at an index, which has no `problem`, as JSON. */
   json(index: number, view: Selection['view']): string {
     const texts = this.#texts[view];
     texts[index] ??= this.#format(index, view);

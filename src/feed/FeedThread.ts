@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
-import { unavailable } from '../errors.ts';
+import { UnreadableError, unavailable } from '../errors.ts';
 import type { Position } from '../ports/eventLog.ts';
 import { workerUrl } from '../workerUrl.ts';
 import { LiveWindow } from './LiveWindow.ts';
@@ -11,7 +11,7 @@ import type { Selection } from './selection.ts';
 export interface ThreadReader {
   /**
    * The next part, of at most `limit` events; `upToTail`: it ends where the tail goes on. Rejects with `unavailable`,
-   * also when the reader was closed.
+   * also when the reader was closed, and with `unreadable`.
    */
   read(limit: number, upToTail: boolean): Promise<Part>;
   close(): void;
@@ -121,7 +121,9 @@ export class FeedThread {
         this.#settleRead(reply.reader)?.resolve(reply.part);
         break;
       case 'failed':
-        this.#settleRead(reply.reader)?.reject(unavailable('event log'));
+        this.#settleRead(reply.reader)?.reject(
+          reply.unreadable === undefined ? unavailable('event log') : new UnreadableError(reply.unreadable),
+        );
         break;
       case 'tailing': {
         const window = new LiveWindow(reply.position);
@@ -131,6 +133,7 @@ export class FeedThread {
         break;
       }
       case 'appended':
+        for (const tail of reply.stopped) this.#windows.get(tail)?.stop();
         for (const [tail, window] of this.#windows) window.push(reply.chunks.get(tail) ?? [], reply.position);
         break;
       case 'tailFailed':

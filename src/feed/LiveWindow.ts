@@ -44,6 +44,12 @@ export class LiveWindow {
     if (chunks.length > 0) this.wake();
   }
 
+  /** From now on only the log has what follows. */
+  stop(): void {
+    this.#from = Number.POSITIVE_INFINITY;
+    this.wake();
+  }
+
   /** What follows upon a position: a chunk; nothing yet; or `behind`, when only the log has it. */
   next(position: Position): Chunk | 'behind' | undefined {
     if (position < this.#from) return 'behind';

@@ -85,12 +85,16 @@ export class Tail {
   #tell(text: FeedText, { position }: EventBatch): void {
     const byWorkspace = Map.groupBy(text.events.keys(), (index) => text.events[index]?.metadata.workspace);
     const chunks = new Map<number, Chunk[]>();
+    const stopped: number[] = [];
     for (const [tail, selection] of this.#selections) {
       const indexes = byWorkspace.get(selection.workspace);
-      if (indexes) chunks.set(tail, chunksOf(text, indexes, selection, position));
+      const found = indexes && chunksOf(text, indexes, selection, position);
+      if (found === 'stop') stopped.push(tail);
+      else if (found) chunks.set(tail, found);
     }
+    for (const tail of stopped) this.#selections.delete(tail);
     this.#position = position;
-    this.#send({ kind: 'appended', position, chunks });
+    this.#send({ kind: 'appended', position, chunks, stopped });
   }
 
   /** A store that is away is asked again; undefined when the tail was closed meanwhile. */
@@ -108,14 +112,22 @@ export class Tail {
   }
 }
 
-/** The events of a selection, in chunks; the last one reaches up to `position`. */
-function chunksOf(text: FeedText, indexes: number[], selection: Selection, position: Position): Chunk[] {
+/** The events of a selection, in chunks; the last one reaches up to `position`. `stop`: one of them cannot be told of. */
+function chunksOf(
+  text: FeedText,
+  indexes: number[],
+  selection: Selection,
+  position: Position,
+): Chunk[] | 'stop' {
   const chunks: Chunk[] = [];
   let chunk = new ChunkText(selection);
   let at = 0;
   for (const index of indexes) {
     const event = text.events[index] as RecordedEvent;
     if (!selection.eventTypes.includes(event.type)) continue;
+    const problem = text.problem(index);
+    if (problem === 'lost') continue;
+    if (problem) return 'stop';
     if (chunk.full) {
       chunks.push(chunk.end(at));
       chunk = new ChunkText(selection);

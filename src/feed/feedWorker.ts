@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { openEventLog } from '../backends/openBackend.ts';
+import { UnreadableError } from '../errors.ts';
 import { yieldToRequests } from '../projector/yieldToRequests.ts';
 import { CatchUp, type MakeText } from './CatchUp.ts';
 import { ChangedFields } from './ChangedFields.ts';
@@ -36,9 +37,9 @@ async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' })
   try {
     const part = await catchUp.next(limit, upToTail ? () => tail?.position ?? 0 : undefined);
     send({ kind: 'part', reader, part });
-  } catch {
-    // A store that is away, or an event that only a newer version of the service can read: in order, or not at all.
-    send({ kind: 'failed', reader });
+  } catch (error) {
+    const unreadable = error instanceof UnreadableError ? error.message : undefined;
+    send({ kind: 'failed', reader, ...(unreadable !== undefined && { unreadable }) });
   }
 }
 

@@ -30,9 +30,13 @@ export type FeedReply =
   /** The log is open. */
   | { kind: 'ready' }
   | { kind: 'part'; reader: number; part: Part }
-  | { kind: 'failed'; reader: number }
+  /** A store is away; or the next event cannot be read, for the reason that `unreadable` gives. */
+  | { kind: 'failed'; reader: number; unreadable?: string }
   /** The tail has every event of its selection after the position. */
   | { kind: 'tailing'; tail: number; position: Position }
-  /** Everything after the last such message, or after `tailing`, up to the position. */
-  | { kind: 'appended'; position: Position; chunks: Map<number, Chunk[]> }
+  /**
+   * Everything after the last such message, or after `tailing`, up to the position. Those that are stopped wanted an event
+   * that cannot be read, and get nothing more.
+   */
+  | { kind: 'appended'; position: Position; chunks: Map<number, Chunk[]>; stopped: number[] }
   | { kind: 'tailFailed' };

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RecordFields } from '../records/catalog.ts';
 import { mergeFields } from '../records/fold.ts';
+import { MissingVersion, requireNext } from '../records/nextVersion.ts';
 import { upcast } from '../records/upcast.ts';
 
 const FIRST_CHUNK = 8;
@@ -13,7 +14,7 @@ const LARGEST_CHUNK = 500;
  * Folding the stream up to there would cost all of it. A field's value is that of the last event that sent it, so the
  * events are read backwards until each field was met: mostly one or two, because callers tend to send whole records.
  * Only a field that nobody sent before leads back to the first event. A chunk at a time is held, and requests are
- * served between two chunks.
+ * served between two chunks. Rejects with `unreadable` where an event is missing, or cannot be read.
  */
 export async function fieldsBefore(
   eventLog: EventLog,
@@ -26,11 +27,13 @@ export async function fieldsBefore(
   let limit = FIRST_CHUNK;
   for (let from = revision - 1; from >= 0 && unmet.size > 0; ) {
     const events = await eventLog.readStream(stream, { direction: 'backwards', from, limit });
-    for (const event of events) {
+    if (events.length === 0) throw new MissingVersion(from + 1);
+    for (const [index, event] of events.entries()) {
+      requireNext(from - index, event);
       const sent = Object.entries(upcast(event).data).filter(([field]) => unmet.delete(field));
       found = mergeFields(found, Object.fromEntries(sent) as RecordFields);
     }
-    from = (events.at(-1)?.revision ?? 0) - 1;
+    from -= events.length;
     limit = Math.min(limit * 4, LARGEST_CHUNK);
     await nextTurn();
   }

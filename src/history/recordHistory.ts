@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import type { Evolve } from '../queries/foldStream.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
 import { type RecordView, toRecordView } from '../queries/readRecord.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
@@ -8,7 +9,7 @@ import { evolveRecord, mergeFields, type RecordState } from '../records/fold.ts'
 import { recordStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { fieldsBefore } from './fieldsBefore.ts';
-import { type Evolve, type Moment, stateAt } from './stateAt.ts';
+import { type Moment, stateAt } from './stateAt.ts';
 import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
 
 /** One version of a record: who sent it, and what it changed of the folded fields, whatever was sent. */

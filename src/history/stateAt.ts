@@ -1,12 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { ServiceError } from '../errors.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
-
-/**
- * Events read at once. A stream may have many thousands of versions of up to 1 MiB: it is folded a chunk at a time, so
- * that only one chunk and the state are held, and requests are served between two chunks.
- */
-const CHUNK = 500;
+import { type Evolve, foldStream } from '../queries/foldStream.ts';
 
 /**
  * Which version is meant: the one of a number, or the last one that stood at an instant (ms since 1970 UTC). The time that
@@ -15,31 +9,9 @@ const CHUNK = 500;
  */
 export type Moment = { version: number } | { asOf: number };
 
-/** How the next event changes a state. */
-export type Evolve<State> = (state: State | undefined, event: RecordedEvent) => State;
-
-/** The fold of a stream's first events, up to the first one that is not wanted; undefined when there is none. */
-async function foldStream<State>(
-  eventLog: EventLog,
-  stream: string,
-  evolve: Evolve<State>,
-  isWanted: (event: RecordedEvent) => boolean,
-): Promise<State | undefined> {
-  let state: State | undefined;
-  for (let from = 0; ; from += CHUNK) {
-    const events = await eventLog.readStream(stream, { from, limit: CHUNK });
-    for (const event of events) {
-      if (!isWanted(event)) return state;
-      state = evolve(state, event);
-    }
-    if (events.length < CHUNK) return state;
-    await nextTurn();
-  }
-}
-
 /**
  * A stream's state at a moment, by the log alone. Rejects with `not_found` when there was none: the stream does not
- * exist, it has no such version, or the instant lies before its first event.
+ * exist, it has no such version, or the instant lies before its first event; with `unreadable` as `foldStream` does.
  */
 export async function stateAt<State extends { version: number }>(
   eventLog: EventLog,
@@ -51,12 +23,12 @@ export async function stateAt<State extends { version: number }>(
   const noun = title.toLowerCase();
   if ('asOf' in moment) {
     const isWanted = ({ recordedAt }: RecordedEvent) => Date.parse(recordedAt) <= moment.asOf;
-    const state = await foldStream(eventLog, stream, evolve, isWanted);
+    const state = await foldStream(eventLog, stream, evolve, { isWanted });
     if (state === undefined) throw new ServiceError('not_found', `There was no such ${noun} at that time.`);
     return state;
   }
   const { version } = moment;
-  const state = await foldStream(eventLog, stream, evolve, ({ revision }) => revision < version);
+  const state = await foldStream(eventLog, stream, evolve, { version });
   if (state === undefined) throw new ServiceError('not_found', `${title} not found.`);
   if (state.version < version) throw new ServiceError('not_found', `The ${noun} has no version ${version}.`);
   return state;

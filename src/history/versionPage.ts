@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../queries/page.ts';
 import type { Principal } from '../records/eventMetadata.ts';
+import { requireNext } from '../records/nextVersion.ts';
 import { laterTime } from '../records/recordedTime.ts';
 import type { PrincipalNames } from './PrincipalNames.ts';
 
@@ -48,6 +49,8 @@ export async function readEventPage(
     ...(from !== undefined && { from }),
     limit,
   });
+  const newest = events[0]?.revision ?? 0;
+  for (const [index, event] of events.entries()) requireNext(newest - index, event);
   const oldest = events.at(-1)?.revision ?? 0;
   return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
 }

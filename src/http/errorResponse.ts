@@ -24,6 +24,7 @@ export const statusOf: Record<ErrorCode, number> = {
   internal: 500,
   overloaded: 503,
   unavailable: 503,
+  unreadable: 503,
 };
 
 /** The refusal of what is not HTTP as the service speaks it. */

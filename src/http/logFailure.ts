@@ -19,6 +19,8 @@ export function logFailure(
     logger.error({ ...request, objectId, mismatches }, 'a stored document is not the one that was uploaded');
     return;
   }
+  if (code === 'unreadable')
+    logger.warn({ ...request, code }, 'an event cannot be read; see `chartledger doctor`');
   if (code !== 'internal' && code !== 'unavailable') return;
   const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
   if (code === 'internal') logger.error(fields, `a ${what} failed`);

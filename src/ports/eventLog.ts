@@ -101,7 +101,10 @@ export interface EventLog {
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
 
-  /** The events of one stream, in the asked direction; an empty array when the stream does not exist. */
+  /**
+   * The events of one stream, in the asked direction; an empty array when the stream does not exist. Rejects with
+   * `unreadable` when one of them cannot be read.
+   */
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]>;
 
   /**

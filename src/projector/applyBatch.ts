@@ -1,6 +1,9 @@
-import { modelName, type Projection } from '../../projections/projection.ts';
+import { isIncomplete, modelName, type Projection } from '../../projections/projection.ts';
 import type { EventBatch, RecordedEvent } from '../ports/eventLog.ts';
+import { DamagedEvent } from '../ports/eventLogRefusals.ts';
+import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
+import { parkReason } from './parkReason.ts';
 
 /** A read model that is being built: a projection's own one, or another beside it. */
 export interface Target {
@@ -21,32 +24,34 @@ export interface ApplyPorts {
 
 /**
  * Folds a batch, of events that the projection wants, and writes its rows and the checkpoint. An event that cannot be
- * folded is parked. Rejects with `unavailable`.
+ * folded is parked; where a row is that of a stream, nothing of the stream is folded over it. Rejects with `unavailable`.
  */
-export async function applyBatch(
-  { projection, model }: Target,
-  ports: ApplyPorts,
-  batch: EventBatch,
-): Promise<void> {
-  const rows = await loadRows(projection, ports.readModels, model, batch.events);
+export async function applyBatch(target: Target, ports: ApplyPorts, batch: EventBatch): Promise<void> {
+  const { projection, model } = target;
+  const rows = await loadRows(target, ports.readModels, batch);
   const changed = new Map<string, Row>();
   const completed: Row[] = [];
-  const park = async (event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown) => {
-    const reason = parkReason(error);
-    await ports.readModels.park(model, { position: event.position, eventId: event.id, reason });
-    ports.onParked(model, event, error);
+  const take = (row: Row) => {
+    rows.set(row.id, row);
+    changed.set(row.id, row);
   };
-  for (const event of batch.unreadable ?? []) await park(event, new UnreadableEventError());
-  for (const event of batch.events) {
+  const fold = (event: RecordedEvent) => {
+    const row = rows.get(projection.rowId(event));
+    if (row && row.position >= event.position) return;
+    if (row && isIncomplete(row)) return take({ ...row, position: event.position });
+    const [next, ...more] = [projection.evolve(row, event)].flat() as [Row, ...Row[]];
+    take(next);
+    completed.push(...more);
+  };
+  for (const event of inLogOrder(batch)) {
     try {
-      const row = rows.get(projection.rowId(event));
-      if (row && row.position >= event.position) continue;
-      const [next, ...more] = [projection.evolve(row, event)].flat() as [Row, ...Row[]];
-      rows.set(next.id, next);
-      changed.set(next.id, next);
-      completed.push(...more);
+      if (!('data' in event)) throw new DamagedEvent();
+      fold(event);
     } catch (error) {
-      await park(event, error);
+      const parked = { position: event.position, eventId: event.id, reason: parkReason(error) };
+      await ports.readModels.park(model, parked);
+      ports.onParked(model, event, error);
+      if (projection.incomplete) take(projection.incomplete(rows.get(event.stream), event));
     }
   }
   // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
@@ -55,23 +60,13 @@ export async function applyBatch(
 }
 
 async function loadRows(
-  projection: Projection,
+  { projection, model }: Target,
   readModels: ReadModels,
-  model: string,
-  events: RecordedEvent[],
+  { events, unreadable = [] }: EventBatch,
 ): Promise<Map<string, Row>> {
-  if (events.length === 0) return new Map();
   const ids = new Set(events.map((event) => projection.rowId(event)));
+  if (projection.incomplete) for (const { stream } of unreadable) ids.add(stream);
+  if (ids.size === 0) return new Map();
   const rows = await readModels.load(model, [...ids]);
   return new Map(rows.map((row) => [row.id, row]));
-}
-
-/** The log holds an event whose bytes it cannot read. */
-class UnreadableEventError extends Error {
-  override name = 'UnreadableEvent';
-}
-
-/** Error messages may hold data, so only the kind of error is kept. */
-function parkReason(error: unknown): string {
-  return error instanceof Error ? error.name : typeof error;
 }

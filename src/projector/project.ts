@@ -11,7 +11,8 @@ export interface ProjectorPorts extends ApplyPorts {
 /** A target, and how far it is. */
 interface Progress {
   target: Target;
-  wanted: Set<string>;
+  /** Types of events; undefined: all. */
+  wanted: Set<string> | undefined;
   position: Position;
 }
 
@@ -31,12 +32,15 @@ export async function project(
   const all = await Promise.all(
     targets.map(async (target): Promise<Progress> => {
       const position = await readModels.checkpoint(target.model);
-      return { target, wanted: new Set(target.projection.eventTypes), position };
+      const { eventTypes } = target.projection;
+      return { target, wanted: eventTypes && new Set(eventTypes), position };
     }),
   );
   const after = Math.min(...all.map(({ position }) => position));
-  const filter = { eventTypes: [...new Set(targets.flatMap(({ projection }) => projection.eventTypes))] };
-  const follow = (until: AbortSignal) => eventLog.follow({ after, filter, signal: until });
+  const wanted = targets.map(({ projection }) => projection.eventTypes);
+  const types = wanted.every((some) => some !== undefined) ? [...new Set(wanted.flat())] : undefined;
+  const filter = types && { filter: { eventTypes: types } };
+  const follow = (until: AbortSignal) => eventLog.follow({ after, ...filter, signal: until });
   for await (const batch of withPauses(follow, signal)) {
     if (batch === undefined) {
       await Promise.all(all.map(({ target, position }) => readModels.write(target.model, [], position)));
@@ -52,7 +56,7 @@ async function advance(progress: Progress, ports: ProjectorPorts, batch: EventBa
   const { target, wanted, position } = progress;
   if (batch.position <= position) return;
   const isNew = (event: { type: string; position: Position }) =>
-    event.position > position && wanted.has(event.type);
+    event.position > position && (wanted === undefined || wanted.has(event.type));
   const { events, unreadable = [] } = batch;
   const own = { ...batch, events: events.filter(isNew), unreadable: unreadable.filter(isNew) };
   await applyBatch(target, ports, own);

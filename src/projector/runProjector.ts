@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
 import {
   openDocumentStore,
   openEventLog,
@@ -17,17 +18,23 @@ import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import type { ProjectorMessage } from './messages.ts';
 import { ParkedTally } from './ParkedTally.ts';
 import { projectAll } from './projectAll.ts';
+import { takeUpParked } from './takeUpParked.ts';
 import { whileLeader } from './whileLeader.ts';
 
-/** The lease of the one instance that projects. */
-const PROJECTOR_LEASE = 'projector';
+/**
+ * The lease of the one instance that projects. Versions of the service whose read models differ do so side by side, as
+ * each serves its own while an upgrade is under way; those that they share take both.
+ */
+const PROJECTOR_LEASE = `projector ${projections.map(modelName).join(' ')}`;
 
 const RETRY_MS = 250;
 const PURGE_EVERY_MS = 3_600_000;
+/** An instance of an earlier version that stood still may park events yet when this one has the lease. */
+const TAKE_UP_EVERY_MS = 60_000;
 
 /**
- * Runs every projection and the purging of documents until the signal, while this instance holds the lease. A store
- * that is away is waited for.
+ * Runs every projection, takes up what was parked, and purges documents until the signal, while this instance holds the
+ * lease. A store that is away is waited for.
  */
 export async function runProjector(
   config: Config,
@@ -54,6 +61,7 @@ export async function runProjector(
       );
     await Promise.all([
       repeat('project', RETRY_MS, () => projectAll(projections, ports, leading)),
+      repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
       repeat('purge', PURGE_EVERY_MS, () =>
         purgeDocuments(purgePorts, config.documentRetentionDays, leading),
       ),

@@ -7,12 +7,15 @@ import {
   type DocumentState,
   type DocumentUploaded,
   type DocumentView,
+  evolveDocument,
   uploadedBy,
   viewDocument,
 } from '../records/document.ts';
-import { documentStream, recordStream } from '../records/streamNames.ts';
+import { documentIdsOf, documentStream, recordStream } from '../records/streamNames.ts';
 import { checkedContent } from './checkedContent.ts';
-import { type Page, type PageRequest, readPage } from './page.ts';
+import { foldStream } from './foldStream.ts';
+import { type ListPage, readListPage } from './listPage.ts';
+import type { PageRequest } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
 /** A page of an encounter's documents, without those removed. */
@@ -21,10 +24,16 @@ export async function listDocuments(
   workspace: string,
   encounterId: string,
   request: PageRequest,
-): Promise<Page<DocumentView>> {
+): Promise<ListPage<DocumentView>> {
   const partition = recordStream(workspace, 'encounter', encounterId);
-  const { items, next_page_token } = await readPage(ports, documentsModel, partition, request);
-  return { items: items.map(({ body }) => viewDocument(body as unknown as DocumentState)), next_page_token };
+  return readListPage(ports, documentsModel, partition, request, {
+    fromRow: ({ body }) => viewDocument(body as unknown as DocumentState),
+    async fromLog(stream) {
+      const state = await foldStream(ports.eventLog, stream, evolveDocument);
+      return state && !state.removed ? viewDocument(state) : undefined;
+    },
+    idOf: (stream) => documentIdsOf(stream).documentId,
+  });
 }
 
 /** The bytes that an upload left in the store, hashed on their way. */

@@ -1,3 +1,4 @@
+import { isIncomplete } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -5,8 +6,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import { evolveRecord, type RecordState, viewRecord } from '../records/fold.ts';
 import { recordStream } from '../records/streamNames.ts';
-
-const PAGE = 500;
+import { type Evolve, foldStream } from './foldStream.ts';
 
 export interface QueryPorts {
   eventLog: EventLog;
@@ -35,7 +35,7 @@ export function toRecordView(state: RecordState): RecordView {
 
 /**
  * A record as of every write acknowledged before the call: the read model's state, and whatever its stream holds
- * beyond that. `not_found` when it does not exist.
+ * beyond that. `not_found` when it does not exist, `unreadable` when it holds an event that cannot be read.
  */
 export async function readRecord(
   ports: QueryPorts,
@@ -44,12 +44,9 @@ export async function readRecord(
   id: string,
 ): Promise<RecordView> {
   const stream = recordStream(workspace, entry.kind, id);
-  let state = await projectedState(ports.readModels, stream);
-  for (;;) {
-    const events = await ports.eventLog.readStream(stream, { from: state?.version ?? 0, limit: PAGE });
-    for (const event of events) state = evolveRecord(entry.kind, state, event);
-    if (events.length < PAGE) break;
-  }
+  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
+  const projected = await projectedState(ports.readModels, stream);
+  const state = await foldStream(ports.eventLog, stream, evolve, { state: projected });
   if (state === undefined) throw new ServiceError('not_found', `${entry.title} not found.`);
   return toRecordView(state);
 }
@@ -57,7 +54,7 @@ export async function readRecord(
 async function projectedState(readModels: ReadModels, stream: string): Promise<RecordState | undefined> {
   try {
     const [row] = await readModels.load(recordsModel, [stream]);
-    return row?.body as RecordState | undefined;
+    return row && !isIncomplete(row) ? (row.body as unknown as RecordState) : undefined;
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
     throw error;

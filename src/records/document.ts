@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { identifier } from './fields.ts';
+import { requireNext } from './nextVersion.ts';
 import { laterTime } from './recordedTime.ts';
 import { upcast } from './upcast.ts';
 
@@ -75,8 +76,9 @@ export function uploadedBy(event: RecordedEvent): DocumentUploaded {
   return upcast(event).data as unknown as DocumentUploaded;
 }
 
-/** Folds the next event of a document's stream, of whatever schema version, into its state. */
+/** Folds the next event of a document's stream, of whatever schema version, into its state. Throws as `evolveRecord` does. */
 export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
+  requireNext(state?.version ?? 0, event);
   const removed = event.type === 'DocumentRemoved';
   const { data } = upcast(event);
   const document = removed && state ? state.document : (data as unknown as DocumentUploaded);

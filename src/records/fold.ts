@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../ports/eventLog.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
+import { requireNext } from './nextVersion.ts';
 import { laterTime } from './recordedTime.ts';
 import { upcast } from './upcast.ts';
 
@@ -42,12 +43,16 @@ export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFie
   return merged;
 }
 
-/** Folds the next event of a record's stream, of whatever schema version, into its state. */
+/**
+ * Folds the next event of a record's stream, of whatever schema version, into its state. Throws an `UnreadableError` for
+ * one that is not the next, or that only a newer version of the service can read.
+ */
 export function evolveRecord(
   kind: RecordKind,
   state: RecordState | undefined,
   event: RecordedEvent,
 ): RecordState {
+  requireNext(state?.version ?? 0, event);
   const sent = upcast(event).data as RecordFields;
   return {
     kind,

@@ -41,3 +41,26 @@ export function auditStream(workspace: string, day: string): string {
 export function kindPartition(workspace: string, kind: RecordKind): string {
   return `${workspace}.${kind}`;
 }
+
+/** The partition that lists the record of a stream. */
+export function partitionOfRecord(stream: string): string {
+  // Neither workspaces nor kinds have a hyphen.
+  return stream.slice(0, stream.indexOf('-'));
+}
+
+/** The caller's id of the record whose stream this is. */
+export function recordIdOf(stream: string): string {
+  return decodeURIComponent(stream.slice(stream.indexOf('-') + 1));
+}
+
+/** The caller's ids of the document whose stream this is, and of its encounter. */
+export function documentIdsOf(stream: string): { encounterId: string; documentId: string } {
+  const [encounterId = '', documentId = ''] = recordIdOf(stream).split('/').map(decodeURIComponent);
+  return { encounterId, documentId };
+}
+
+/** The stream of the encounter to which the document of a stream belongs. */
+export function encounterOfDocument(stream: string): string {
+  const workspace = stream.slice(0, stream.indexOf('.'));
+  return recordStream(workspace, 'encounter', documentIdsOf(stream).encounterId);
+}

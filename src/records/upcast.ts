@@ -1,3 +1,4 @@
+import { UnreadableError } from '../errors.ts';
 import type { JsonObject, RecordedEvent } from '../ports/eventLog.ts';
 
 /** Turns the data of one schema version of an event type into data of the next; pure, and its argument stays as it is. */
@@ -21,26 +22,32 @@ export interface Upcaster {
   currentVersion(type: string): number;
 }
 
-/** An event that this version of the service cannot read. */
-export class UnknownSchemaVersion extends Error {
-  constructor(type: string, version?: number) {
-    super(`cannot read ${type}${version === undefined ? '' : ` of schema version ${version}`}`);
-    this.name = 'UnknownSchemaVersion';
+/** An event that a newer version of the service wrote. */
+export class UnknownSchemaVersion extends UnreadableError {
+  /** What it is, as far as that is known: `PatientUpserted.v2`. */
+  readonly shape: string;
+
+  constructor(type: string, version: unknown) {
+    super(
+      `This version of the service cannot read ${type} of schema version ${version}, which a newer one wrote. ` +
+        'Nothing else is affected; try again when the upgrade is through.',
+    );
+    this.shape = `${type}.v${version}`;
   }
 }
 
 /** What brings events to the versions that a table calls current. */
 export function createUpcaster(table: UpcastTable): Upcaster {
   const stepsByType = new Map(Object.entries(table));
-  const stepsOf = (type: string): readonly UpcastStep[] => {
+  const stepsOf = (type: string, version: unknown): readonly UpcastStep[] => {
     const steps = stepsByType.get(type);
-    if (steps === undefined) throw new UnknownSchemaVersion(type);
+    if (steps === undefined) throw new UnknownSchemaVersion(type, version);
     return steps;
   };
   return {
     upcast(event) {
-      const steps = stepsOf(event.type);
       const { schemaVersion: version } = event.metadata;
+      const steps = stepsOf(event.type, version);
       const current = steps.length + 1;
       if (version === current) return event;
       if (!Number.isInteger(version) || version < 1 || version > current) {
@@ -54,14 +61,14 @@ export function createUpcaster(table: UpcastTable): Upcaster {
         metadata: { ...event.metadata, schemaVersion: current },
       };
     },
-    currentVersion: (type) => stepsOf(type).length + 1,
+    currentVersion: (type) => stepsOf(type, 1).length + 1,
   };
 }
 
 /**
  * Every event type that the service writes. A type that changes its shape gets a step here, and a frozen event of the
- * new version among the tests' fixtures; projections that fold it get a new version. Processes that read the new
- * version must be everywhere before one writes it.
+ * new version among the tests' fixtures; projections that fold it into another shape get a new version. Processes that
+ * do not know the new version yet show nothing of the streams that hold it (ops/decisions/022).
  */
 export const upcastTable = {
   PayerUpserted: [],

@@ -1,9 +1,11 @@
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError } from '../errors.ts';
+import { ServiceError, UnreadableError } from '../errors.ts';
 import type { ChangedFields } from '../feed/ChangedFields.ts';
 import { feedEventType } from '../feed/cloudEvent.ts';
 import { logFilter } from '../feed/selection.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import { UnknownSchemaVersion } from '../records/upcast.ts';
 import type { DeliveryState } from './DeliveryState.ts';
 import { MessageDelivery, type MessagePorts, type Outcome, type Telling } from './MessageDelivery.ts';
 import { type Pending, RecordWindow } from './RecordWindow.ts';
@@ -140,12 +142,26 @@ export class DeliverySession {
       const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
       const changed = await this.#whenAvailable(() => this.#ports.changedFields.of(events));
       for (const [index, event] of events.entries()) {
-        if (this.#eventTypes.has(event.type)) await this.#take(event, changed?.[index] ?? []);
+        const told = changed?.[index] ?? [];
+        if (this.#eventTypes.has(event.type)) {
+          if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told);
+          if (told instanceof UnreadableError) this.#ports.onUnreadable(this.#webhook.id, event);
+          else await this.#take(event, told);
+        }
         if (this.#ended) return;
         this.#followed = event.position;
       }
       this.#followed = batch.position;
     }
+  }
+
+  /**
+   * What was read before is delivered, and what waits is tried again; but nothing is passed over. An instance of a newer
+   * version goes on from here when it gets the lease.
+   */
+  async #waitForUpgrade(error: UnknownSchemaVersion): Promise<void> {
+    this.#ports.onDelay(this.#webhook.id, error);
+    if (!this.#ended) await once(this.#end.signal, 'abort');
   }
 
   /** Takes an event into memory as soon as there is room, unless its record waits. */

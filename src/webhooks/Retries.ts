@@ -1,5 +1,8 @@
+import { asUnreadable, UnreadableError } from '../errors.ts';
 import type { ChangedFields } from '../feed/ChangedFields.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import { UnknownSchemaVersion } from '../records/upcast.ts';
 import type { DeliveryState, Waiting } from './DeliveryState.ts';
 import type { Outcome, Telling } from './MessageDelivery.ts';
 import { messageId } from './message.ts';
@@ -7,11 +10,14 @@ import type { Webhook } from './webhook.ts';
 
 /** Events of a record that waits, read at once. */
 const PAGE = 20;
+/** How long a message waits that only a newer version of the service can make. */
+const UPGRADE_MS = 60_000;
 
 interface RetryContext {
   eventLog: EventLog;
   changedFields: ChangedFields;
   state: DeliveryState;
+  clock: Clock;
   /** Tries once. */
   deliver(telling: Telling): Promise<Outcome>;
   webhook(): Webhook;
@@ -78,12 +84,17 @@ export class Retries {
     const { eventLog, changedFields, followed } = this.#context;
     for (let at = waiting; ; ) {
       const limit = at.once ? 1 : PAGE;
-      const events = await eventLog.readStream(at.stream, { from: at.next, limit });
+      const events = await eventLog.readStream(at.stream, { from: at.next, limit }).catch(asUnreadable);
+      if (events instanceof UnreadableError) return this.#release(at);
       const changed = await changedFields.of(events);
       for (const [index, event] of events.entries()) {
         // The follower is about to come to it.
         if (!at.once && event.position > followed()) return this.#release(at);
-        const next = await this.#retryOne(at, event, changed[index] ?? []);
+        const told = changed[index] ?? [];
+        if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(at);
+        // Nobody can tell of it, nor of what follows in the record.
+        if (told instanceof UnreadableError) return this.#release(at);
+        const next = await this.#retryOne(at, event, told);
         if (next === undefined) return;
         at = next;
       }
@@ -114,6 +125,12 @@ export class Retries {
     const next = { ...waiting, next: event.revision + 1, position, tries: 0, dueAt: 0 };
     state.wait(next);
     return next;
+  }
+
+  /** Only an instance of a newer version can make the message. */
+  #waitForUpgrade(waiting: Waiting): void {
+    const { state, clock, webhook } = this.#context;
+    state.wait({ ...waiting, dueAt: clock.now() + UPGRADE_MS, triedVersion: webhook().version });
   }
 
   #release(waiting: Waiting): void {

@@ -1,3 +1,4 @@
+import { asUnreadable, UnreadableError } from '../errors.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 import { findMessage } from './attempts.ts';
 import { DeliverySession, MAX_WAITING, type SessionPorts } from './DeliverySession.ts';
@@ -91,7 +92,8 @@ class EndpointDelivery {
     const event = await findMessage(this.#ports.stateStore, id, messageId);
     if (event === undefined) return;
     const { stream, revision: next } = event;
-    const [recorded] = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 });
+    const found = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 }).catch(asUnreadable);
+    const recorded = found instanceof UnreadableError ? undefined : found[0];
     if (recorded === undefined) return;
     const { position } = recorded;
     this.#state.wait({ stream, next, once: true, position, tries: 0, dueAt: 0, triedVersion: version });

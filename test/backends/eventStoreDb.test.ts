@@ -61,6 +61,19 @@ suite('EventStoreDB event log', () => {
       }
     });
 
+    test('a stream of ours in which something else stands is refused from there on', async () => {
+      const stream = workspace.stream();
+      await workspace.append(log, stream, { n: 0 });
+      const { metadata } = workspace.event();
+      await foreign.appendToStream(
+        stream,
+        binaryEvent({ type: 'Foreign', data: Buffer.from([0xff]), metadata }),
+      );
+      await workspace.append(log, stream, { n: 2 });
+      await expect(log.readStream(stream, { limit: 3 })).rejects.toMatchObject({ code: 'unreadable' });
+      expect(await log.readStream(stream, { limit: 1 })).toMatchObject([{ data: { n: 0 } }]);
+    });
+
     test("events of the server's own streams are neither delivered nor the head", async () => {
       const after = await log.head();
       const { position } = await workspace.append(log, workspace.stream(), { n: 0 });

@@ -219,6 +219,21 @@ describe('SQLite event log', () => {
       await expect(log.check()).rejects.toMatchObject(damaged);
     });
 
+    test('a read that meets damaged bytes is refused; one that does not is served', async () => {
+      const stream = workspace.stream();
+      for (let n = 0; n < 3; n++) await workspace.append(log, stream, { n });
+      const other = new DatabaseSync(path);
+      other.exec("UPDATE events SET data = '{' WHERE revision = 1");
+      other.close();
+      const unreadable = { code: 'unreadable', retryAfterSeconds: 30 };
+      await expect(log.readStream(stream, { limit: 3 })).rejects.toMatchObject(unreadable);
+      await expect(log.readStream(stream, { from: 1, limit: 1 })).rejects.toMatchObject(unreadable);
+      expect(await log.readStream(stream, { limit: 1 })).toMatchObject([{ data: { n: 0 } }]);
+      expect(await log.readStream(stream, { direction: 'backwards', limit: 1 })).toMatchObject([
+        { data: { n: 2 } },
+      ]);
+    });
+
     test('a file that cannot be opened for appending is unavailable until it can', async () => {
       const [here, away] = [dirname(path), `${dirname(path)}-away`];
       renameSync(here, away);

@@ -158,7 +158,7 @@ test('an event that is no JSON any more is named too, parked by a rebuild, and s
     const rebuilt = JSON.parse((await runCli(args, { env })).stdout);
     expect(rebuilt).toContainEqual(expect.objectContaining({ model: treeModel, parked: 1 }));
     expect(await fresh.parked(treeModel)).toEqual([
-      { position: event.position, eventId: event.id, reason: 'UnreadableEvent' },
+      { position: event.position, eventId: event.id, reason: 'DamagedEvent' },
     ]);
     await fresh.close();
   });

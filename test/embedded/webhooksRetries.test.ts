@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openStateStore } from '../../src/backends/openBackend.ts';
 import { ChangedFields } from '../../src/feed/ChangedFields.ts';
+import { systemClock } from '../../src/ports/clock.ts';
 import type { EventLog, ReadOptions, RecordedEvent } from '../../src/ports/eventLog.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
@@ -56,6 +57,7 @@ beforeEach(async () => {
   retries = new Retries({
     eventLog,
     changedFields: new ChangedFields(eventLog),
+    clock: systemClock,
     state,
     deliver: async ({ event: { revision } }) => {
       delivered.push(revision);

@@ -107,7 +107,11 @@ onEveryEngine((start) => {
       expect((await service.get(documentsPath(own))).body.items).toHaveLength(1);
       const removed = await service.delete(path);
       expect(removed).toMatchObject({ status: 200, body: { success: true, message: expect.any(String) } });
-      expect((await service.get(documentsPath(own))).body).toEqual({ items: [], next_page_token: null });
+      expect((await service.get(documentsPath(own))).body).toEqual({
+        items: [],
+        next_page_token: null,
+        unreadable: [],
+      });
       expect(await service.get(path)).toMatchObject({ status: 404, body: { code: 'not_found' } });
       expect(await service.delete(path)).toMatchObject({ status: 404, body: { code: 'not_found' } });
       expect((await upload(documentForm({ document_id: id }), own)).body.version).toBe(3);

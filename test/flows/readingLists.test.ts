@@ -87,7 +87,11 @@ onEveryEngine((start) => {
     for (let count = 0; count < 4; count++) await client.post(paths.payer, samples.payer());
     expect((await walk(client, paths.payer, 2)).sizes).toEqual([2, 2]);
     expect((await client.get(`${paths.payer}?limit=1000`)).body.items).toHaveLength(4);
-    expect((await client.get(paths.provider)).body).toEqual({ items: [], next_page_token: null });
+    expect((await client.get(paths.provider)).body).toEqual({
+      items: [],
+      next_page_token: null,
+      unreadable: [],
+    });
   });
 
   test('a list without a limit has 100 items', async () => {

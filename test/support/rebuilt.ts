@@ -32,8 +32,9 @@ export async function allRows(eventLog: EventLog, readModels: ReadModels): Promi
       async () => expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head),
       CATCH_UP_MS,
     );
-    const types = new Set(projection.eventTypes);
-    const ids = new Set(events.filter(({ type }) => types.has(type)).map((event) => projection.rowId(event)));
+    const types = projection.eventTypes && new Set(projection.eventTypes);
+    const wanted = events.filter(({ type }) => types?.has(type) ?? true);
+    const ids = new Set(wanted.map((event) => projection.rowId(event)));
     all[model] = {
       rows: await load(readModels, model, [...ids].sort()),
       count: await readModels.count(model),

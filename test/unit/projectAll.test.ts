@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { v7 as uuidv7 } from 'uuid';
 import { records, recordsModel } from '../../projections/records.ts';
 import { timeline, timelineModel } from '../../projections/timeline.ts';
 import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
@@ -30,9 +31,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+/** Of a payer of its own: the projection of records begins with later ones. */
 async function append(): Promise<void> {
   await eventLog.append(
-    workspace.stream('payer-1'),
+    workspace.stream(`payer-${uuidv7()}`),
     workspace.event({ id: '1', name: 'Aetna' }, 'PayerUpserted'),
     'any',
   );

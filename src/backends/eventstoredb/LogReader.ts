@@ -20,6 +20,7 @@ import {
   toLogEntry,
   toPosition,
   toRecordedEvent,
+  toStreamEvent,
 } from './recordedEvent.ts';
 
 const FIRST_PAGE = 8;
@@ -35,7 +36,12 @@ export class LogReader {
     this.client = client;
   }
 
-  readStream(stream: string, { direction, from, limit }: ReadOptions): Promise<RecordedEvent[]> {
+  /** `toEvent` takes what stands in the stream; by default only what is an event of this service. */
+  readStream(
+    stream: string,
+    { direction, from, limit }: ReadOptions,
+    toEvent = toStreamEvent,
+  ): Promise<RecordedEvent[]> {
     const backwards = direction === 'backwards';
     const options = {
       direction: backwards ? BACKWARDS : FORWARDS,
@@ -46,7 +52,7 @@ export class LogReader {
     return this.#read(async (client, signal) => {
       try {
         const found = await collect(client.readStream(stream, options), signal);
-        return found.flatMap(({ event }) => (event ? [toRecordedEvent(event)] : []));
+        return found.flatMap(({ event }) => (event ? [toEvent(event)] : []));
       } catch (error) {
         if (error instanceof StreamNotFoundError) return [];
         throw error;

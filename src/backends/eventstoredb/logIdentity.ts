@@ -4,13 +4,14 @@ import { unavailable } from '../../errors.ts';
 import { attempt, TIMEOUT_MS } from './attempt.ts';
 import type { Connection } from './connections.ts';
 import type { DriverClient } from './DriverClient.ts';
+import { toRecordedEvent } from './recordedEvent.ts';
 
 /** Its first event's id is the identity of the log. The event has no workspace, so it is nobody's; nor has the name a dot. */
 const IDENTITY_STREAM = 'chartledger-log';
 
 /** The identity of the log, made when it has none. Of several processes that make it at once one wins, and all get its. */
 export async function logIdentity({ appending, reader }: Connection): Promise<string> {
-  const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }))[0]?.id;
+  const read = async () => (await reader.readStream(IDENTITY_STREAM, { limit: 1 }, toRecordedEvent))[0]?.id;
   const found = await read();
   if (found) return found;
   await makeOnce(appending, uuidv4());

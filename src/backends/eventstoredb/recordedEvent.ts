@@ -6,6 +6,7 @@ import type {
 } from '@eventstore/db-client';
 import { START } from '@eventstore/db-client';
 import type { JsonObject, Position, RecordedEvent } from '../../ports/eventLog.ts';
+import { DamagedEvent } from '../../ports/eventLogRefusals.ts';
 import type { EventMetadata } from '../../records/eventMetadata.ts';
 
 /** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
@@ -41,6 +42,12 @@ export function toRecordedEvent(event: DriverEvent): RecordedEvent {
     position: toPosition(event.position),
     recordedAt: event.created.toISOString(),
   };
+}
+
+/** Event of one of this service's streams. Throws `DamagedEvent` for what the service did not write there. */
+export function toStreamEvent(event: DriverEvent): RecordedEvent {
+  if (!isOurs(event)) throw new DamagedEvent();
+  return toRecordedEvent(event);
 }
 
 /** Entry of the whole log. Other applications may write to the same server, whatever they like. */

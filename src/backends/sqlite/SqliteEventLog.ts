@@ -17,7 +17,7 @@ import {
   type RecordedEvent,
   type UnreadableEvent,
 } from '../../ports/eventLog.ts';
-import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { DamagedEvent, eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
 import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
@@ -93,13 +93,14 @@ export class SqliteEventLog implements EventLog {
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {
     const { direction = 'forwards', limit } = options;
-    return this.#reading(() => {
-      const rows =
-        direction === 'forwards'
-          ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
-          : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit);
-      return rows.map(toEvent);
-    });
+    const rows = this.#reading(() =>
+      direction === 'forwards'
+        ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
+        : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
+    );
+    const { events, unreadable } = toEvents(rows);
+    if (unreadable) throw new DamagedEvent();
+    return events;
   }
 
   async head(): Promise<Position> {

@@ -64,7 +64,11 @@ const list: Operation = {
   tag: 'Documents',
   access: 'read',
   request: { params: recordPath(encounter), query: pageQuerySchema },
-  ok: json('A page of documents.', documentPageSchema, { items: [documentExample], next_page_token: null }),
+  ok: json('A page of documents.', documentPageSchema, {
+    items: [documentExample],
+    next_page_token: null,
+    unreadable: [],
+  }),
   errors: ['EncounterNotFound'],
 };
 

@@ -1,4 +1,5 @@
 import { ServiceError, unavailable } from '../../errors.ts';
+import { UnknownSchemaVersion } from '../../records/upcast.ts';
 import { validationError } from '../../records/validate.ts';
 import { overloaded } from '../BodyBudget.ts';
 import { errorAnswer, statusOf } from '../errorResponse.ts';
@@ -203,9 +204,13 @@ const errorResponses = {
   },
   Unavailable: {
     description:
-      'A store of the service is away, or too many bodies are under way. Send the request again after a moment; that ' +
-      'is safe.',
-    errors: { unavailable: unavailable('event log'), overloaded: overloaded() },
+      'A store of the service is away, too many bodies are under way, or what was asked for holds an event that this ' +
+      'version of the service cannot read (`unreadable`). Send the request again after a moment; that is safe.',
+    errors: {
+      unavailable: unavailable('event log'),
+      overloaded: overloaded(),
+      unreadable: new UnknownSchemaVersion('PatientUpserted', 2),
+    },
     headers: ['Retry-After'],
   },
 } satisfies Record<string, ErrorResponse>;

@@ -56,7 +56,7 @@ function upsertOperation(entry: CatalogEntry): Operation {
 
 function listOperation(entry: CatalogEntry): Operation {
   const { kind, plural } = entry;
-  const example = { items: [viewExample(entry)], next_page_token: null };
+  const example = { items: [viewExample(entry)], next_page_token: null, unreadable: [] };
   return {
     method: 'get',
     path: `/integration/${plural}`,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type CatalogEntry, catalog, type RecordKind } from '../../records/catalog.ts';
 import { insuranceSchema } from '../../records/patient.ts';
-import { pageOf, timestamp, versionNumber } from './schemas.ts';
+import { listPageOf, timestamp, versionNumber } from './schemas.ts';
 import { storedField } from './storedField.ts';
 
 /** The schemas of a kind of record, named as components of the document. */
@@ -58,7 +58,7 @@ function schemasOf({ title, plural, description, schema, defaults }: CatalogEntr
       record: state,
     })
     .meta({ id: `${title}View`, description: `The ${title.toLowerCase()}, with its version and dates.` });
-  const page = pageOf(view).meta({ id: `${title}Page`, description: `A page of ${plural}.` });
+  const page = listPageOf(view).meta({ id: `${title}Page`, description: `A page of ${plural}.` });
   return { request, view, page };
 }
 

@@ -36,6 +36,17 @@ export function pageOf(item: z.ZodType) {
   });
 }
 
+/** A page of what read models list. */
+export function listPageOf(item: z.ZodType) {
+  return pageOf(item).extend({
+    unreadable: z.array(z.string()).meta({
+      description:
+        'Ids of what belongs on this page but is left out, because this version of the service cannot read an event of ' +
+        'its history: a newer one wrote it, or its bytes were changed. Mostly empty',
+    }),
+  });
+}
+
 const fieldMessageSchema = z
   .object({
     field: z.string().meta({
@@ -113,7 +124,7 @@ const documentSchema = z
   })
   .meta({ id: 'Document', description: 'A document of an encounter, without its file.' });
 
-export const documentPageSchema = pageOf(documentSchema).meta({
+export const documentPageSchema = listPageOf(documentSchema).meta({
   id: 'DocumentPage',
   description: 'A page of the documents of an encounter.',
 });

@@ -1,12 +1,9 @@
-import { recordsModel } from '../../../projections/records.ts';
 import { recordAccess } from '../../commands/recordAccess.ts';
 import { type UpsertPorts, upsertRecord } from '../../commands/upsertRecord.ts';
 import { readRecordAt } from '../../history/recordHistory.ts';
-import { readPage } from '../../queries/page.ts';
-import { type QueryPorts, readRecord, toRecordView } from '../../queries/readRecord.ts';
+import { listRecords } from '../../queries/listRecords.ts';
+import { type QueryPorts, readRecord } from '../../queries/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
-import type { RecordState } from '../../records/fold.ts';
-import { kindPartition } from '../../records/streamNames.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
@@ -79,19 +76,13 @@ export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
     async handle(exchange) {
       const request = pageRequest(exchange.req);
       const caller = callerOf(exchange);
-      const partition = kindPartition(caller.workspace, entry.kind);
-      const { items, next_page_token } = await readPage(ports, recordsModel, partition, request);
+      const body = await listRecords(ports, caller.workspace, entry, request);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.list',
         kind: entry.kind,
         query: { ...request },
       });
-      return {
-        body: {
-          items: items.map(({ body }) => toRecordView(body as unknown as RecordState)),
-          next_page_token,
-        },
-      };
+      return { body };
     },
   };
 }

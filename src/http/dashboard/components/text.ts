@@ -41,6 +41,13 @@ export function tryAgain(address: string): Html {
   return empty(html`This list is not up to date yet. Nothing is lost. <a href="${address}">Try again</a>`);
 }
 
+/** What stands under a list that leaves something out, with the ids of that. */
+export function leftOut(ids: readonly string[]): Html | undefined {
+  if (ids.length === 0) return undefined;
+  const shown = ids.map((id, at) => html`${at > 0 && ', '}${code(id)}`);
+  return html`<p class="banner"><strong>Left out:</strong> ${shown}. An event of their history cannot be read by this version of the service. Nothing else is affected.</p>`;
+}
+
 /** A text that is shown only now, with a button that copies it. */
 export function secretOnce(label: string, value: string): Html {
   return html`<div class="secret">

@@ -17,7 +17,7 @@ import { documentId, encounterId } from '../../routes/documents.ts';
 import { pageRequest, requestedMoment } from '../../routes/parameters.ts';
 import { documentTable, fileSize } from '../components/documents.ts';
 import { table } from '../components/table.ts';
-import { badge, code, tryAgain } from '../components/text.ts';
+import { badge, code, leftOut, tryAgain } from '../components/text.ts';
 import { origin } from '../components/versions.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { documentsPath } from '../recordPaths.ts';
@@ -71,6 +71,7 @@ async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Vi
   const body = html`${recordCrumbs(workspace, encounter, id)}
 <h1>Documents</h1>
 ${list ? documentTable(workspace, id, list.items) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
 ${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}`;
   return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
 }

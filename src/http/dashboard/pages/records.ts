@@ -1,17 +1,15 @@
-import { recordsModel } from '../../../../projections/records.ts';
 import type { RecordExistence } from '../../../commands/RecordExistence.ts';
 import { recordAccess } from '../../../commands/recordAccess.ts';
-import { readPage } from '../../../queries/page.ts';
-import { type QueryPorts, type RecordView, toRecordView } from '../../../queries/readRecord.ts';
+import { listRecords } from '../../../queries/listRecords.ts';
+import type { QueryPorts, RecordView } from '../../../queries/readRecord.ts';
 import { type CatalogEntry, catalog } from '../../../records/catalog.ts';
 import { identifier } from '../../../records/fields.ts';
-import type { RecordState } from '../../../records/fold.ts';
-import { kindPartition, recordStream } from '../../../records/streamNames.ts';
+import { recordStream } from '../../../records/streamNames.ts';
 import { pageRequest } from '../../routes/parameters.ts';
 import { input, select } from '../components/form.ts';
 import { fieldValue, recordName } from '../components/recordFields.ts';
 import { table } from '../components/table.ts';
-import { empty, time, tryAgain } from '../components/text.ts';
+import { empty, leftOut, time, tryAgain } from '../components/text.ts';
 import { type Html, html } from '../html.ts';
 import { recordPath, recordsPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
@@ -60,20 +58,18 @@ async function find(ports: FindPorts, { req, workspace, caller }: Visit): Promis
     return { redirect: recordPath(workspace, entry.kind, sought) };
   }
   const request = pageRequest({ query });
-  const list = await unlessBehind(
-    readPage(ports, recordsModel, kindPartition(workspace, entry.kind), request),
-  );
+  const list = await unlessBehind(listRecords(ports, workspace, entry, request));
   if (list !== undefined) {
     const access = { action: 'record.list', kind: entry.kind, query: { ...request } } as const;
     await recordAccess(ports.eventLog, caller, access);
   }
-  const items = list?.items.map(({ body }) => toRecordView(body as unknown as RecordState));
   const status = list === undefined ? 503 : sought === undefined ? 200 : 404;
   const body = html`<h1>Records</h1>
 ${findForm(entry, sought)}
 <h2 id="list">${pluralTitle(entry)}</h2>
 ${kinds(workspace, entry)}
-${items === undefined ? tryAgain(req.originalUrl) : recordTable(workspace, entry, items)}
+${list === undefined ? tryAgain(req.originalUrl) : recordTable(workspace, entry, list.items)}
+${list !== undefined && leftOut(list.unreadable)}
 ${list?.next_page_token && nextPage(workspace, entry, list.next_page_token)}`;
   return { page: { title: recordsSection, section: recordsSection, status, body } };
 }

@@ -1,0 +1,81 @@
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { recordsModel } from '../../projections/records.ts';
+import { openReadModels } from '../../src/backends/openBackend.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
+import { pathOf, paths } from '../support/fieldValues.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+/** Spoils the stored bytes of an event, and has the read models built again from what is left. */
+async function damage(stream: string, revision: number): Promise<void> {
+  await service.restart(async () => {
+    const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+    const { changes } = db
+      .prepare(
+        "UPDATE events SET data = '{' WHERE revision = ? AND stream_id = (SELECT id FROM streams WHERE name = ?)",
+      )
+      .run(revision, stream);
+    db.close();
+    expect(changes).toBe(1);
+    const readModels = await openReadModels(service.config.readModelUrl);
+    for (const model of [recordsModel, 'documents_v1']) await readModels.drop(model);
+    await readModels.close();
+  });
+}
+
+const list = (path: string) =>
+  eventually(async () => {
+    const { status, body } = await service.get(`${path}?limit=1000`);
+    expect(status).toBe(200);
+    return body;
+  });
+
+test('a record with a damaged version is refused, named by lists, and still takes versions', async () => {
+  const [sound, damaged] = [samples.payer(), samples.payer()];
+  for (const payer of [damaged, sound]) await service.post(paths.payer, payer);
+  for (const city of ['Omaha', 'Lincoln']) await service.post(paths.payer, { ...damaged, city });
+  await damage(`${service.workspaceId('clinic')}.payer-${damaged.id}`, 1);
+
+  const path = pathOf('payer', damaged.id);
+  for (const suffix of ['', '/history', '?version=2', '?version=3', '?as_of=2999-01-01']) {
+    expect(await service.get(path + suffix)).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+  }
+  expect((await service.get(`${path}?version=1`)).body.record).toMatchObject(damaged);
+  expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
+  const appended = await appendedBy(service, async () => {
+    expect((await service.post(paths.payer, damaged)).body.version).toBe(4);
+  });
+  expect(appended).toEqual([`clinic.payer-${damaged.id}: PayerUpserted`]);
+  expect(await list(paths.payer)).toMatchObject({ items: [{ id: sound.id }], unreadable: [damaged.id] });
+
+  const { key } = await service.createKey('clinic', ['events']);
+  const told = eventsOf(await service.as(key).get('/events?kinds=payer&limit=1000'));
+  expect(told.map(({ subject, data }) => [subject, data.version])).toEqual([
+    [`payer/${encodeURIComponent(damaged.id)}`, 1],
+    [`payer/${encodeURIComponent(sound.id)}`, 1],
+  ]);
+});
+
+test('a document with a damaged version is named by the list of its encounter', async () => {
+  const encounter = await createEncounter(service);
+  const [sound, damaged] = [documentForm(), documentForm()];
+  for (const form of [damaged, damaged, sound]) await service.upload(documentsPath(encounter), form);
+  const idOf = (form: FormData) => form.get('document_id') as string;
+  const pair = encodeURIComponent(`${encodeURIComponent(encounter)}/${encodeURIComponent(idOf(damaged))}`);
+  await damage(`${service.workspaceId('clinic')}.document-${pair}`, 0);
+  expect(await list(documentsPath(encounter))).toMatchObject({
+    items: [{ document_id: idOf(sound) }],
+    unreadable: [idOf(damaged)],
+  });
+  const history = await service.get(`${documentsPath(encounter, idOf(damaged))}/history`);
+  expect(history).toMatchObject({ status: 503, body: { code: 'unreadable' } });
+});

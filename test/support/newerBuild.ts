@@ -1,0 +1,30 @@
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { node } from './serviceProcess.ts';
+
+/** What the program is made of, where it runs from its sources. */
+const parts = ['src', 'projections', 'assets', 'package.json'];
+
+/**
+ * A build of the service, in an empty folder, that writes payers and uploads of documents in the next schema version;
+ * `withNewModel`: its read model of records has another version too. The result is the command that starts it.
+ */
+export function newerBuild(folder: string, { withNewModel = false } = {}): string[] {
+  for (const part of parts) cpSync(resolve(part), join(folder, part), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
+  for (const type of ['PayerUpserted', 'DocumentUploaded']) {
+    replace(
+      join(folder, 'src/records/upcast.ts'),
+      `${type}: [],`,
+      `${type}: [(data: JsonObject) => ({ ...data })],`,
+    );
+  }
+  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 1,', 'version: 2,');
+  return [node, join(folder, 'src/main.ts')];
+}
+
+function replace(path: string, from: string, to: string): void {
+  const text = readFileSync(path, 'utf8');
+  if (!text.includes(from)) throw new Error(`${path} does not hold: ${from}`);
+  writeFileSync(path, text.replace(from, to));
+}

@@ -1,0 +1,32 @@
+import { expect, test } from '@jest/globals';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+
+const records = [
+  'EncounterUpserted',
+  'FacilityUpserted',
+  'PatientUpserted',
+  'PayerUpserted',
+  'ProviderUpserted',
+];
+const documents = ['DocumentRemoved', 'DocumentUploaded'];
+
+/**
+ * What read models were built from under their names. One that is to take events of another type gets a new version: the
+ * log may hold such events already, written by a newer version of the service while an earlier one projected.
+ */
+const frozen: Record<string, string[]> = {
+  records_v1: records,
+  documents_v1: documents,
+  timeline_v1: [...documents, ...records].sort(),
+};
+
+test.each(Object.entries(frozen))('%s takes the types of events that it always took', (name, types) => {
+  const projection = projections.find((one) => modelName(one) === name);
+  if (projection) expect(projection.eventTypes?.toSorted()).toEqual(types);
+});
+
+test('whatever is not held to a list takes every event', () => {
+  const others = projections.filter((one) => frozen[modelName(one)] === undefined);
+  expect(others.map(({ eventTypes }) => eventTypes)).toEqual(others.map(() => undefined));
+});
