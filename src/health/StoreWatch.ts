@@ -74,14 +74,19 @@ export class StoreWatch {
     try {
       await this.#checks[store]();
     } catch (error) {
-      const problem = (error instanceof ServiceError && error.problem) || 'It does not answer.';
-      if (this.#told.get(store) !== problem) {
-        this.#logger.error({ store, problem, error: describeError(error) }, 'a store is away');
-      }
-      this.#told.set(store, problem);
+      this.#tell(store, error);
       return 'unavailable';
     }
     if (this.#told.delete(store)) this.#logger.info({ store }, 'a store is back');
     return 'ok';
+  }
+
+  #tell(store: StoreName, error: unknown): void {
+    const told = this.#told.get(store);
+    const known = error instanceof ServiceError ? error.problem : undefined;
+    const problem = known ?? told ?? 'It does not answer.';
+    if (problem === told) return;
+    this.#told.set(store, problem);
+    this.#logger.error({ store, problem, error: describeError(error) }, 'a store is away');
   }
 }

@@ -25,6 +25,19 @@ export interface ProjectorThread {
 /** Starts the projector in a thread of its own, so that folding never delays a request. */
 export function startProjector(config: Config, logger: Logger): ProjectorThread {
   let failedAt = Number.NEGATIVE_INFINITY;
+  /** What was told of the present failures, and when it last failed at anything. */
+  let told = new Set<unknown>();
+  let retriedAt = failedAt;
+  const isRecent = (at: number) => performance.now() - at < FAILING_MS;
+  const retrying = ({ task, error }: ProjectorMessage & { kind: 'retrying' }) => {
+    if (!isRecent(retriedAt)) told = new Set();
+    retriedAt = performance.now();
+    if (task === 'project') failedAt = retriedAt;
+    const { problem } = error;
+    if (problem === undefined || told.has(problem)) logger.warn({ task, error }, 'the projector tries again');
+    else logger.error({ task, problem, error }, 'the projector does not get on');
+    told.add(problem);
+  };
   const stop = keepThread<ProjectorMessage>(
     workerUrl('projectorWorker', import.meta.url),
     { config },
@@ -33,10 +46,7 @@ export function startProjector(config: Config, logger: Logger): ProjectorThread 
         const { kind, ...fields } = message;
         if (kind === 'parked') logger.error(fields, 'a projection could not take events; they were parked');
         else if (kind === 'mismatch') logger.error(fields, mismatchTexts[message.mismatch]);
-        else {
-          failedAt = performance.now();
-          logger.warn(fields, 'the projector tries again');
-        }
+        else retrying(message);
       },
       onError(error) {
         failedAt = performance.now();
@@ -44,5 +54,5 @@ export function startProjector(config: Config, logger: Logger): ProjectorThread 
       },
     },
   );
-  return { failing: () => performance.now() - failedAt < FAILING_MS, stop };
+  return { failing: () => isRecent(failedAt), stop };
 }

@@ -84,5 +84,10 @@ test('a file that is no database is unavailable, and not written to', async () =
     path,
     'this is no database at all, and long enough to have a header of one hundred bytes: '.repeat(4),
   );
-  expect(() => new SqliteReadModels(path)).toThrow('not a database');
+  expect(() => new SqliteReadModels(path)).toThrow(
+    expect.objectContaining({
+      code: 'unavailable',
+      problem: expect.stringContaining('garbage.db is damaged'),
+    }),
+  );
 });

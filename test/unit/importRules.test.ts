@@ -105,6 +105,7 @@ const allowed: Record<string, string[]> = {
     'ports',
     'records',
     'workerUrl',
+    'backends/fileIdentity',
     'backends/fileProblem',
     'backends/folderOwner',
     'backends/OpenedFiles',

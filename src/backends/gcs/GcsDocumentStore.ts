@@ -11,6 +11,7 @@ import {
 import { type ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentRefusals.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { gcsProblem } from './gcsProblem.ts';
 import { ObjectWriter } from './ObjectWriter.ts';
 import { readWithin } from './readWithin.ts';
 import { UploadNotes } from './UploadNotes.ts';
@@ -202,7 +203,7 @@ export class GcsDocumentStore implements DocumentStore {
     try {
       return await within(this.#callMs, work());
     } catch (error) {
-      throw unavailable(STORE, error);
+      throw unavailable(STORE, error, gcsProblem(this.#bucket.name, error));
     }
   }
 }

@@ -1,5 +1,6 @@
 import { type Db, MongoClient, type MongoClientOptions, MongoError, MongoServerError } from 'mongodb';
 import { unavailable } from '../../errors.ts';
+import { mongoProblem } from './mongoProblem.ts';
 
 const CALL_MS = 2_000;
 /** An index is made once, and over what is there already. */
@@ -28,6 +29,8 @@ export class MongoConnection {
   readonly #name: string;
   readonly #callMs: number;
   #failedAt: number | undefined;
+  /** What was found to be the matter with it. */
+  #problem: string | undefined;
   #probing = false;
   #hasConnected = false;
 
@@ -51,7 +54,7 @@ export class MongoConnection {
   async call<Result>(work: (db: Db) => Promise<Result>, callMs = this.#callMs): Promise<Result> {
     const probe = this.#failedAt !== undefined;
     if (probe && (this.#probing || performance.now() - Number(this.#failedAt) < REST_MS)) {
-      throw unavailable(this.#name);
+      throw unavailable(this.#name, undefined, this.#problem);
     }
     this.#probing = probe;
     try {
@@ -64,7 +67,9 @@ export class MongoConnection {
     } catch (error) {
       const failed = isFailure(error);
       this.#failedAt = failed && !isAnswer(error) ? performance.now() : undefined;
-      throw failed ? unavailable(this.#name, error) : error;
+      if (!failed) throw error;
+      this.#problem = mongoProblem(this.client.options.hosts.join(), error);
+      throw unavailable(this.#name, error, this.#problem);
     } finally {
       if (probe) this.#probing = false;
     }

@@ -1,7 +1,9 @@
-import { rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { unavailable } from '../../errors.ts';
+import { type ServiceError, unavailable } from '../../errors.ts';
+import { fileIdentity } from '../fileIdentity.ts';
+import { fileProblem } from '../fileProblem.ts';
 import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
 
 const FILE_CHECK_MS = 500;
@@ -24,13 +26,17 @@ export interface SqliteFileOptions {
 export class SqliteFile {
   readonly #options: SqliteFileOptions;
   #db: DatabaseSync;
-  #identity: number | undefined;
+  #identity: string | undefined;
   #nextCheck = 0;
 
-  /** Opens the file, and makes it and its folder when they are not there. Throws what SQLite or the file system does. */
+  /** Opens the file, and makes it and its folder when they are not there. Throws `unavailable`. */
   constructor(options: SqliteFileOptions) {
     this.#options = options;
-    this.#db = this.#open();
+    try {
+      this.#db = this.#open();
+    } catch (error) {
+      throw this.#toUnavailable(error);
+    }
     this.#identity = fileIdentity(options.path);
   }
 
@@ -41,7 +47,7 @@ export class SqliteFile {
       return work(this.#db);
     } catch (error) {
       this.#options.onReset();
-      throw isStoreError(error) ? unavailable(this.#options.store, error) : error;
+      throw isStoreError(error) ? this.#toUnavailable(error) : error;
     }
   }
 
@@ -59,6 +65,11 @@ export class SqliteFile {
         throw error;
       }
     });
+  }
+
+  #toUnavailable(error: unknown): ServiceError {
+    const { store, path } = this.#options;
+    return unavailable(store, error, fileProblem(path, error));
   }
 
   close(): void {
@@ -96,11 +107,6 @@ export class SqliteFile {
     }
     this.#nextCheck = now + FILE_CHECK_MS;
   }
-}
-
-/** Tells a file from another one of the same name; undefined when there is none. */
-function fileIdentity(path: string): number | undefined {
-  return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
 /** An error of SQLite or of the file system. */

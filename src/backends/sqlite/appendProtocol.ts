@@ -13,8 +13,11 @@ export interface AppendRequest {
 /** What became of one append: its place, or the stream's actual last revision (-1: no stream) on a conflict. */
 export type AppendOutcome = Appended | { conflict: number };
 
+/** To the writer thread: a batch to append; to prove that the file takes so many bytes; or to end, when all is done. */
+export type WriterRequest = AppendRequest[] | { prove: number } | 'close';
+
 /**
- * From the writer thread: it can take appends; or the outcomes of one batch, in order; or the batch failed whole, with
+ * From the writer thread: it can take appends; or the outcomes of one batch, in order (of a proof, none); or the batch failed whole, with
  * SQLite's result code and what is the matter with the file, where that is known.
  */
 export type WriterMessage =

@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
-import type { AppendRequest, WriterMessage } from './appendProtocol.ts';
+import type { WriterMessage, WriterRequest } from './appendProtocol.ts';
 import { AppendWriter } from './appendWriter.ts';
 import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
 import { openForAppending } from './eventLogFile.ts';
@@ -32,18 +32,19 @@ async function close(): Promise<void> {
   port.close();
 }
 
-port.on('message', (requests: AppendRequest[] | 'close') => {
-  if (requests === 'close') {
+port.on('message', (request: WriterRequest) => {
+  if (request === 'close') {
     void close();
     return;
   }
   try {
     // Before, so that nothing is written where nobody would find it; and after, when it could have gone meanwhile.
     if (refuseMoved()) return;
-    const outcomes = writer.commit(requests);
+    const outcomes = 'prove' in request ? [] : writer.commit(request);
+    if ('prove' in request) writer.prove(request.prove);
     if (refuseMoved()) return;
     send({ kind: 'committed', outcomes });
-    checkpoints.committed(requests.length || 1);
+    checkpoints.committed(outcomes.length || 1);
   } catch (error) {
     const code = (error as { errcode?: number }).errcode?.toString();
     send({ kind: 'failed', code, problem: fileProblem(path, error) });

@@ -21,7 +21,7 @@ export class AppendWriter {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
-      prove: db.prepare('UPDATE log SET identity = identity'),
+      prove: db.prepare('INSERT OR REPLACE INTO proof (only, bytes) VALUES (1, zeroblob(?))'),
       latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
       findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
       addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
@@ -35,14 +35,15 @@ export class AppendWriter {
     };
   }
 
-  /**
-   * Appends all requests in one transaction; without any it writes what is there already, which proves that it could.
-   * Throws, with nothing written, when the file cannot be written.
-   */
+  /** Proves that the file takes so many bytes, by writing them beside the events. Throws when it does not. */
+  prove(bytes: number): void {
+    this.#statements.prove.run(bytes);
+  }
+
+  /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
   commit(requests: AppendRequest[]): AppendOutcome[] {
     this.#statements.begin.run();
     try {
-      if (requests.length === 0) this.#statements.prove.run();
       // Times never run backwards, whichever process wrote before, so that "as of" and the order of events agree.
       const latest = this.#statements.latestTime.get() as { time: number } | undefined;
       const time = Math.max(latest?.time ?? 0, Date.now());

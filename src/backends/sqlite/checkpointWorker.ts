@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkpoint, openForAppending } from './eventLogFile.ts';
+import { checkpoint, openForCheckpoints } from './eventLogFile.ts';
 
 /** Pages that the writer may be left with: it copies so few in the time of a commit or two. */
 const FEW_PAGES = 400;
@@ -7,7 +7,7 @@ const MAX_PASSES = 5;
 
 if (parentPort === null) throw new Error('checkpointWorker runs as a worker thread');
 const port = parentPort;
-const db = openForAppending(workerData.path);
+const db = openForCheckpoints(workerData.path);
 
 port.on('message', (message: 'copy' | 'close') => {
   if (message === 'close') {

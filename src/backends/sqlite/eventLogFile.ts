@@ -7,6 +7,10 @@ const schema = `
     only     INTEGER PRIMARY KEY CHECK (only = 1),
     identity TEXT NOT NULL
   );
+  CREATE TABLE IF NOT EXISTS proof (
+    only  INTEGER PRIMARY KEY CHECK (only = 1),
+    bytes BLOB NOT NULL
+  );
   CREATE TABLE IF NOT EXISTS streams (
     id   INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE
@@ -33,12 +37,18 @@ const WAL_PAGES = 16_384;
  * A commit is on the disk when it returns (`synchronous=FULL`). Another process may write too; it is waited for.
  */
 export function openForAppending(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 2500 });
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
+  const db = openForCheckpoints(path);
   db.exec(`BEGIN IMMEDIATE; ${schema}`);
   db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
   db.exec('COMMIT');
   giveSqliteFile(path);
+  return db;
+}
+
+/** Opens the file, which must be there, for copying its write-ahead log: it waits for no writer. */
+export function openForCheckpoints(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 2500 });
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
   return db;
 }
 

@@ -4,7 +4,8 @@ import { unavailable } from '../../errors.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { workerUrl } from '../../workerUrl.ts';
-import type { AppendOutcome, AppendRequest, WriterMessage } from './appendProtocol.ts';
+import { fileProblem } from '../fileProblem.ts';
+import type { AppendOutcome, AppendRequest, WriterMessage, WriterRequest } from './appendProtocol.ts';
 
 interface Waiting {
   request: AppendRequest;
@@ -18,6 +19,9 @@ const MAX_BATCH = 2_000;
 const COMMIT_TIMEOUT_MS = 3_000;
 /** For so long a commit proves that the next one works. */
 const PROVEN_MS = 5_000;
+/** Bytes that are written to prove that an append works. */
+const SMALL_PROOF = 1;
+const LARGE_PROOF = 256 * 1024;
 /**
  * Requests come in bursts, as their forerunners were answered, and while this thread goes through a burst it does not
  * hear of the end of a commit. So many that wait are handed over before that, and so many batches ahead: else the two
@@ -37,15 +41,16 @@ export class GroupCommit {
   #committing: Waiting[][] = [];
   /** Who waits to hear whether the file takes commits. */
   #checks: PromiseWithResolvers<void>[] = [];
-  /** When the last commit succeeded, on the monotonic clock; undefined when the last one failed. */
+  /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
   #committedAt: number | undefined;
+  #failed = false;
   #timeout: NodeJS.Timeout | undefined;
   #closed = false;
 
-  private constructor(worker: Worker) {
+  private constructor(worker: Worker, path: string) {
     this.#worker = worker;
     worker.on('message', (message: WriterMessage) => this.#settle(message));
-    worker.on('error', (error) => this.#fail(unavailable('event log', error)));
+    worker.on('error', (error) => this.#fail(unavailable('event log', error, fileProblem(path, error))));
     worker.on('exit', () => this.#fail(unavailable('event log')));
   }
 
@@ -53,7 +58,7 @@ export class GroupCommit {
   static async open(path: string): Promise<GroupCommit> {
     const worker = new Worker(workerUrl('appendWorker', import.meta.url), { workerData: { path } });
     await once(worker, 'message');
-    return new GroupCommit(worker);
+    return new GroupCommit(worker, path);
   }
 
   /** Whether its thread is gone, by `close` or by a failure: it takes no more appends. */
@@ -72,7 +77,7 @@ export class GroupCommit {
   }
 
   /**
-   * Resolves when the file takes commits: the last one of late did, or the next one does, an empty one if nothing waits.
+   * Resolves when the file takes commits: the last one of late did, or the next one does, which is a proof if nothing waits.
    * Rejects with `unavailable`.
    */
   check(): Promise<void> {
@@ -81,7 +86,7 @@ export class GroupCommit {
       return Promise.resolve();
     const check = Promise.withResolvers<void>();
     this.#checks.push(check);
-    if (this.#committing.length === 0) this.#commitNext();
+    if (this.#committing.length === 0) this.#prove();
     return check.promise;
   }
 
@@ -97,8 +102,18 @@ export class GroupCommit {
 
   #commitNext(): void {
     const batch = this.#waiting.splice(0, MAX_BATCH);
+    const requests = batch.map(({ request }) => request);
+    this.#commit(batch, requests);
+  }
+
+  /** After a failure it takes more: where a few pages still fit in, an append may not. */
+  #prove(): void {
+    this.#commit([], { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
+  }
+
+  #commit(batch: Waiting[], request: WriterRequest): void {
     this.#committing.push(batch);
-    this.#worker.postMessage(batch.map(({ request }) => request));
+    this.#worker.postMessage(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
@@ -116,9 +131,11 @@ export class GroupCommit {
       const cause = Object.assign(new Error('commit failed'), { code: message.code });
       const error = unavailable('event log', cause, message.problem);
       this.#committedAt = undefined;
+      this.#failed = true;
       for (const { reject } of [...batch, ...this.#checks.splice(0)]) reject(error);
     } else {
       this.#committedAt = performance.now();
+      this.#failed = false;
       for (const { resolve } of this.#checks.splice(0)) resolve();
       for (const [index, waiting] of batch.entries())
         settleOne(waiting, message.outcomes[index] as AppendOutcome);
