@@ -1,0 +1,43 @@
+import { join } from 'node:path';
+import { expect, jest, test } from '@jest/globals';
+import { openEventLog } from '../../src/backends/openBackend.ts';
+import { recordStream } from '../../src/records/streamNames.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+
+jest.setTimeout(120_000);
+
+const EVENTS = 60;
+
+test('parked events of one cause in one read model are one line with their number', async () => {
+  const folder = temporaryFolder();
+  const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
+  const workspace = new TestWorkspace();
+  for (let index = 0; index < EVENTS; index += 1) {
+    const event = { ...workspace.event({}, 'PatientUpserted'), data: null as never };
+    await eventLog.append(recordStream(workspace.id, 'patient', `p-${index}`), event, 'any');
+  }
+  await eventLog.close();
+  const service = new ServiceProcess({ DATA_DIR: folder, LOG_LEVEL: 'error', NODE_ENV: 'production' });
+  const url = await service.url();
+  const told = () =>
+    service.stdout
+      .split('\n')
+      .filter((line) => line.includes('they were parked'))
+      .map((line) => JSON.parse(line))
+      .filter(({ model }) => model.startsWith('records_'));
+  await eventually(async () => {
+    const body = (await (await fetch(`${url}/readyz`)).json()) as {
+      projections: Record<string, { parked: number }>;
+    };
+    const parked = Object.entries(body.projections).find(([model]) => model.startsWith('records_'))?.[1]
+      .parked;
+    expect(parked).toBe(EVENTS);
+  }, 60_000);
+  expect((await service.end()).code).toBe(0);
+  const lines = told();
+  expect(lines.reduce((sum, { events }) => sum + events, 0)).toBe(EVENTS);
+  expect(lines.length).toBeLessThanOrEqual(2);
+});
