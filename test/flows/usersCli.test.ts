@@ -59,7 +59,9 @@ onEveryEngine((start) => {
       const { code, stdout } = await cli(`${password}\n`, ...args);
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        new RegExp(`^Made user ${name} with the role compliance\\. Its id is usr_\\w{16}\\.\nEvent log: \\S+\n$`),
+        new RegExp(
+          `^Made user ${name} with the role compliance\\. Its id is usr_\\w{16}\\.\nEvent log: \\S+\n$`,
+        ),
       );
     });
     expect(events).toMatchObject([
