@@ -11,6 +11,7 @@ import {
 import { settleAbandonedUploads } from './commands/uploadDocument.ts';
 import type { Config } from './config.ts';
 import { describeError } from './errors.ts';
+import { ClockWatch } from './health/ClockWatch.ts';
 import { StoreWatch } from './health/StoreWatch.ts';
 import { clientIpReader } from './http/clientIp.ts';
 import { createApp } from './http/createApp.ts';
@@ -108,6 +109,8 @@ export async function startService(
     const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
     const storeWatch = new StoreWatch(stores, logger);
     stops.push(() => storeWatch.close());
+    const clockWatch = new ClockWatch(eventLog, logger);
+    stops.push(() => clockWatch.close());
     const failingRoles = () => new Set(projector?.failing() ? (['projector'] as const) : []);
     const health = { eventLog, readModels, storeWatch, roles: config.roles, failingRoles };
     const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(health)];

@@ -80,7 +80,7 @@ function requireKeyFolder(set: string | undefined, dataDir: string): void {
  * be running on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and
  * `setUpStores` was not called.
  */
-async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
+export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
   const { eventLogUrl } = loadConfig(process.env);
   if (eventLogUrl.startsWith('sqlite:')) {
     requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');

@@ -113,6 +113,9 @@ export interface EventLog {
    */
   head(): Promise<Position>;
 
+  /** `recordedAt` of the log's last event; undefined when there is none. */
+  lastRecordedAt(): Promise<string | undefined>;
+
   /**
    * Whether the log can be followed after this position: 0, or the place of an event that it holds, or held before the
    * store took it out. False beyond the end, and where no event begins; what is beyond the end may come to be a place.

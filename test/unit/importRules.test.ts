@@ -74,6 +74,7 @@ const allowed: Record<string, string[]> = {
   ],
   cli: [
     'errors',
+    'health',
     'ports',
     'records',
     'projections',

@@ -55,6 +55,11 @@ export class EventStoreDbEventLog implements EventLog {
     return this.#connection.reader.head();
   }
 
+  async lastRecordedAt(): Promise<string | undefined> {
+    const head = await this.head();
+    return head === 0 ? undefined : (await this.#connection.reader.firstEntry(head))?.event?.recordedAt;
+  }
+
   async hasPosition(position: Position): Promise<boolean> {
     return position === 0 || (await this.#connection.reader.firstEntry(position)) !== undefined;
   }

@@ -57,6 +57,7 @@ export class SqliteEventLog implements EventLog {
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
+      lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
       forwards: db.prepare(
         `SELECT ${columns} WHERE s.name = ? AND e.revision >= ? ORDER BY e.revision LIMIT ?`,
@@ -105,6 +106,11 @@ export class SqliteEventLog implements EventLog {
 
   async head(): Promise<Position> {
     return this.#reading(() => this.#head());
+  }
+
+  async lastRecordedAt(): Promise<string | undefined> {
+    const row = this.#reading(() => this.#statements.lastTime.get());
+    return row && isoTime(row.recorded_at as number);
   }
 
   async hasPosition(position: Position): Promise<boolean> {

@@ -161,6 +161,14 @@ export const readinessSchema = z
       )
       .optional()
       .meta({ description: 'The read models by name' }),
+    warnings: z
+      .array(
+        z.object({
+          code: z.string().meta({ examples: ['clock_behind_log'] }),
+          message: z.string().meta({ description: 'What is the matter, and what to do' }),
+        }),
+      )
+      .meta({ description: 'What operators should see to, although requests are served; mostly empty' }),
   })
   .meta({ id: 'Readiness', description: 'Whether requests can be served, and the state of each store.' });
 

@@ -11,6 +11,7 @@ const readyExample = {
   degraded: [],
   ...stores,
   projections: { records_v1: { position: 8_135, behind: 0, parked: 0 } },
+  warnings: [],
 };
 
 const health: Operation = {
@@ -51,6 +52,7 @@ const readiness: Operation = {
             degraded: [],
             ...stores,
             event_log: 'unavailable',
+            warnings: [],
           },
         },
       },

@@ -1,4 +1,6 @@
+import { clockProblem } from '../../health/clockProblem.ts';
 import { type ProcessHealth, readiness } from '../../health/readiness.ts';
+import { systemClock } from '../../ports/clock.ts';
 import { projectionStatus } from '../../queries/projectionStatus.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -31,6 +33,8 @@ export function readyEndpoint(ports: HealthPorts): Endpoint {
       const { ready, roles, degraded, stores } = await readiness(ports);
       const isProjecting = stores.event_log === 'ok' && stores.read_models === 'ok';
       const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
+      const clock =
+        stores.event_log === 'ok' && (await clockProblem(ports.eventLog, systemClock).catch(() => undefined));
       return {
         status: ready ? 200 : 503,
         ...(!ready && { headers: { 'Retry-After': '2' } }),
@@ -40,6 +44,7 @@ export function readyEndpoint(ports: HealthPorts): Endpoint {
           degraded,
           ...stores,
           ...(projections && { projections }),
+          warnings: clock ? [clock] : [],
         },
       };
     },

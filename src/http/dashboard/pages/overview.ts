@@ -40,6 +40,7 @@ function page(overview: Overview): Html {
   const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id](overview)}</div>`;
   return html`<div class="page-head"><h1>Overview</h1>
 <div class="muted" hx-get="/dashboard/workspaces/${overview.workspace}/figures" hx-trigger="every 10s" hx-swap="none">${place('taken-at')}</div></div>
+${place('warnings')}
 <h2>Today, UTC</h2>
 ${place('today')}
 <h2>The last 60 minutes</h2>

@@ -1,4 +1,7 @@
 import type { AuditDay, AuditMinute } from '../../../../projections/auditTally.ts';
+import { clockProblem } from '../../../health/clockProblem.ts';
+import type { Finding } from '../../../health/finding.ts';
+import { systemClock } from '../../../ports/clock.ts';
 import { recentMinutes, today } from '../../../queries/auditTallies.ts';
 import { type ProjectionStatus, projectionStatus } from '../../../queries/projectionStatus.ts';
 import { type WebhookProblems, webhookProblems } from '../../../webhooks/webhookProblems.ts';
@@ -21,23 +24,37 @@ export interface Overview {
   day: AuditDay;
   projections: ProjectionStatus[];
   webhooks: WebhookProblems;
+  warnings: Finding[];
 }
 
 /** Reads all of it. Rejects with `unavailable`. */
 export async function readOverview(ports: DashboardPorts, { workspace, user }: Visit): Promise<Overview> {
-  const [minutes, day, projections, webhooks] = await Promise.all([
+  const [minutes, day, projections, webhooks, clock] = await Promise.all([
     recentMinutes(ports, workspace),
     today(ports, workspace),
     projectionStatus(ports.eventLog, ports.readModels),
     webhookProblems(ports, workspace),
+    clockProblem(ports.eventLog, systemClock),
   ]);
+  const warnings = clock ? [clock] : [];
   const takenAt = new Date().toISOString();
-  return { workspace, isAdmin: admins.includes(user.role), takenAt, minutes, day, projections, webhooks };
+  return {
+    workspace,
+    isAdmin: admins.includes(user.role),
+    takenAt,
+    minutes,
+    day,
+    projections,
+    webhooks,
+    warnings,
+  };
 }
 
 /** A part of the page that is drawn anew, by the id of its place. */
 export const figures = {
   'taken-at': ({ takenAt }: Overview) => html`As of ${time(takenAt)}`,
+  warnings: ({ warnings }: Overview) =>
+    html`${warnings.map(({ message }) => html`<p class="banner" role="alert"><strong>Warning.</strong> ${message}</p>`)}`,
   today: ({ day }: Overview) => tiles(day),
   requests: ({ minutes }: Overview) => series('Requests', minutes, ({ requests }) => requests),
   events: ({ minutes }: Overview) => series('Events', minutes, ({ events }) => events),

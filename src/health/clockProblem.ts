@@ -1,0 +1,27 @@
+import type { Clock } from '../ports/clock.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { Finding } from './finding.ts';
+
+/** Clocks of different machines, and the way of an answer, may differ by so much. */
+const TOLERATED_MS = 60_000;
+
+/**
+ * What is the matter when the log's last event claims to be from the future: this machine's clock, or that under which
+ * the log is, or was, written, is wrong; undefined when nothing is. Rejects with `unavailable`.
+ */
+export async function clockProblem(eventLog: EventLog, clock: Clock): Promise<Finding | undefined> {
+  const recordedAt = await eventLog.lastRecordedAt();
+  const now = clock.now();
+  if (recordedAt === undefined || Date.parse(recordedAt) - now <= TOLERATED_MS) return undefined;
+  const seconds = Math.round((Date.parse(recordedAt) - now) / 1000);
+  const otherwise = eventLog.timesRise
+    ? 'If it is right, an event was once recorded under a wrong one: until that time every event is recorded with it. ' +
+      'Versions and their order stay right, and nothing can or need be repaired; times and as_of are wrong until then.'
+    : "If it is right, set the clocks of EventStoreDB's nodes: times and as_of are wrong until they have passed that time.";
+  return {
+    code: 'clock_behind_log',
+    message:
+      `The last event was recorded at ${recordedAt}, ${seconds} seconds ahead of this machine's clock ` +
+      `(${new Date(now).toISOString()}). If this clock is wrong, set it, best by NTP. ${otherwise}`,
+  };
+}

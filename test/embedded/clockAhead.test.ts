@@ -1,0 +1,83 @@
+import { DatabaseSync } from 'node:sqlite';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { UserManager } from '../../src/users/manageUsers.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+import { Visitor } from '../support/visitor.ts';
+
+const HOUR_MS = 3_600_000;
+const ahead = /^The last event was recorded at \S+, 3[56]\d\d seconds ahead of this machine's clock/;
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(() => service.stop());
+
+const doctor = (...args: string[]) =>
+  runCli(['doctor', ...args], { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
+const readiness = async () => (await service.as(undefined).get('/readyz')).body;
+
+/** The newest event is of a moment when the clock was wrong. */
+function setLastTime(time: number): void {
+  const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  db.prepare('UPDATE events SET recorded_at = ? WHERE position = (SELECT max(position) FROM events)').run(
+    time,
+  );
+  db.close();
+}
+
+test('nothing is to be seen to, and nothing is told', async () => {
+  expect(await readiness()).toMatchObject({ status: 'ready', warnings: [] });
+  expect(await doctor()).toEqual({ code: 0, stdout: 'Nothing to see to.\n', stderr: '' });
+  expect(await doctor('--json')).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
+});
+
+test('a log that is ahead of the clock is told of everywhere, and the service goes on', async () => {
+  setLastTime(Date.now() + HOUR_MS);
+  const payer = samples.payer();
+  const appended = await appendedBy(service, async () => {
+    expect((await service.post('/integration/payers', payer)).status).toBe(200);
+    const { status, warnings } = await readiness();
+    expect({ status, warnings }).toEqual({
+      status: 'ready',
+      warnings: [{ code: 'clock_behind_log', message: expect.stringMatching(ahead) }],
+    });
+    const { code, stdout, stderr } = await doctor();
+    expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1);
+    expect(stdout).toMatch(
+      /^clock_behind_log: The last event was recorded at .* If this clock is wrong, set it/,
+    );
+    expect(JSON.parse((await doctor('--json')).stdout)).toMatchObject([{ code: 'clock_behind_log' }]);
+  });
+  expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+  const users = await UserDirectory.open(service.eventLog);
+  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+  const viewer = { name: 'ada@clinic.example', password: phi('correct horse battery') };
+  await manager.create({ ...viewer, role: 'viewer' });
+  users.close();
+  const visitor = new Visitor(service.url);
+  await visitor.signIn(viewer);
+  const overview = await visitor.get(`/workspaces/${service.workspaceId('clinic')}`);
+  expect(overview.text).toContain('ahead of this machine');
+});
+
+test('a start tells operators', async () => {
+  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir, LOG_LEVEL: 'warn' };
+  const other = new ServiceProcess({ ...env, ROLES: 'api', NODE_ENV: 'production' });
+  await other.url();
+  const { stdout } = await other.end();
+  expect(stdout).toContain('"code":"clock_behind_log"');
+});
+
+test('stores that are not there are findings', async () => {
+  const env = { DATA_DIR: `${service.config.dataDir}/nowhere` };
+  const { code, stdout, stderr } = await runCli(['doctor'], { env });
+  expect({ code, stderr }).toEqual({ code: 1, stderr: '' });
+  expect(stdout).toMatch(/^not_found: There is no event log at /);
+});
