@@ -1,0 +1,165 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { StandInCluster } from '../support/StandInCluster.ts';
+import { samples } from '../support/samples.ts';
+import { standInCommand } from '../support/servers.ts';
+import { startTestService, type TestService } from '../support/service.ts';
+
+const PAYERS = '/integration/payers';
+const WRITERS = 8;
+const LONG_MS = 120_000;
+
+const command = standInCommand();
+if (command === undefined) {
+  process.stderr.write('Skipped: faults of a cluster need the stand-in that TEST_ESDB_RESTART starts.\n');
+}
+
+(command ? describe : describe.skip)('a cluster of EventStoreDB', () => {
+  let cluster: StandInCluster;
+  let service: TestService | undefined;
+  afterEach(async () => {
+    await service?.stop();
+    service = undefined;
+    await cluster.remove();
+  }, LONG_MS);
+
+  const startOn = async (scheme: 'esdb' | 'esdb+discover') => {
+    service = await startTestService({ EVENT_LOG_URL: cluster.url(scheme) });
+    return service;
+  };
+
+  const startCluster = async () => {
+    cluster = new StandInCluster(command ?? []);
+    await cluster.start();
+  };
+
+  /** Writers that send one payer after the other; `acknowledged` are the names of those that were answered with 200. */
+  const startWriters = (on: TestService) => {
+    const acknowledged: string[] = [];
+    let refusals = 0;
+    let stopping = false;
+    const writers = Array.from({ length: WRITERS }, async () => {
+      while (!stopping) {
+        const payer = samples.payer();
+        const { status } = await on.post(PAYERS, payer);
+        expect([200, 503]).toContain(status);
+        if (status === 200) acknowledged.push(payer.id);
+        else refusals += 1;
+      }
+    });
+    const failed = Promise.all(writers).then(() => new Promise<never>(() => undefined));
+    const more = (count: () => number, least: number) => {
+      const enough = count() + least;
+      return Promise.race([eventually(() => expect(count()).toBeGreaterThan(enough), LONG_MS), failed]);
+    };
+    return {
+      written: (least = 50) => more(() => acknowledged.length, least),
+      refused: (least: number) => more(() => refusals, least),
+      async stop() {
+        stopping = true;
+        await Promise.all(writers);
+        return acknowledged;
+      },
+    };
+  };
+
+  const readiness = async (on: TestService) => (await on.get('/readyz')).status;
+
+  /** What was acknowledged is on the log, and nothing twice. */
+  const expectEachOnce = async (on: TestService, acknowledged: string[]) => {
+    const events = (await readAll(on.eventLog)).filter(({ type }) => type === 'PayerUpserted');
+    const written = events.map(({ data }) => String(data.id));
+    expect(new Set(events.map(({ id }) => id)).size).toBe(events.length);
+    expect(acknowledged.filter((id) => !written.includes(id))).toEqual([]);
+    expect(new Set(written).size).toBe(written.length);
+  };
+
+  test.each(['esdb+discover', 'esdb'] as const)(
+    '%s: the leader is killed, and writes go on with the next',
+    async (scheme) => {
+      await startCluster();
+      const on = await startOn(scheme);
+      const writers = startWriters(on);
+      await writers.written();
+      await cluster.killNode(0);
+      await writers.refused(1);
+      await writers.written();
+      await eventually(async () => expect(await readiness(on)).toBe(200));
+      expect((await on.get(`${PAYERS}/${samples.payer().id}`)).status).toBe(404);
+      await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+
+  test(
+    'without a majority there is no leader: /readyz says so, and the first who comes back ends it',
+    async () => {
+      await startCluster();
+      const on = await startOn('esdb+discover');
+      const writers = startWriters(on);
+      await writers.written();
+      for (const n of [0, 1]) await cluster.killNode(n);
+      await eventually(async () => expect(await readiness(on)).toBe(503));
+      await writers.refused(3 * WRITERS);
+      expect(await readiness(on)).toBe(503);
+      await cluster.startNode(1);
+      await writers.written();
+      await eventually(async () => expect(await readiness(on)).toBe(200));
+      await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+
+  test(
+    'the first host of the list is dead at the start',
+    async () => {
+      await startCluster();
+      await cluster.killNode(0);
+      const on = await startOn('esdb+discover');
+      const writers = startWriters(on);
+      await writers.written();
+      expect(await readiness(on)).toBe(200);
+      await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+
+  test(
+    'all are dead for longer than the driver looks for them, and come back',
+    async () => {
+      await startCluster();
+      const on = await startOn('esdb+discover');
+      const writers = startWriters(on);
+      await writers.written();
+      for (const n of [0, 1, 2]) await cluster.killNode(n);
+      // One refusal takes 2.5 seconds: these take half a minute.
+      await writers.refused(12 * WRITERS);
+      expect(await readiness(on)).toBe(503);
+      for (const n of [0, 1, 2]) await cluster.startNode(n);
+      await writers.written();
+      await eventually(async () => expect(await readiness(on)).toBe(200));
+      await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+
+  test(
+    'each is killed and started, one after the other',
+    async () => {
+      await startCluster();
+      const on = await startOn('esdb+discover');
+      const writers = startWriters(on);
+      for (const n of [0, 1, 2, 0]) {
+        await writers.written();
+        await cluster.killNode(n);
+        await writers.written(200);
+        await cluster.startNode(n);
+      }
+      await writers.written();
+      expect(await readiness(on)).toBe(200);
+      await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+});

@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually } from './eventually.ts';
+
+const NODES = 3;
+
+/** Three nodes of EventStoreDB's stand-in over one log, to be killed and started one by one; node 0 leads at first. */
+export class StandInCluster {
+  readonly #command: string[];
+  readonly #folder = mkdtempSync(join(tmpdir(), 'chartledger-cluster-'));
+  #port = 0;
+  #process: ChildProcess | undefined;
+  #answers: AsyncIterator<string> | undefined;
+
+  /** `command` is the beginning of a command line that goes on with HOST PORT FILE NODES. */
+  constructor(command: string[]) {
+    this.#command = command;
+  }
+
+  /** The nodes as a list, node 0 first. */
+  url(scheme: 'esdb' | 'esdb+discover'): string {
+    const hosts = Array.from({ length: NODES }, (_, n) => `127.0.0.1:${this.#port + n}`);
+    return `${scheme}://${hosts.join()}?tls=false`;
+  }
+
+  /** Starts the nodes. */
+  async start(): Promise<void> {
+    this.#port = await eventually(freePorts);
+    const [program = '', ...rest] = this.#command;
+    const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log'), String(NODES)];
+    this.#process = spawn(program, [...rest, ...place], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const { stdout } = this.#process;
+    this.#answers = createInterface({ input: stdout as NodeJS.ReadableStream })[Symbol.asyncIterator]();
+    await this.startNode(0);
+  }
+
+  /** Kills a node: the others elect another leader, if it was one and they are two. */
+  killNode(n: number): Promise<void> {
+    return this.#tell(`kill ${n}`);
+  }
+
+  /** Starts a node, unless it runs. */
+  startNode(n: number): Promise<void> {
+    return this.#tell(`start ${n}`);
+  }
+
+  /** Ends it and deletes its data. */
+  async remove(): Promise<void> {
+    const exited = this.#process && once(this.#process, 'exit');
+    this.#process?.kill('SIGKILL');
+    await exited;
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  async #tell(line: string): Promise<void> {
+    this.#process?.stdin?.write(`${line}\n`);
+    const answer = await this.#answers?.next();
+    if (answer?.value !== line) throw new Error(`the cluster did not answer ${line}`);
+  }
+}
+
+/** The first of three ports in a row that nobody has. */
+async function freePorts(): Promise<number> {
+  const first = createServer().listen(0, '127.0.0.1');
+  await once(first, 'listening');
+  const { port } = first.address() as { port: number };
+  const others = Array.from({ length: NODES - 1 }, (_, n) =>
+    createServer().listen(port + 1 + n, '127.0.0.1'),
+  );
+  try {
+    await Promise.all(others.map((server) => once(server, 'listening')));
+  } finally {
+    for (const server of [first, ...others]) server.close();
+  }
+  return port;
+}
