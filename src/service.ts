@@ -47,6 +47,8 @@ export interface Service {
 }
 
 const SETTLE_EVERY_MS = 15_000;
+/** For so long a start waits for an event log on a server that is away. */
+const START_PATIENCE_MS = 60_000;
 
 export interface ServiceOptions {
   /** Ends a start that is under way. */
@@ -74,7 +76,8 @@ export async function startService(
   try {
     keepFilesPrivate(config, logger);
     await step(checkKeys(config, logger));
-    const eventLog = await step(openEventLog(config.eventLogUrl));
+    const waiting = (problem: string) => logger.warn({ problem }, 'the start waits for the event log');
+    const eventLog = await step(openEventLog(config.eventLogUrl, { ms: START_PATIENCE_MS, waiting }));
     stops.push(() => eventLog.close());
     const readModels = ownReadModels(await step(openReadModels(config.readModelUrl)), eventLog);
     stops.push(() => readModels.close());

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { EventLog, Patience } from '../ports/eventLog.ts';
 import type { Leases } from '../ports/leases.ts';
 import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -38,11 +38,11 @@ function isMongo(url: string): boolean {
   return /^mongodb(\+srv)?:/.test(url);
 }
 
-/** The event log at a URL. Backends are loaded when they are asked for. */
-export async function openEventLog(url: string): Promise<EventLog> {
+/** The event log at a URL; a server that is away is waited for with `patience`. Backends are loaded when they are asked for. */
+export async function openEventLog(url: string, patience?: Patience): Promise<EventLog> {
   if (/^esdb(\+discover)?:/.test(url)) {
     const { EventStoreDbEventLog } = await import('./eventstoredb/EventStoreDbEventLog.ts');
-    return EventStoreDbEventLog.open(url);
+    return EventStoreDbEventLog.open(url, patience);
   }
   const { SqliteEventLog } = await import('./sqlite/SqliteEventLog.ts');
   return openAt('event log', url, (path) => SqliteEventLog.open(path));

@@ -70,6 +70,12 @@ export interface EventBatch {
   caughtUp: boolean;
 }
 
+/** How long who opens a log waits for its store, and what it is told each time that it was not there. */
+export interface Patience {
+  ms: number;
+  waiting(problem: string): void;
+}
+
 /**
  * The event log: the service's only truth.
  *

@@ -1,4 +1,5 @@
 import { validate as isUuid } from 'uuid';
+import { ServiceError, unavailable } from '../../errors.ts';
 import {
   type Appended,
   type EventBatch,
@@ -7,6 +8,7 @@ import {
   type FollowOptions,
   MAX_EVENT_BYTES,
   type NewEvent,
+  type Patience,
   type Position,
   type ReadOptions,
   type RecordedEvent,
@@ -15,6 +17,7 @@ import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends } from './logIdentity.ts';
+import { startProblem } from './startProblem.ts';
 
 /** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
@@ -26,11 +29,14 @@ export class EventStoreDbEventLog implements EventLog {
     this.#connection = connection;
   }
 
-  /** Rejects with `unavailable` when the server does not answer. */
-  static async open(url: string): Promise<EventStoreDbEventLog> {
+  /**
+   * Rejects with `unavailable`, whose `problem` names the hosts, when no server answers within `patience`, and without
+   * waiting when it lets us not in or is not to be trusted.
+   */
+  static async open(url: string, patience?: Patience): Promise<EventStoreDbEventLog> {
     const connection = connect(url);
     try {
-      await connection.reader.head();
+      await answered(connection, url, patience);
     } catch (error) {
       await disconnect(connection);
       throw error;
@@ -77,6 +83,21 @@ export class EventStoreDbEventLog implements EventLog {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     await disconnect(this.#connection);
+  }
+}
+
+async function answered({ reader }: Connection, url: string, patience: Patience | undefined): Promise<void> {
+  const until = performance.now() + (patience?.ms ?? 0);
+  for (;;) {
+    try {
+      await reader.head();
+      return;
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.problem !== undefined) throw error;
+      const { problem, lasting } = await startProblem(url);
+      if (lasting || performance.now() >= until) throw unavailable('event log', error.cause, problem);
+      patience?.waiting(problem);
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../errors.ts';
+import { accessProblem } from './accessProblem.ts';
 
 /** A frozen server would hold a call for about 17 seconds, whatever deadline the driver is given. */
 export const TIMEOUT_MS = 2_500;
@@ -11,26 +12,30 @@ const FIRST_PAUSE_MS = 20;
  */
 export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + TIMEOUT_MS;
+  let cause: unknown = new Error('no answer');
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
     try {
       return await within(Math.max(0, deadline - performance.now()), call);
     } catch (error) {
       if (error instanceof ServiceError) throw error;
-      if (performance.now() + pause >= deadline) throw unavailable('event log', error);
+      if (error !== expired) cause = error;
+      if (performance.now() + pause >= deadline) throw unavailable('event log', cause, accessProblem(cause));
     }
     await sleep(pause);
   }
 }
 
+const expired = Symbol('expired');
+
 async function within<Result>(ms: number, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
   const abort = new AbortController();
-  const { promise: expired, reject } = Promise.withResolvers<never>();
+  const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => {
     abort.abort();
-    reject(unavailable('event log', new Error('no answer')));
+    reject(expired);
   }, ms);
   try {
-    return await Promise.race([call(abort.signal), expired]);
+    return await Promise.race([call(abort.signal), late]);
   } finally {
     clearTimeout(timer);
   }

@@ -1,5 +1,6 @@
 /** Seconds that a node may take to say who leads; the driver's default of 5 outlasts an election. */
-const GOSSIP_TIMEOUT = 2;
+const GOSSIP_TIMEOUT_S = 2;
+const DEFAULT_PORT = 2113;
 
 const CONNECTION_STRING = /^esdb(\+discover)?:\/\/((?:[^:]+:[^@]+@)?)([^?]*?)\/*(\?.*)?$/;
 
@@ -12,17 +13,20 @@ export function driverUrl(url: string): string {
   if (parts === null) return url;
   const [, discover = '', credentials = '', hosts = '', query = ''] = parts;
   const scheme = hosts.includes(',') ? 'esdb' : `esdb${discover}`;
-  const options = /[?&]gossip[_-]?timeout=/i.test(query)
-    ? query
-    : withOption(query, 'gossipTimeout', GOSSIP_TIMEOUT);
-  return `${scheme}://${credentials}${hosts}${options}`;
+  const stated = `${scheme}://${credentials}${hosts}${query}`;
+  if (optionOf(url, 'gossipTimeout') !== undefined) return stated;
+  return `${stated}${query === '' ? '?' : '&'}gossipTimeout=${GOSSIP_TIMEOUT_S}`;
 }
 
-/** The nodes that a URL names, as `host:port`. */
-export function hostsOf(url: string): string {
-  return CONNECTION_STRING.exec(url.trim())?.[3] ?? '';
+/** The hosts that a URL names, as `host:port`. */
+export function hostsOf(url: string): string[] {
+  const hosts = CONNECTION_STRING.exec(url.trim())?.[3]?.split(',') ?? [];
+  return hosts.map((host) => (host.includes(':') ? host : `${host}:${DEFAULT_PORT}`));
 }
 
-function withOption(query: string, name: string, value: number): string {
-  return `${query}${query === '' ? '?' : '&'}${name}=${value}`;
+/** An option of a URL, whose names the driver reads in any case and with `_` or `-` in them. */
+export function optionOf(url: string, name: string): string | undefined {
+  const query = new URLSearchParams(CONNECTION_STRING.exec(url.trim())?.[4]);
+  const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, '');
+  return [...query].find(([key]) => plain(key) === plain(name))?.[1];
 }

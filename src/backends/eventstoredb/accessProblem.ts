@@ -1,0 +1,12 @@
+import { AccessDeniedError } from '@eventstore/db-client';
+
+/** gRPC's number of the status that says who did not prove to be the user. */
+const UNAUTHENTICATED = 16;
+
+/** What an operator does about a server that lets us not in, or not far enough; undefined when `error` is another. */
+export function accessProblem(error: unknown): string | undefined {
+  if (!(error instanceof AccessDeniedError)) return undefined;
+  return error.code === UNAUTHENTICATED
+    ? 'EventStoreDB refuses the user name or the password in EVENT_LOG_URL.'
+    : 'EventStoreDB does not let the user in EVENT_LOG_URL read $all and append to streams: make it a member of $admins, or change the access control lists.';
+}

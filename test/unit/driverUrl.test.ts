@@ -1,0 +1,21 @@
+import { expect, test } from '@jest/globals';
+import { driverUrl, hostsOf, optionOf } from '../../src/backends/eventstoredb/driverUrl.ts';
+
+test.each([
+  ['esdb://a', 'esdb://a?gossipTimeout=2'],
+  ['esdb+discover://esdb.example.com:2113', 'esdb+discover://esdb.example.com:2113?gossipTimeout=2'],
+  ['esdb+discover://u:p@a,b:1,c/?tls=false', 'esdb://u:p@a,b:1,c?tls=false&gossipTimeout=2'],
+  ['esdb://a,b?GOSSIP_TIMEOUT=7', 'esdb://a,b?GOSSIP_TIMEOUT=7'],
+  ['esdb+discover://u:p%2C@a', 'esdb+discover://u:p%2C@a?gossipTimeout=2'],
+  ['no url', 'no url'],
+])('%s is given to the driver as %s', (url, given) => {
+  expect(driverUrl(url)).toBe(given);
+});
+
+test('hosts and options of a URL', () => {
+  const url = 'esdb+discover://user:pass@one,two:2114/?tls=false&tls-ca-file=%2Fca.crt';
+  expect(hostsOf(url)).toEqual(['one:2113', 'two:2114']);
+  expect(optionOf(url, 'tls')).toBe('false');
+  expect(optionOf(url, 'tlsCAFile')).toBe('/ca.crt');
+  expect(optionOf(url, 'gossipTimeout')).toBeUndefined();
+});
