@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { openEventLog } from '../../src/backends/openBackend.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { StandInCluster } from '../support/StandInCluster.ts';
@@ -116,6 +117,7 @@ if (command === undefined) {
     async () => {
       await startCluster();
       await cluster.killNode(0);
+      await eventually(async () => (await openEventLog(cluster.url('esdb+discover'))).close(), LONG_MS);
       const on = await startOn('esdb+discover');
       const writers = startWriters(on);
       await writers.written();
