@@ -1,0 +1,152 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { permissions } from '../../src/keys/access.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { Client } from '../support/client.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+
+const LONG_MS = 120_000;
+
+/** The shell blocks of the README, in its order. */
+const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(
+  ([, text]) => text as string,
+);
+
+/** What is not run here, and why not. */
+const elsewhere: [text: string, reason: string][] = [
+  ['npm install && npm start', 'the first start has tests of its own'],
+  ['examples/webhook-receiver.mjs', 'the receiver has a test of its own'],
+  ['npm start     # for development', 'starts a service'],
+  ['docker run', 'needs Docker'],
+  ...(hasDuckDb() ? [] : ([['duckdb', 'duckdb is not on the path']] as [string, string][])),
+];
+
+function hasDuckDb(): boolean {
+  try {
+    execFileSync('duckdb', ['-c', 'SELECT 1'], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What a reader has that the examples speak of: commands, a key, somebody's password. */
+const prelude = `
+set -euo pipefail
+npx() {
+  [ "$1" = chartledger ] || { command npx "$@"; return; }
+  shift
+  case "$*" in
+    *--password-stdin*) ;;
+    *'users create'*|*'users set-password'*) printf 'a password of ada 91' | "$NODE" "$BIN" "$@" --password-stdin; return ;;
+  esac
+  "$NODE" "$BIN" "$@"
+}
+curl() {
+  local live=''
+  [ "$1" != -N ] || live=1
+  if [ -n "$live" ]; then command curl -sS --fail-with-body --max-time 2 "$@" || [ $? -eq 28 ]
+  else command curl -sS --fail-with-body "$@"; fi
+}
+pass() { printf 'a password of ben 73'; }
+fresh_key() {
+  npx chartledger keys create --workspace clinic --name 'Fresh' --permissions write | grep -o 'key_[A-Za-z0-9]*' | head -n 1
+}
+fresh_webhook() {
+  npx chartledger webhooks create --workspace clinic --url https://billing.example.com/webhooks | grep -o 'wh_[A-Za-z0-9]*' | head -n 1
+}
+`;
+
+let service: ServiceProcess;
+let url: string;
+let key: string;
+const folder = temporaryFolder();
+const dataDir = join(folder, 'data');
+
+/** Runs a script as a reader would; rejects with what it said when a line of it fails. */
+async function run(script: string): Promise<string> {
+  const env = {
+    ...process.env,
+    DATA_DIR: dataDir,
+    NODE: process.execPath,
+    BIN: resolve('bin/chartledger.mjs'),
+    KEY: key ?? '',
+  };
+  const child = spawn('bash', ['-c', prelude + script], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk) => {
+      output += chunk;
+    });
+  }
+  const [code] = await once(child, 'close');
+  if (code !== 0) throw new Error(`exit code ${code}: ${output}`);
+  return output;
+}
+
+const makeKey = async () => {
+  const made = await run(
+    `npx chartledger keys create --workspace clinic --name Reader --permissions ${permissions.join()}`,
+  );
+  return /clk_\w{38}/.exec(made)?.[0] as string;
+};
+
+beforeAll(async () => {
+  service = new ServiceProcess({ DATA_DIR: dataDir, RATE_LIMIT_PER_MINUTE: '0' });
+  url = await service.url();
+  key = await makeKey();
+  const csv = join(folder, 'synthea');
+  mkdirSync(csv);
+  writeFileSync(
+    join(csv, 'payers.csv'),
+    'Id,NAME,OWNERSHIP,ADDRESS,CITY,STATE_HEADQUARTERED,ZIP,PHONE\npayer-2,Humana,PRIVATE,,,,,\n',
+  );
+}, LONG_MS);
+afterAll(() => service.end());
+
+/** An example with a reader's own ids, keys, addresses and moments. */
+function asReader(block: string): string {
+  return block
+    .replaceAll('http://127.0.0.1:3000', url)
+    .replaceAll(/clk_…/g, '"$KEY"')
+    .replaceAll(/(as[-_]of[= ])[-\dT:]+Z/g, `$1${new Date().toISOString()}`)
+    .replaceAll('KEY_ID', '$(fresh_key)')
+    .replaceAll(/wh_\w+/g, '$(fresh_webhook)');
+}
+
+/** Four patients in seven versions: one that moved, one without a state. */
+async function sendPatients(): Promise<void> {
+  const client = new Client(url, key);
+  const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };
+  const states = [['NE', 'CT', undefined], ['NE'], ['MA', 'NE'], [undefined]];
+  for (const [index, versions] of states.entries()) {
+    for (const state of versions) {
+      const patient = { ...named, id: `duck-${index}`, state };
+      expect((await client.post('/integration/patients', patient)).status).toBe(200);
+    }
+  }
+}
+
+test.each(blocks.map((block, index) => [index + 1, block.split('\n')[0], block] as const))(
+  'block %i of the README runs: %s',
+  async (_index, _first, block) => {
+    const skipped = elsewhere.find(([text]) => block.includes(text));
+    if (skipped) {
+      process.stdout.write(`Not run: ${skipped[1]}.\n`);
+      return;
+    }
+    if (block.includes('export --workspace clinic --format ndjson')) await sendPatients();
+    const output = await run(asReader(block));
+    if (block.includes('workspaces deactivate clinic'))
+      await run('npx chartledger workspaces activate clinic');
+    if (block.startsWith('duckdb')) expect(output).toBe('state,patients\nCT,1\nNE,2\n');
+  },
+  LONG_MS,
+);
