@@ -69,7 +69,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection = {
   name: 'audit',
-  version: 1,
+  version: 2,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const head = (row?.body as AuditHead | undefined) ?? emptyHead;

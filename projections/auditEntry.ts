@@ -1,6 +1,7 @@
 import type { Position, RecordedEvent } from '../src/ports/eventLog.ts';
 import type { Principal } from '../src/records/eventMetadata.ts';
 import { eventSubject } from '../src/records/eventSubject.ts';
+import type { Shown } from '../src/records/shown.ts';
 import { upcast } from '../src/records/upcast.ts';
 
 /** What an entry is about: a record or document, or what was changed of the settings. */
@@ -41,6 +42,8 @@ export interface AuditEntry {
   /** Of a refused request. */
   method?: string;
   route?: string;
+  /** What was shown or sent, where it was more than one thing. */
+  shown?: Shown;
 }
 
 /** Types of events that change settings begin with one of these; the field holds the id of what is changed. */
@@ -75,6 +78,11 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
   if (code !== undefined) entry.code = code;
   if (method !== undefined) entry.method = method;
   if (route !== undefined) entry.route = route;
+  if (data.webhook_id !== undefined) {
+    entry.kind = 'webhook';
+    entry.id = String(data.webhook_id);
+  }
+  if (data.shown !== undefined) entry.shown = data.shown as unknown as Shown;
 }
 
 function addSetting(entry: AuditEntry, data: RecordedEvent['data']): void {

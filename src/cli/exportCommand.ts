@@ -13,7 +13,7 @@ import {
 } from '../export/exportEvents.ts';
 import type { ExportFormat } from '../export/exportLines.ts';
 import { type ExportManifest, manifestPath } from '../export/manifest.ts';
-import { type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
+import { eventTypesOf, type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instant.ts';
 import { createLogProgress } from './logProgress.ts';
@@ -80,8 +80,14 @@ async function run(
 ): Promise<ExportProgress> {
   const { format, filters } = job;
   const asked = Object.entries({ ...filters, format }).filter(([, value]) => value !== null);
-  await recordAccess(eventLog, caller, { action: 'export', query: Object.fromEntries(asked) });
-  const progress = file?.resumed ?? (await startOfExport(eventLog));
+  const { position = 0, until } = file?.resumed ?? {};
+  const shown = {
+    ranges: [{ from: position + 1, to: until ?? (await eventLog.head()) }],
+    ...(filters.kind !== null && { event_types: eventTypesOf(filters.kind) }),
+  };
+  const access = { action: 'export', query: Object.fromEntries(asked), shown } as const;
+  const recordedAt = await recordAccess(eventLog, caller, access);
+  const progress = file?.resumed ?? startOfExport(recordedAt);
   if (file?.resumed) process.stderr.write(`Going on after ${progress.events} events of an earlier run.\n`);
   const bar = createLogProgress(
     process.stderr.isTTY === true && (file !== undefined || !process.stdout.isTTY),

@@ -132,8 +132,9 @@ async function showHistory(
   const format = historyFormat(options.format, isDocument);
   await withWorkspace(workspace, async (tools) => {
     const subject = isDocument ? documentSubject(tools, encounter, id) : recordSubject(tools, kind, id);
-    const audit = (access: AccessRecorded, query: Record<string, unknown>) =>
-      recordAccess(tools.eventLog, tools.caller, { ...access, query });
+    const audit = async (access: AccessRecorded, query: Record<string, unknown>) => {
+      await recordAccess(tools.eventLog, tools.caller, { ...access, query });
+    };
     if (asOf === undefined) {
       const pages = pagesOf(subject, limit ?? Number.POSITIVE_INFINITY);
       await print(historyText(pages, format, () => audit(subject.history, { limit })));

@@ -1,6 +1,7 @@
 import type { ErrorCode } from '../errors.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { EventLog, Position } from '../ports/eventLog.ts';
 import type { RecordKind } from '../records/catalog.ts';
+import type { Shown } from '../records/shown.ts';
 import { auditStream } from '../records/streamNames.ts';
 import { type Caller, newActorEvent, newEvent } from './caller.ts';
 
@@ -14,6 +15,9 @@ export const accessActions = [
   'document.history',
   'events.read',
   'events.subscribe',
+  'events.sent',
+  'webhook.sent',
+  'webhook.attempts',
   'export',
   'verify',
   'audit.read',
@@ -34,6 +38,7 @@ export interface AccessSubject {
   /** The caller's id of the record; of a document, that of its encounter. */
   record_id?: string;
   document_id?: string;
+  webhook_id?: string;
 }
 
 /** Data of `AccessRecorded`. */
@@ -41,6 +46,8 @@ export interface AccessRecorded extends AccessSubject {
   action: AccessAction;
   /** What was asked for beyond the subject, such as `version`, `as_of` or `limit`, as asked. */
   query?: Record<string, unknown>;
+  /** What was shown or sent, where it was more than the subject. */
+  shown?: Shown;
   outcome?: 'refused';
   /** Why it was refused: there whenever it was. */
   code?: ErrorCode | SignInRefusal;
@@ -52,18 +59,34 @@ export interface AccessRecorded extends AccessSubject {
 /**
  * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service:
  * what could not be written into the audit trail is not read. A request that reads several things names them all: the
- * first event bears the request's id, the others have ids of their own. Rejects with `unavailable`.
+ * first event bears the request's id, the others have ids of their own. Gives the position of the first one. Rejects
+ * with `unavailable`.
  */
 export async function recordAccess(
   eventLog: EventLog,
   caller: Caller,
   access: AccessRecorded,
   ...others: AccessRecorded[]
-): Promise<void> {
-  const stream = auditStream(caller.workspace, new Date().toISOString().slice(0, 10));
-  const events = [
+): Promise<Position> {
+  const first = eventLog.append(
+    auditStreamOf(caller),
     newEvent(caller, 'AccessRecorded', { ...access }),
-    ...others.map((other) => newActorEvent(caller, caller.workspace, 'AccessRecorded', { ...other })),
-  ];
-  await Promise.all(events.map((event) => eventLog.append(stream, event, 'any')));
+    'any',
+  );
+  await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
+  return (await first).position;
+}
+
+/** Appends one `AccessRecorded` as `recordAccess` does, beside others of the same request: with an id of its own. */
+export async function recordFurtherAccess(
+  eventLog: EventLog,
+  caller: Caller,
+  access: AccessRecorded,
+): Promise<void> {
+  const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', { ...access });
+  await eventLog.append(auditStreamOf(caller), event, 'any');
+}
+
+function auditStreamOf({ workspace }: Caller): string {
+  return auditStream(workspace, new Date().toISOString().slice(0, 10));
 }

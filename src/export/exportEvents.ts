@@ -44,9 +44,8 @@ export interface ExportSink {
   reached(progress: Readonly<ExportProgress>): Promise<void>;
 }
 
-/** The progress of an export that has yet to begin, up to the log's present end. */
-export async function startOfExport(eventLog: EventLog): Promise<ExportProgress> {
-  const until = await eventLog.head();
+/** The progress of an export that has yet to begin, up to and including a position. */
+export function startOfExport(until: Position): ExportProgress {
   return {
     position: 0,
     until,

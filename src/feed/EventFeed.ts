@@ -16,6 +16,8 @@ const READ_TIMEOUT_MS = 3_000;
 export interface FeedPage {
   chunks: Uint8Array[];
   count: number;
+  /** Position of its first event; undefined without any. */
+  first: Position | undefined;
   /** Everything up to here is in the page, or is not wanted: the place to go on after. */
   position: Position;
 }
@@ -58,12 +60,15 @@ export class EventFeed {
     const reader = thread.open(selection, start.after, start.from);
     const close = () => reader.close();
     signal.addEventListener('abort', close, { once: true });
-    const page: FeedPage = { chunks: [], count: 0, position: start.after };
+    const page: FeedPage = { chunks: [], count: 0, first: undefined, position: start.after };
     try {
       await thread.ready;
       for (let bytes = 0; page.count < limit && bytes < PAGE_BYTES; ) {
         const part = await withinTime(reader.read(limit - page.count, false));
-        if (part.count > 0) page.chunks.push(part.bytes);
+        if (part.count > 0) {
+          page.chunks.push(part.bytes);
+          page.first ??= part.first;
+        }
         page.count += part.count;
         page.position = part.position;
         bytes += part.bytes.length;

@@ -80,6 +80,7 @@ export function lazyDeidentifier(secret: () => Uint8Array): () => Deidentifier {
 export class ChunkText {
   readonly #selection: Selection;
   #length = 0;
+  #first: Position | undefined;
   count = 0;
 
   constructor(selection: Selection) {
@@ -93,18 +94,20 @@ export class ChunkText {
   add(text: FeedText, index: number): void {
     const { view, format } = this.#selection;
     const json = text.json(index, view);
+    const { position } = text.events[index] as RecordedEvent;
+    this.#first ??= position;
     this.count += 1;
     if (format === 'ndjson') {
       this.#write(`${json}\n`);
     } else {
-      const { position } = text.events[index] as RecordedEvent;
       this.#write(`id: ${formatPosition(position)}\ndata: ${json}\n\n`);
     }
   }
 
   /** What was collected, up to a position. */
   end(position: Position): Chunk {
-    return { bytes: scratch.slice(0, this.#length), count: this.count, position };
+    const bytes = scratch.slice(0, this.#length);
+    return { bytes, count: this.count, first: this.#first ?? position, position };
   }
 
   #write(frame: string): void {

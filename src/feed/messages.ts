@@ -6,6 +6,8 @@ export interface Chunk {
   bytes: Uint8Array<ArrayBuffer>;
   /** How many events; none, when only `position` moved on. */
   count: number;
+  /** Position of its first event; without any, the same as `position`. */
+  first: Position;
   /** All that is wanted up to here is in this chunk, or in one before it. */
   position: Position;
 }

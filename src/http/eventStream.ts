@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
+import type { Chunk } from '../feed/messages.ts';
 import { formatPosition } from '../feed/position.ts';
 import type { Subscription } from '../feed/Subscription.ts';
+import type { Position } from '../ports/eventLog.ts';
 
 /** Milliseconds after which a browser or client library connects again. */
 const RECONNECT_MS = 2_000;
@@ -14,6 +16,8 @@ export interface EventStreamOptions {
   stalledMs: number;
   /** Whether the reader may go on; asked twice a second. */
   allowed(): boolean;
+  /** Told of each chunk before it is sent, which waits for it; when it rejects, the stream ends. */
+  sending(chunk: Chunk): Promise<void>;
 }
 
 /**
@@ -23,11 +27,12 @@ export interface EventStreamOptions {
 export async function sendEventStream(
   res: ServerResponse,
   subscription: Subscription,
-  { heartbeatMs, stalledMs, allowed }: EventStreamOptions,
+  { heartbeatMs, stalledMs, allowed, sending }: EventStreamOptions,
 ): Promise<void> {
   const end = new AbortController();
   res.once('close', () => end.abort());
   let written = performance.now();
+  let isHeld = false;
   const write = (bytes: Uint8Array | string) => {
     written = performance.now();
     return res.write(bytes);
@@ -36,13 +41,18 @@ export async function sendEventStream(
     const quiet = performance.now() - written;
     if (!allowed()) end.abort();
     else if (res.writableNeedDrain && quiet > stalledMs) res.destroy();
-    else if (!res.writableNeedDrain && quiet > heartbeatMs) write(heartbeat(subscription));
+    else if (!res.writableNeedDrain && quiet > heartbeatMs)
+      write(heartbeat(isHeld ? undefined : subscription.position));
   };
   const looking = setInterval(look, Math.min(LOOK_MS, heartbeatMs));
   try {
     write(`retry: ${RECONNECT_MS}\n\n`);
-    for await (const { bytes } of subscription.chunks(end.signal)) {
-      if (!write(bytes)) await drained(res, end.signal);
+    for await (const chunk of subscription.chunks(end.signal)) {
+      isHeld = true;
+      await sending(chunk);
+      isHeld = false;
+      if (end.signal.aborted) break;
+      if (!write(chunk.bytes)) await drained(res, end.signal);
       if (end.signal.aborted) break;
     }
   } finally {
@@ -52,7 +62,7 @@ export async function sendEventStream(
 }
 
 /** A comment; and an id without data, by which a reader that comes back later need not go through what is not its own. */
-function heartbeat({ position }: Subscription): string {
+function heartbeat(position: Position | undefined): string {
   return position === undefined ? ': heartbeat\n\n' : `: heartbeat\nid: ${formatPosition(position)}\n\n`;
 }
 

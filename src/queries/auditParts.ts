@@ -15,6 +15,7 @@ import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
 import { unavailable } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { type SightedRecord, sightingTest } from './sightings.ts';
 
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;
@@ -31,11 +32,14 @@ export interface AuditPart {
   chunks: number;
 }
 
+/** Which entries may match. */
+type AuditPartFilter = AuditFacetValues & { to?: string; seen?: SightedRecord };
+
 /** What may match of a workspace's audit trail, newest part first, from the entry of number `below - 1` on. */
 export async function* auditParts(
   readModels: ReadModels,
   workspace: string,
-  filter: AuditFacetValues & { to?: string },
+  filter: AuditPartFilter,
   below: number | undefined,
 ): AsyncGenerator<AuditPart> {
   const head = await loadHead(readModels, workspace);
@@ -139,10 +143,10 @@ async function chunksBefore(
 async function* partsOf(
   readModels: ReadModels,
   workspace: string,
-  filter: AuditFacetValues,
+  { seen, ...facets }: AuditPartFilter,
   indexes: NumberedIndex[],
 ): AsyncGenerator<AuditPart> {
-  const mayMatch = signatureTest(filter);
+  const mayMatch = seen ? sightingTest(seen, facets) : signatureTest(facets);
   const candidates = indexes.filter(({ index }) => mayMatch(index.signatures)).map(({ number }) => number);
   const loaded = new Map<number, AuditEntry[]>();
   let atOnce = 1;

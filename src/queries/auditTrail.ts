@@ -5,6 +5,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { type AuditPart, auditParts } from './auditParts.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
+import { isSighting, type SightedRecord } from './sightings.ts';
 
 /**
  * Which entries are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. Should a clock
@@ -15,6 +16,8 @@ export interface AuditFilter extends AuditFacetValues {
   from?: string;
   /** Recorded before this. */
   to?: string;
+  /** Accesses by which somebody saw this record, or may have; those to other things that held it, too. */
+  seen?: SightedRecord;
 }
 
 export interface AuditPage extends Page<AuditEntry> {
@@ -113,6 +116,7 @@ function matching({ first, from, entries }: AuditPart, filter: AuditFilter): Num
     if (entry.recordedAt > time) time = entry.recordedAt;
     if (filter.from !== undefined && time < filter.from) continue;
     if (filter.to !== undefined && time >= filter.to) break;
+    if (filter.seen && !isSighting(entry, filter.seen)) continue;
     if (hasFacets(entry, filter)) found.push({ entry, number: first + at });
   }
   return found.reverse();

@@ -1,6 +1,7 @@
 import { isIncomplete } from '../../projections/projection.ts';
 import { UnreadableError } from '../errors.ts';
 import type { Row } from '../ports/readModels.ts';
+import type { Shown } from '../records/shown.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
@@ -11,6 +12,12 @@ const READ_AT_ONCE = 16;
 export interface ListPage<Item> extends Page<Item> {
   /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
   unreadable: string[];
+}
+
+/** A page, and where in the log its items begin, for the audit trail; left out where it has none. */
+export interface ShownPage<Item> {
+  page: ListPage<Item>;
+  shown?: Shown;
 }
 
 /** How a list shows what it lists. */
@@ -29,7 +36,7 @@ export async function readListPage<Item>(
   partition: string,
   request: PageRequest,
   listing: Listing<Item>,
-): Promise<ListPage<Item>> {
+): Promise<ShownPage<Item>> {
   const { items: rows, next_page_token } = await readPage(ports, model, partition, request);
   const found = await readIncomplete(rows.filter(isIncomplete), listing);
   const items = rows.flatMap((row) => {
@@ -37,7 +44,14 @@ export async function readListPage<Item>(
     return item === undefined ? [] : [item];
   });
   const unreadable = rows.filter((row) => isIncomplete(row) && !found.has(row.id));
-  return { items, next_page_token, unreadable: unreadable.map(({ id }) => listing.idOf(id)) };
+  const page = { items, next_page_token, unreadable: unreadable.map(({ id }) => listing.idOf(id)) };
+  return { page, ...shownIn(rows) };
+}
+
+function shownIn(rows: readonly Row[]): { shown?: Shown } {
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return {};
+  return { shown: { ranges: [{ from: first.order, to: last.order }], count: rows.length } };
 }
 
 /** The items of incomplete rows, by stream, without those that cannot be read. */

@@ -2,7 +2,7 @@ import { recordsModel } from '../../projections/records.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
 import type { RecordState } from '../records/fold.ts';
 import { kindPartition, recordIdOf } from '../records/streamNames.ts';
-import { type ListPage, readListPage } from './listPage.ts';
+import { readListPage, type ShownPage } from './listPage.ts';
 import type { PageRequest } from './page.ts';
 import { type QueryPorts, type RecordView, readRecord, toRecordView } from './readRecord.ts';
 
@@ -12,7 +12,7 @@ export function listRecords(
   workspace: string,
   entry: CatalogEntry,
   request: PageRequest,
-): Promise<ListPage<RecordView>> {
+): Promise<ShownPage<RecordView>> {
   return readListPage(ports, recordsModel, kindPartition(workspace, entry.kind), request, {
     fromRow: ({ body }) => toRecordView(body as unknown as RecordState),
     fromLog: (stream) => readRecord(ports, workspace, entry, recordIdOf(stream)),

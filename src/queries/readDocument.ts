@@ -26,7 +26,7 @@ export async function listDocuments(
   request: PageRequest,
 ): Promise<ListPage<DocumentView>> {
   const partition = recordStream(workspace, 'encounter', encounterId);
-  return readListPage(ports, documentsModel, partition, request, {
+  const { page } = await readListPage(ports, documentsModel, partition, request, {
     fromRow: ({ body }) => viewDocument(body as unknown as DocumentState),
     async fromLog(stream) {
       const state = await foldStream(ports.eventLog, stream, evolveDocument);
@@ -34,6 +34,7 @@ export async function listDocuments(
     },
     idOf: (stream) => documentIdsOf(stream).documentId,
   });
+  return page;
 }
 
 /** The bytes that an upload left in the store, hashed on their way. */

@@ -25,6 +25,11 @@ export function changedKind({ type }: Pick<RecordedEvent, 'type'>): SubjectKind 
   return kindByEventType.get(type);
 }
 
+/** The types of the events that change records of a kind, or documents. */
+export function eventTypesOf(kind: string): string[] {
+  return [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
+}
+
 export function eventSubject({ type, data }: RecordedEvent): EventSubject {
   const text = (name: string) => data[name] as string | undefined;
   const kind = changedKind({ type });

@@ -88,8 +88,8 @@ export async function refuseWithoutRole(
 }
 
 /** Records that a user signed out. Rejects with `unavailable`. */
-export function recordSignOut({ eventLog }: SignInPorts, user: User, origin: Origin): Promise<void> {
-  return recordAccess(eventLog, callerOf(user, origin), { action: 'sign_out' });
+export async function recordSignOut({ eventLog }: SignInPorts, user: User, origin: Origin): Promise<void> {
+  await recordAccess(eventLog, callerOf(user, origin), { action: 'sign_out' });
 }
 
 /**

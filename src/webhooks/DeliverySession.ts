@@ -1,10 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { SentEvents } from '../commands/SentEvents.ts';
 import { ServiceError, UnreadableError } from '../errors.ts';
 import type { ChangedFields } from '../feed/ChangedFields.ts';
 import { feedEventType } from '../feed/cloudEvent.ts';
 import { logFilter } from '../feed/selection.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { Shown } from '../records/shown.ts';
 import { UnknownSchemaVersion } from '../records/upcast.ts';
 import type { DeliveryState } from './DeliveryState.ts';
 import { MessageDelivery, type MessagePorts, type Outcome, type Telling } from './MessageDelivery.ts';
@@ -32,6 +34,8 @@ const GRACE_MS = 1_000;
 export interface SessionPorts extends MessagePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
+  /** Writes into the audit trail what was sent. */
+  recordSent(webhook: Webhook, sent: Pick<Shown, 'ranges' | 'count'>): Promise<void>;
   /** Disables the webhook, by an event. */
   disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
   /** Told of an error that delays the delivery to a webhook. */
@@ -53,6 +57,7 @@ export class DeliverySession {
   readonly #end = new AbortController();
   readonly #brokenOff = new AbortController();
   readonly #window = new RecordWindow();
+  readonly #sent: SentEvents;
   readonly #retries: Retries;
   readonly #sending = new Set<Promise<void>>();
   #webhook: Webhook;
@@ -70,6 +75,7 @@ export class DeliverySession {
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
     this.#eventTypes = wantedEventTypes(webhook);
     this.#followed = state.at.position;
+    this.#sent = new SentEvents((sent) => ports.recordSent(webhook, sent));
     this.#retries = new Retries({
       ...ports,
       state,
@@ -99,6 +105,7 @@ export class DeliverySession {
     const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
     while (this.#sending.size > 0) await Promise.all(this.#sending);
     clearTimeout(grace);
+    await this.#sent.flush().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
     if (!this.#lost) await this.#save();
     if (this.#failure !== undefined) throw this.#failure.error;
     return !this.#lost;
@@ -110,7 +117,7 @@ export class DeliverySession {
     this.#wake();
   }
 
-  /** Goes on with another version of the webhook, which wants the same events. */
+  /** Goes on with another version of the webhook, which sends the same of the same events. */
   update(webhook: Webhook): void {
     this.#webhook = webhook;
   }
@@ -239,6 +246,10 @@ export class DeliverySession {
 
   /** One try; what it tells of the endpoint as a whole is seen to. */
   async #deliver(telling: Telling): Promise<Outcome> {
+    if (this.#ended) return { kind: 'ended', gone: false };
+    const { position } = telling.event;
+    this.#sent.add({ from: position, to: position });
+    await this.#whenAvailable(() => this.#sent.recordDue());
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
     const outcome = await this.#messages.deliver(webhook, telling);

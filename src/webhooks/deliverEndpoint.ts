@@ -32,6 +32,11 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
   }
 }
 
+/** What is to be sent of which events: a webhook for which that changes begins a new session. */
+function wanted(webhook: Webhook): string {
+  return [webhook.payload, ...wantedEventTypes(webhook)].join();
+}
+
 /** A session, and what a webhook's changes and requests make of it. */
 class EndpointDelivery {
   readonly #ports: EndpointPorts;
@@ -45,7 +50,7 @@ class EndpointDelivery {
     this.#ports = ports;
     this.#state = state;
     this.#webhook = webhook;
-    this.#wanted = [...wantedEventTypes(webhook)].join();
+    this.#wanted = wanted(webhook);
     this.#session = new DeliverySession(ports, state, webhook);
   }
 
@@ -61,7 +66,7 @@ class EndpointDelivery {
 
   async #tick(): Promise<void> {
     const webhook = this.#ports.findSending(this.#webhook.id);
-    if (webhook === undefined || [...wantedEventTypes(webhook)].join() !== this.#wanted) {
+    if (webhook === undefined || wanted(webhook) !== this.#wanted) {
       return this.#session.end();
     }
     this.#webhook = webhook;

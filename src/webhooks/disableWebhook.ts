@@ -1,5 +1,5 @@
-import { v7 as uuidv7 } from 'uuid';
 import { newEvent } from '../commands/caller.ts';
+import { serviceCaller } from './serviceCaller.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { DisabledReason, Webhook } from './webhook.ts';
 
@@ -12,11 +12,7 @@ export async function disableWebhook(
   webhook: Webhook,
   reason: Extract<DisabledReason, 'gone' | 'failing'>,
 ): Promise<void> {
-  const caller = {
-    workspace: webhook.workspace,
-    principal: { type: 'service', id: 'webhooks' },
-    requestId: uuidv7(),
-  } as const;
+  const caller = serviceCaller(webhook);
   await directory.change(({ webhooks }) => {
     const { state, url, enabledAt } = webhooks.get(webhook.id) ?? webhook;
     if (state !== 'enabled' || url !== webhook.url || enabledAt !== webhook.enabledAt) return undefined;

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { newEvent } from '../commands/caller.ts';
+import { recordAccess } from '../commands/recordAccess.ts';
 import { ServiceError } from '../errors.ts';
 import type { PrincipalNames } from '../history/PrincipalNames.ts';
 import type { AccessDirectory } from '../keys/AccessDirectory.ts';
@@ -114,11 +115,14 @@ export class WebhookManager {
 
   /**
    * A page of a webhook's attempts of the last 30 days, newest first; what its endpoint answered, which may repeat what
-   * it was sent, is left out for whoever may not read events.
+   * it was sent, is left out for whoever may not read events. The read is in the audit trail before it is given.
    */
   async attempts(caller: WebhookCaller, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
     await this.find(caller, id);
-    const page = await listAttempts(this.#ports.stateStore, id, request);
+    const { stateStore, eventLog } = this.#ports;
+    const page = await listAttempts(stateStore, id, request);
+    const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request } } as const;
+    await recordAccess(eventLog, caller, access);
     if (caller.permissions.includes('events')) return page;
     return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
   }

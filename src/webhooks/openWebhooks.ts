@@ -12,6 +12,7 @@ import { Dispatcher } from './Dispatcher.ts';
 import { disableWebhook } from './disableWebhook.ts';
 import { maySend } from './maySend.ts';
 import type { WebhooksMessage } from './messages.ts';
+import { recordSent } from './recordSent.ts';
 import { type RetrySchedule, retrySchedule } from './schedule.ts';
 import { WebhookDirectory } from './WebhookDirectory.ts';
 import { WebhookSender } from './WebhookSender.ts';
@@ -62,6 +63,7 @@ export async function openWebhooks(
         const webhook = directory.find(id);
         return webhook && maySend(webhook, access.access) ? webhook : undefined;
       },
+      recordSent: (webhook, sent) => recordSent(eventLog, webhook, sent),
       disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
       onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
       onUnreadable: (webhookId, { id, position }) =>

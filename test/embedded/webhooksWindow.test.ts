@@ -89,6 +89,7 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
     },
     disable: async () => undefined,
     onDelay: () => undefined,
+    recordSent: async () => undefined,
     onUnreadable: () => undefined,
   };
   const session = new DeliverySession(ports, state, webhook);

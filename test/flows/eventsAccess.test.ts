@@ -27,15 +27,19 @@ onEveryEngine((start) => {
   test('the audit trail tells who read and who subscribed, and not of empty pages', async () => {
     const { client } = await fresh();
     await client.post('/integration/payers', samples.payer());
+    const position = await service.eventLog.head();
+    const shown = { ranges: [{ from: position, to: expect.any(Number) }], count: 1 };
     const accesses = await accessesBy(service, async () => {
       await client.get('/events?limit=7');
       await client.get('/events?kinds=patient');
       const live = await EventReader.open(client, '/events?kinds=payer', { 'last-event-id': '0' });
+      await live.count(1);
       live.kill();
     });
     expect(accesses).toEqual([
-      { action: 'events.read', query: { limit: 7, view: 'full' } },
+      { action: 'events.read', query: { limit: 7, view: 'full' }, shown },
       { action: 'events.subscribe', query: { kinds: 'payer', view: 'full', last_event_id: '0' } },
+      { action: 'events.sent', shown: { ...shown, event_types: ['PayerUpserted'] } },
     ]);
   });
 
@@ -49,7 +53,8 @@ onEveryEngine((start) => {
       expect((await client.get(`/events?${query.replace(/&limit.*/, '&limit=007')}`)).status).toBe(200);
     });
     const asked = { kinds: 'payer', from: '2020-01-01T00:00:00+01:00', limit: 7, view: 'full' };
-    expect(accesses).toEqual([{ action: 'events.read', query: asked }]);
+    const shown = expect.objectContaining({ count: 1 });
+    expect(accesses).toEqual([{ action: 'events.read', query: asked, shown }]);
   });
 
   test('the de-identified view is what its key gets, and others may ask for it', async () => {

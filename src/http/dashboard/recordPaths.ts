@@ -16,3 +16,9 @@ export function documentsPath(workspace: string, encounterId: string, documentId
   const path = `${recordPath(workspace, 'encounter', encounterId)}/documents`;
   return documentId === undefined ? path : `${path}/${encodeURIComponent(documentId)}`;
 }
+
+/** The address of the audit trail's entries by which somebody has seen a record, below `/dashboard`. */
+export function seenPath(workspace: string, kind: RecordKind, id: string): string {
+  const query = new URLSearchParams({ kind, id, seen: 'yes' });
+  return `/workspaces/${workspace}/audit?${query.toString()}`;
+}

@@ -1,9 +1,11 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { recordAccess } from '../../commands/recordAccess.ts';
+import { recordAccess, recordFurtherAccess } from '../../commands/recordAccess.ts';
+import { SentEvents, type SentEventsLimits } from '../../commands/SentEvents.ts';
 import { ServiceError } from '../../errors.ts';
 import { feedEventTypes } from '../../feed/cloudEvent.ts';
 import type { EventFeed } from '../../feed/EventFeed.ts';
+import type { Chunk } from '../../feed/messages.ts';
 import { formatPosition, parsePosition, requirePosition } from '../../feed/position.ts';
 import type { Start } from '../../feed/Subscription.ts';
 import type { Selection } from '../../feed/selection.ts';
@@ -13,6 +15,7 @@ import type { Permission } from '../../keys/access.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { instantOf } from '../../records/instant.ts';
+import type { Shown } from '../../records/shown.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { requireUsable } from '../admit.ts';
 import type { Answer } from '../answer.ts';
@@ -33,7 +36,7 @@ const LOOK_MS = 500;
 const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
 
 /** Times of live streams, in milliseconds. */
-export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'>;
+export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'> & SentEventsLimits;
 
 const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
 
@@ -132,6 +135,14 @@ function asked({ req }: Exchange, { view }: Selection, query: EventsQuery): Reco
   return { ...Object.fromEntries(sent), view, ...(lastEventId && { last_event_id: lastEventId }) };
 }
 
+/** What of the log a selection leaves out, as the audit trail has it. */
+function limitsOf({ view, eventTypes }: Selection): Pick<Shown, 'event_types' | 'view'> {
+  return {
+    ...(eventTypes.length < feedEventTypes.length && { event_types: eventTypes }),
+    ...(view === 'deidentified' && { view }),
+  };
+}
+
 async function stream(
   { eventLog, directory, feed }: EventsPorts,
   exchange: Exchange,
@@ -146,10 +157,21 @@ async function stream(
     query: asked(exchange, selection, query),
   });
   const allowed = () => isAllowed(directory, exchange);
+  const sent = new SentEvents((part) => {
+    const shown = { ...part, ...limitsOf(selection) };
+    return recordFurtherAccess(eventLog, callerOf(exchange), { action: 'events.sent', shown });
+  }, times);
+  const sending = ({ first, position, count }: Chunk) => {
+    sent.add({ from: first, to: position }, count);
+    return sent.recordDue();
+  };
   return {
     // Buffering proxies are asked to pass every event on at once.
     headers: { 'Content-Type': eventMediaTypes.sse, 'X-Accel-Buffering': 'no' },
-    body: { send: (res) => sendEventStream(res, subscription, { ...times, allowed }) },
+    body: {
+      send: (res) =>
+        sendEventStream(res, subscription, { ...times, allowed, sending }).finally(() => sent.flush()),
+    },
   };
 }
 
@@ -169,10 +191,12 @@ async function page(
     .poll(selection, start, query.limit, query.wait * 1_000, end.signal)
     .finally(() => clearInterval(looking));
   requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
-  if (found.count > 0) {
+  const { first, position, count } = found;
+  if (first !== undefined) {
     await recordAccess(eventLog, callerOf(exchange), {
       action: 'events.read',
       query: asked(exchange, selection, query),
+      shown: { ranges: [{ from: first, to: position }], count, ...limitsOf(selection) },
     });
   }
   const length = found.chunks.reduce((sum, { length }) => sum + length, 0);
@@ -180,7 +204,7 @@ async function page(
     headers: {
       'Content-Type': eventMediaTypes.ndjson,
       'Content-Length': String(length),
-      'Chartledger-Position': formatPosition(found.position),
+      'Chartledger-Position': formatPosition(position),
     },
     body: { stream: Readable.from(found.chunks) },
   };

@@ -76,13 +76,14 @@ export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
     async handle(exchange) {
       const request = pageRequest(exchange.req);
       const caller = callerOf(exchange);
-      const body = await listRecords(ports, caller.workspace, entry, request);
+      const { page, ...shown } = await listRecords(ports, caller.workspace, entry, request);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.list',
         kind: entry.kind,
         query: { ...request },
+        ...shown,
       });
-      return { body };
+      return { body: page };
     },
   };
 }

@@ -2,12 +2,15 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import { auditFacets } from '../../../../projections/auditSignature.ts';
 import { accessActions } from '../../../commands/recordAccess.ts';
+import type { EventLog } from '../../../ports/eventLog.ts';
 import type { AuditFilter } from '../../../queries/auditTrail.ts';
+import { sightedRecord } from '../../../queries/sightings.ts';
+import { catalog, type RecordKind } from '../../../records/catalog.ts';
 import { subjectKinds } from '../../../records/eventSubject.ts';
 import { requiredDate } from '../../../records/fields.ts';
 import { instantOf } from '../../../records/instant.ts';
 import { upcastTable } from '../../../records/upcast.ts';
-import { validate } from '../../../records/validate.ts';
+import { validate, validationError } from '../../../records/validate.ts';
 import { input, messageOf, select } from '../components/form.ts';
 import type { Refusal } from '../form.ts';
 import { type Html, html } from '../html.ts';
@@ -26,6 +29,8 @@ const querySchema = z.object({
   id: value,
   action: value,
   outcome: value,
+  /** Who has seen the record of that kind and id, instead of what was done with it by name. */
+  seen: value,
   page_token: value,
 });
 
@@ -37,7 +42,15 @@ export type AuditQuery = z.infer<typeof querySchema>;
 
 /** The query of the page's address. Throws `validation_failed`. */
 export function auditQuery(req: Request): AuditQuery {
-  return validate(querySchema, filledQuery(req));
+  const query = validate(querySchema, filledQuery(req));
+  if (query.seen !== undefined && (recordKindOf(query) === undefined || query.id === undefined)) {
+    throw validationError([{ field: 'seen', message: 'needs a kind of record and a record id' }]);
+  }
+  return query;
+}
+
+function recordKindOf({ kind }: AuditQuery): RecordKind | undefined {
+  return catalog.find((entry) => entry.kind === kind)?.kind;
 }
 
 /** What the query limits the trail to, as sent: for links, and for what the audit trail tells of the read itself. */
@@ -47,14 +60,22 @@ export function limitsOf({ page_token: _token, ...limits }: AuditQuery): Record<
   );
 }
 
-export function auditFilter(query: AuditQuery): AuditFilter {
+/** What the query asks for, of a workspace's trail. Rejects with `unavailable`. */
+export async function auditFilter(
+  eventLog: EventLog,
+  workspace: string,
+  query: AuditQuery,
+): Promise<AuditFilter> {
   const filter: AuditFilter = {};
   for (const facet of auditFacets) if (query[facet] !== undefined) filter[facet] = query[facet];
   for (const bound of ['from', 'to'] as const) {
     const sent = query[bound];
     if (sent !== undefined) filter[bound] = new Date(instantOf(sent)).toISOString();
   }
-  return filter;
+  const kind = recordKindOf(query);
+  if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
+  const { kind: _kind, id: _id, ...others } = filter;
+  return { ...others, seen: await sightedRecord(eventLog, workspace, kind, query.id) };
 }
 
 interface Option {
@@ -107,6 +128,19 @@ ${choice(
   kinds.map((kind) => ({ value: kind, text: kindText(kind) })),
 )}
 ${inputOf('id', isInstallation ? 'User id' : 'Record id', 'search')}
+${
+  !isInstallation &&
+  select({
+    name: 'seen',
+    label: 'Of the record',
+    value: sent.seen ?? '',
+    options: [
+      { value: '', text: 'Entries that name it' },
+      { value: 'yes', text: 'Who has seen it: also lists, streams, webhooks' },
+    ],
+    error: messageOf(refusal?.details, 'seen'),
+  })
+}
 ${choice('outcome', 'Outcome', 'Any outcome', [
   { value: 'accepted', text: 'Accepted' },
   { value: 'refused', text: 'Refused' },

@@ -6,7 +6,7 @@ import type { TableColumn } from '../components/table.ts';
 import { badge, code, time } from '../components/text.ts';
 import { type Html, type HtmlValue, html } from '../html.ts';
 import { documentsPath, recordPath } from '../recordPaths.ts';
-import { actionText, kindText, wordsOf } from './auditTexts.ts';
+import { actionText, kindText, shownText, wordsOf } from './auditTexts.ts';
 
 /** Where an entry stands: its workspace, and the page of the trail, as whole path. */
 interface Place {
@@ -39,10 +39,10 @@ function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }
   return html`<a href="${path}?${query.toString()}">${name}</a><br><small class="muted">${principalTexts[principal.type]}</small>`;
 }
 
-function what({ type, action, method, route }: AuditEntry): Html {
+function what({ type, action, method, route, shown }: AuditEntry): Html {
   return html`${actionText(action ?? type)}${
     route && html`<br><small class="muted">${method} ${route}</small>`
-  }`;
+  }${shown && html`<br><small class="muted">${shownText(shown)}</small>`}`;
 }
 
 function subject(

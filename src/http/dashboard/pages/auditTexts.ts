@@ -1,4 +1,5 @@
 import type { AccessAction } from '../../../commands/recordAccess.ts';
+import type { Shown } from '../../../records/shown.ts';
 
 const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',
@@ -9,6 +10,9 @@ const accessTexts: Record<AccessAction, string> = {
   'document.history': 'History of document read',
   'events.read': 'Events read',
   'events.subscribe': 'Event stream opened',
+  'events.sent': 'Events sent to stream',
+  'webhook.sent': 'Messages sent to webhook',
+  'webhook.attempts': 'Attempts of webhook read',
   export: 'Events exported',
   verify: 'Log verified',
   'audit.read': 'Audit trail read',
@@ -36,4 +40,10 @@ export function wordsOf(code: string): string {
 export function kindText(kind: string): string {
   const text = wordsOf(kind).replace(/^api /, 'API ');
   return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`. */
+export function shownText({ count, ranges, view }: Shown): string {
+  const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
+  return `${count === undefined ? 'Positions' : `${count} at`} ${places}${view === undefined ? '' : `, ${view}`}`;
 }

@@ -16,7 +16,7 @@ import { recordFields, recordName } from '../components/recordFields.ts';
 import { code, time, tryAgain } from '../components/text.ts';
 import { olderVersions, timeline } from '../components/timeline.ts';
 import { type Html, html } from '../html.ts';
-import { documentsPath, recordPath } from '../recordPaths.ts';
+import { documentsPath, recordPath, seenPath } from '../recordPaths.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../route.ts';
 import {
   filledQuery,
@@ -88,7 +88,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const path = recordPath(workspace, entry.kind, id);
   const isOlderPage = filledQuery(req).page_token !== undefined;
   const body = html`${recordCrumbs(workspace, entry)}
-${heading(entry, path, view)}
+${heading(workspace, entry, path, view)}
 ${asked && banner(path, view)}
 <div class="record-columns">
 <section aria-labelledby="state">
@@ -158,11 +158,12 @@ async function readDocuments(ports: QueryPorts, workspace: string, id: string) {
   return list && { list, access };
 }
 
-function heading({ title }: CatalogEntry, path: string, view: RecordView): Html {
+function heading(workspace: string, { kind, title }: CatalogEntry, path: string, view: RecordView): Html {
   const { id, version, record, created_at, updated_at } = view;
   return html`<div class="record-heading">
 <h1>${title} ${recordName(record)}</h1>
-<p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a></p>
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
+<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a></p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;
 }

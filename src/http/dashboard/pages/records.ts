@@ -58,10 +58,14 @@ async function find(ports: FindPorts, { req, workspace, caller }: Visit): Promis
     return { redirect: recordPath(workspace, entry.kind, sought) };
   }
   const request = pageRequest({ query });
-  const list = await unlessBehind(listRecords(ports, workspace, entry, request));
+  const { page: list, ...shown } = (await unlessBehind(listRecords(ports, workspace, entry, request))) ?? {};
   if (list !== undefined) {
-    const access = { action: 'record.list', kind: entry.kind, query: { ...request } } as const;
-    await recordAccess(ports.eventLog, caller, access);
+    await recordAccess(ports.eventLog, caller, {
+      action: 'record.list',
+      kind: entry.kind,
+      query: { ...request },
+      ...shown,
+    });
   }
   const status = list === undefined ? 503 : sought === undefined ? 200 : 404;
   const body = html`<h1>Records</h1>

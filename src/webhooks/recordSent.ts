@@ -1,0 +1,26 @@
+import { recordAccess } from '../commands/recordAccess.ts';
+import { feedEventTypes } from '../feed/cloudEvent.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { Shown } from '../records/shown.ts';
+import { serviceCaller } from './serviceCaller.ts';
+import { wantedEventTypes } from './wantedEventTypes.ts';
+import type { Webhook } from './webhook.ts';
+
+/** Writes into the audit trail what a webhook was sent, whether it was taken or not. Rejects with `unavailable`. */
+export async function recordSent(
+  eventLog: EventLog,
+  webhook: Webhook,
+  sent: Pick<Shown, 'ranges' | 'count'>,
+): Promise<void> {
+  const { id, payload } = webhook;
+  const types = wantedEventTypes(webhook);
+  await recordAccess(eventLog, serviceCaller(webhook), {
+    action: 'webhook.sent',
+    webhook_id: id,
+    shown: {
+      ...sent,
+      ...(types.size < feedEventTypes.length && { event_types: [...types] }),
+      ...(payload !== 'full' && { view: payload }),
+    },
+  });
+}

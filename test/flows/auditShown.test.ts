@@ -1,0 +1,123 @@
+import { expect, test } from '@jest/globals';
+import type { JsonObject } from '../../src/ports/eventLog.ts';
+import type { Shown } from '../../src/records/shown.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { EventReader } from '../support/eventReader.ts';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { HookSuite, payersOf } from '../support/hookSuite.ts';
+import { accessesBy } from '../support/service.ts';
+import { webhooksPath } from '../support/webhooks.ts';
+
+onEveryEngine((start) => {
+  const hooks = new HookSuite(start);
+
+  /** Positions of the events of records in the test's workspace. */
+  async function positions(): Promise<number[]> {
+    const workspace = hooks.service.workspaceId(hooks.label);
+    const events = await readAll(hooks.service.eventLog);
+    return events
+      .filter(({ stream, type }) => stream.startsWith(`${workspace}.`) && type.endsWith('Upserted'))
+      .map(({ position }) => position);
+  }
+
+  const shownIn = (access: JsonObject | undefined) => access?.shown as unknown as Shown;
+
+  test('a list tells which records it showed, by where they were created; an empty one shows none', async () => {
+    const payers = payersOf(3);
+    for (const payer of payers) await hooks.write([payer], 2);
+    const [first, , second, , third] = await positions();
+    const accesses = await accessesBy(hooks.service, async () => {
+      const { body } = await hooks.client.get('/integration/payers?limit=2');
+      await hooks.client.get(`/integration/payers?page_token=${body.next_page_token}`);
+      await hooks.client.get('/integration/patients');
+    });
+    expect(accesses.map(shownIn)).toEqual([
+      { ranges: [{ from: first, to: second }], count: 2 },
+      { ranges: [{ from: third, to: third }], count: 1 },
+      undefined,
+    ]);
+  });
+
+  test('a stream tells what it sent: the first events before they go, the rest at its end, in ranges', async () => {
+    await hooks.write(payersOf(2), 1);
+    const accesses = await accessesBy(hooks.service, async () => {
+      const reader = await EventReader.open(hooks.client);
+      await reader.count(2);
+      for (let round = 0; round < 10; round++) await hooks.write(payersOf(1), 1);
+      await reader.count(12);
+      reader.kill();
+      await eventually(async () => {
+        const sent = (await readAll(hooks.service.eventLog)).filter(
+          ({ metadata, data }) =>
+            metadata.workspace === hooks.service.workspaceId(hooks.label) && data.action === 'events.sent',
+        );
+        expect(sent).toHaveLength(2);
+      });
+    });
+    const all = await positions();
+    const sent = accesses.filter(({ action }) => action === 'events.sent').map(shownIn);
+    expect(sent.map(({ count }) => count)).toEqual([2, 10]);
+    expect(sent[0]?.ranges[0]?.from).toBe(all[0]);
+    for (const position of all) {
+      const covering = sent.filter(({ ranges }) =>
+        ranges.some(({ from, to }) => from <= position && position <= to),
+      );
+      expect(covering).toHaveLength(1);
+    }
+  });
+
+  test('what webhooks are sent is recorded in ranges, not by message, and who reads their attempts', async () => {
+    let id = '';
+    const payers = payersOf(5);
+    const accesses = await accessesBy(hooks.service, async () => {
+      const hook = await hooks.open({ payload: 'full', kinds: ['payer'] });
+      ({ id } = hook);
+      await hooks.write(payers, 1);
+      await eventually(() => expect(hook.endpoint.accepted.length).toBeGreaterThan(0));
+      await hooks.write(payers, 9);
+      await eventually(() => expect(hook.endpoint.accepted).toHaveLength(50));
+      await hooks.attempts(id);
+      // What is left is recorded when the delivery ends.
+      await hooks.client.delete(`${webhooksPath}/${id}`);
+      await eventually(async () => {
+        const counts = (await readAll(hooks.service.eventLog))
+          .filter(({ data }) => data.webhook_id === id && data.action === 'webhook.sent')
+          .map(({ data }) => shownIn(data).count ?? 0);
+        expect(counts.reduce((sum, count) => sum + count, 0)).toBe(50);
+      });
+    });
+    const sent = accesses.filter(({ action }) => action === 'webhook.sent');
+    expect(sent.length).toBeLessThanOrEqual(3);
+    for (const access of sent) {
+      expect(access).toMatchObject({ webhook_id: id, shown: { event_types: ['PayerUpserted'] } });
+      expect(shownIn(access).ranges.length).toBeLessThanOrEqual(20);
+    }
+    const ranges = sent.flatMap((access) => shownIn(access).ranges);
+    for (const position of await positions()) {
+      expect(ranges.some(({ from, to }) => from <= position && position <= to)).toBe(true);
+    }
+    expect(accesses).toContainEqual({
+      action: 'webhook.attempts',
+      webhook_id: id,
+      query: { limit: 100 },
+    });
+  });
+
+  test('a webhook’s entry tells what its payload held', async () => {
+    const payers = payersOf(1);
+    for (const payload of ['reference', 'deidentified']) {
+      const accesses = await accessesBy(hooks.service, async () => {
+        const { endpoint } = await hooks.open({ payload });
+        await hooks.write(payers, 1);
+        await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
+      });
+      expect(accesses).toEqual([
+        expect.objectContaining({
+          action: 'webhook.sent',
+          shown: expect.objectContaining({ view: payload }),
+        }),
+      ]);
+    }
+  });
+});

@@ -1,0 +1,58 @@
+import { expect, test } from '@jest/globals';
+import { SentEvents } from '../../src/commands/SentEvents.ts';
+import { unavailable } from '../../src/errors.ts';
+import { type PositionRange, type Shown, withRange } from '../../src/records/shown.ts';
+import { eventually } from '../support/eventually.ts';
+
+const at = (position: number): PositionRange => ({ from: position, to: position });
+
+/** An account of a reader, and what it recorded. */
+function open(limits: { everyMs?: number; maxEvents?: number } = {}) {
+  const recorded: Pick<Shown, 'ranges' | 'count'>[] = [];
+  const log = { isAway: false, recorded };
+  const sent = new SentEvents(async (part) => {
+    if (log.isAway) throw unavailable('event log');
+    recorded.push(part);
+  }, limits);
+  const send = (position: number) => {
+    sent.add(at(position));
+    return sent.recordDue();
+  };
+  return { log, sent, send };
+}
+
+test('the first event is recorded before it goes, what follows together, at the end or with the last of so many', async () => {
+  const { log, sent, send } = open({ maxEvents: 10 });
+  await send(1);
+  expect(log.recorded).toEqual([{ ranges: [at(1)], count: 1 }]);
+  for (let position = 2; position <= 12; position++) await send(position);
+  expect(log.recorded.slice(1)).toEqual([{ ranges: [{ from: 2, to: 11 }], count: 10 }]);
+  await sent.flush();
+  await sent.flush();
+  expect(log.recorded.slice(2)).toEqual([{ ranges: [at(12)], count: 1 }]);
+});
+
+test('what waits is recorded when its time has come, although nothing more goes', async () => {
+  const { log, send } = open({ everyMs: 20 });
+  await send(1);
+  await send(5);
+  await eventually(() => expect(log.recorded).toHaveLength(2));
+  expect(log.recorded[1]).toEqual({ ranges: [at(5)], count: 1 });
+});
+
+test('nothing goes while it cannot be recorded, and all of it is recorded later', async () => {
+  const { log, sent, send } = open();
+  log.isAway = true;
+  await expect(send(1)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(send(2)).rejects.toMatchObject({ code: 'unavailable' });
+  log.isAway = false;
+  await sent.recordDue();
+  expect(log.recorded).toEqual([{ ranges: [{ from: 1, to: 2 }], count: 2 }]);
+});
+
+test('ranges that touch become one, and of too many the closest do, so that none is lost', () => {
+  let ranges: PositionRange[] = [];
+  for (const position of [50, 10, 12, 11, 90, 300, 51]) ranges = withRange(ranges, at(position), 3);
+  expect(ranges).toEqual([{ from: 10, to: 51 }, at(90), at(300)]);
+  expect(withRange([{ from: 1, to: 9 }], { from: 4, to: 20 }, 3)).toEqual([{ from: 1, to: 20 }]);
+});
