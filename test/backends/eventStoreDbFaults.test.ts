@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
 import { openEventLog } from '../../src/backends/openBackend.ts';
 import type { Appended, EventLog, NewEvent } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
@@ -190,6 +191,26 @@ suite('an EventStoreDB server that fails', () => {
     },
     120_000,
   );
+
+  test('a client whose calls are not answered is replaced, and its calls and subscriptions end', async () => {
+    const client = new DriverClient(server.url);
+    const { signal } = new AbortController();
+    const first = await client.call(signal, (driver) => driver);
+    const { replaced } = client;
+    client.call(signal, () => new Promise(() => undefined));
+    // Each of these is a call, too; an answer to any would show that the connection is well.
+    const second = await eventually(() => {
+      return client.call(signal, async (present) => {
+        if (present === first) throw new Error('not replaced yet');
+        return present;
+      });
+    });
+    expect(second).not.toBe(first);
+    expect(replaced.aborted).toBe(true);
+    await client.close();
+    await expect(client.call(signal, (driver) => driver)).rejects.toThrow('closed');
+    expect((await workspace.append(log, workspace.stream())).revision).toBe(0);
+  }, 60_000);
 
   test('a follower that is stopped while the server is away ends', async () => {
     const waiting = new Follower(log, { after: 0, filter: own() });
