@@ -1,91 +1,17 @@
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
-import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
-
-/** An environment variable that is unset when it is empty or blank. */
-function variable<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema);
-}
-
-const wholeNumber = (least: number, most: number) =>
-  z.coerce
-    .number({ error: 'must be a number' })
-    .int('must be a whole number')
-    .min(least, `must be at least ${least}`)
-    .max(most, `must be at most ${most}`);
-
-const onOff = z
-  .enum(['true', 'false'], { error: 'must be true or false' })
-  .transform((value) => value === 'true');
-
-const base64 = (leastBytes: number) =>
-  z.base64({ error: 'must be base64' }).refine((value) => Buffer.from(value, 'base64').length >= leastBytes, {
-    error: `must be at least ${leastBytes} bytes`,
-  });
-
-const url = (...schemes: string[]) =>
-  z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
-    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
-    abort: true,
-  });
-
-/** A URL that may be a path after `sqlite:` or `file:`, where a percent sign begins an encoded byte. */
-const pathUrl = (...schemes: string[]) =>
-  url(...schemes).refine((value) => !/^(?:sqlite|file):/.test(value) || isDecodable(value), {
-    error: 'must have %25 for a percent sign',
-  });
-
-function isDecodable(value: string): boolean {
-  try {
-    decodeURIComponent(value);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Whether proxy-addr can make something of it, or it is a number of hops. */
-function isTrustProxy(value: string): boolean {
-  if (/^\d+$/.test(value)) return true;
-  try {
-    proxyAddr.compile(value.split(',').map((part) => part.trim()));
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** `https:`, or `http:` on this machine alone. */
-const safeUrl = z
-  .url({ protocol: /^https?$/, error: 'must be an address that begins with https:', abort: true })
-  .refine(
-    (value) => {
-      const { protocol, hostname } = new URL(value);
-      return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-    },
-    { error: 'must begin with https:, as it is not on this machine' },
-  );
-
-/** An address to which paths are added. */
-const baseUrl = z
-  .url({
-    protocol: /^https?$/,
-    error: 'must be an address such as https://chartledger.example.com',
-    abort: true,
-  })
-  .refine((value) => new URL(value).href === `${new URL(value).origin}/`, { error: 'must not have a path' })
-  .transform((value) => new URL(value).origin);
-
-const parts = (list: string) => list.split(',').map((part) => part.trim());
-
-/** `10.0.0.0/8, fd00::/8` */
-const networks = z
-  .string()
-  .refine((list) => parts(list).every((network) => ipaddr.isValidCIDR(network)), {
-    error: 'must be networks, such as 10.0.0.0/8, fd00::/8',
-  })
-  .transform(parts);
+import {
+  base64,
+  baseUrl,
+  networks,
+  onOff,
+  pathUrl,
+  safeUrl,
+  sealingKey,
+  trustProxy,
+  variable,
+  wholeNumber,
+} from './settingTypes.ts';
 
 /** What a process can do; several share the work by doing less each. */
 const allRoles = ['api', 'projector', 'webhooks'] as const;
@@ -121,13 +47,10 @@ const schema = z.object({
   DRAIN_SECONDS: variable(wholeNumber(0, 3_600).default(10)),
   /** Requests a minute from one client IP address (spec section 8); 0 turns the limit off. */
   RATE_LIMIT_PER_MINUTE: variable(wholeNumber(0, 1_000_000_000).default(100)),
+  /** Requests a minute to the dashboard of one session, before the sign-in of one network; 0 turns the limit off. */
+  DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(wholeNumber(0, 1_000_000_000).default(120)),
   /** Proxies whose `X-Forwarded-For` is believed: a number of hops, or addresses and networks, comma-separated. */
-  TRUST_PROXY: variable(
-    z
-      .string()
-      .refine(isTrustProxy, { error: 'must be a number of hops, or IP addresses and networks' })
-      .default('0'),
-  ),
+  TRUST_PROXY: variable(trustProxy.default('0')),
   /** Days for which replaced and deleted documents are kept. */
   DOCUMENT_RETENTION_DAYS: variable(wholeNumber(0, 36_500).default(30)),
   /**
@@ -144,17 +67,19 @@ const schema = z.object({
    * Key that seals the secrets of webhooks in the event log: 32 bytes, in base64. Default: `webhook-secrets-key` in
    * DATA_DIR, made when it is first needed; several instances must share one.
    */
-  WEBHOOK_SECRETS_KEY: variable(
-    z
-      .base64({ error: 'must be base64' })
-      .refine((value) => Buffer.from(value, 'base64').length === 32, { error: 'must be 32 bytes' })
-      .optional(),
-  ),
+  WEBHOOK_SECRETS_KEY: variable(sealingKey.optional()),
   /**
    * Secret that signs the cookies of the dashboard: 32 bytes or more, in base64. Default: `session-secret` in DATA_DIR,
    * made when it is first needed; several instances must share one.
    */
   SESSION_SECRET: variable(base64(32).optional()),
+  /**
+   * Key that seals the secrets of authenticator apps in the event log: 32 bytes, in base64. Default: `totp-secrets-key` in
+   * DATA_DIR, made when it is first needed; several instances must share one.
+   */
+  TOTP_SECRETS_KEY: variable(sealingKey.optional()),
+  /** Whether users with passwords need an authenticator app beside. */
+  DASHBOARD_REQUIRE_TOTP: variable(onOff.default(false)),
   /**
    * Networks, as CIDR and comma-separated, to which webhooks are sent although their addresses are not public; `http:`
    * is allowed there, too. For development, and for receivers beside the service.
@@ -213,6 +138,7 @@ export interface Config {
   keepAliveSeconds: number;
   drainSeconds: number;
   rateLimitPerMinute: number;
+  dashboardRateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
   /** Base64; undefined: kept in `dataDir`. */
@@ -221,6 +147,9 @@ export interface Config {
   deidentificationKey: string | undefined;
   /** Base64; undefined: kept in `dataDir`. */
   webhookSecretsKey: string | undefined;
+  /** Base64; undefined: kept in `dataDir`. */
+  totpSecretsKey: string | undefined;
+  dashboardRequireTotp: boolean;
   /** Base64; undefined: kept in `dataDir`. */
   sessionSecret: string | undefined;
   /** CIDR. */
@@ -277,11 +206,14 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     keepAliveSeconds: settings.KEEP_ALIVE_SECONDS,
     drainSeconds: settings.DRAIN_SECONDS,
     rateLimitPerMinute: settings.RATE_LIMIT_PER_MINUTE,
+    dashboardRateLimitPerMinute: settings.DASHBOARD_RATE_LIMIT_PER_MINUTE,
     trustProxy: settings.TRUST_PROXY,
     documentRetentionDays: settings.DOCUMENT_RETENTION_DAYS,
     signingKey: settings.SIGNING_KEY,
     deidentificationKey: settings.DEIDENTIFICATION_KEY,
     webhookSecretsKey: settings.WEBHOOK_SECRETS_KEY,
+    totpSecretsKey: settings.TOTP_SECRETS_KEY,
+    dashboardRequireTotp: settings.DASHBOARD_REQUIRE_TOTP,
     sessionSecret: settings.SESSION_SECRET,
     webhookAllowNetworks: settings.WEBHOOK_ALLOW_NETWORKS ?? [],
     openapiPublic: settings.OPENAPI_PUBLIC,

@@ -1,8 +1,9 @@
-import { loadDeidentificationKey, loadWebhookSecretsKey } from './backends/keys.ts';
+import { loadDeidentificationKey, loadTotpSecretsKey, loadWebhookSecretsKey } from './backends/keys.ts';
 import { RecordExistence } from './commands/RecordExistence.ts';
 import type { Config } from './config.ts';
 import { EventFeed } from './feed/EventFeed.ts';
 import { PrincipalNames } from './history/PrincipalNames.ts';
+import { requestLimit } from './http/dashboard/requestLimit.ts';
 import type { DashboardPorts } from './http/dashboard/routes.ts';
 import type { AccessDirectory } from './keys/AccessDirectory.ts';
 import type { DocumentStore } from './ports/documentStore.ts';
@@ -11,7 +12,8 @@ import type { RateLimiters } from './ports/rateLimiters.ts';
 import type { ReadModels } from './ports/readModels.ts';
 import type { StateStore } from './ports/stateStore.ts';
 import { IdentityProvider } from './users/IdentityProvider.ts';
-import { openSignInLimits } from './users/signIn.ts';
+import { SecondFactor } from './users/SecondFactor.ts';
+import { openSignInLimits } from './users/signInLimits.ts';
 import { UserDirectory } from './users/UserDirectory.ts';
 import { createAddressRules } from './webhooks/addresses.ts';
 import { WebhookManager } from './webhooks/manageWebhooks.ts';
@@ -42,6 +44,9 @@ export async function openApiPorts(
     webhookDirectory,
     users,
     signInLimits: openSignInLimits(limiters),
+    secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => loadTotpSecretsKey(config) }),
+    requireTotp: config.dashboardRequireTotp,
+    requestLimit: requestLimit(limiters, config.dashboardRateLimitPerMinute),
     identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
     publicUrl: config.publicUrl,
     openapiPublic: config.openapiPublic,

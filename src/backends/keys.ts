@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
-import { SEALING_KEY_BYTES } from '../webhooks/sealSecret.ts';
+import { SEALING_KEY_BYTES } from '../sealing.ts';
 import { readSecretFile, secretFile } from './localFiles/secretFile.ts';
 
 const LEAST_SECRET_BYTES = 32;
@@ -35,8 +35,15 @@ const keys = {
     file: 'webhook-secrets-key',
     set: ({ webhookSecretsKey }) => webhookSecretsKey,
     generate: () => randomBytes(SEALING_KEY_BYTES),
-    problem: ({ length }) =>
-      length === SEALING_KEY_BYTES ? undefined : `has ${length} bytes instead of ${SEALING_KEY_BYTES}`,
+    problem: notForSealing,
+  },
+  /** Seals the secrets of authenticator apps. */
+  totpSecrets: {
+    setting: 'TOTP_SECRETS_KEY',
+    file: 'totp-secrets-key',
+    set: ({ totpSecretsKey }) => totpSecretsKey,
+    generate: () => randomBytes(SEALING_KEY_BYTES),
+    problem: notForSealing,
   },
   /** Signs the cookies of the dashboard's sessions. */
   session: {
@@ -59,13 +66,17 @@ const keys = {
 /** The names of the files in the data folder that hold keys. */
 export const keyFiles: readonly string[] = Object.values(keys).map(({ file }) => file);
 
-/** Rejects with `internal`, whose `problem` names the file or setting, as the next three do. */
+/** Rejects with `internal`, whose `problem` names the file or setting, as the next four do. */
 export function loadDeidentificationKey(config: Config): Promise<Buffer> {
   return load(keys.deidentification, config);
 }
 
 export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
   return load(keys.webhookSecrets, config);
+}
+
+export function loadTotpSecretsKey(config: Config): Promise<Buffer> {
+  return load(keys.totpSecrets, config);
 }
 
 export function loadSessionSecret(config: Config): Promise<Buffer> {
@@ -137,6 +148,10 @@ function tooShort({ length }: Buffer): string | undefined {
   return length < LEAST_SECRET_BYTES
     ? `has ${length} bytes instead of at least ${LEAST_SECRET_BYTES}`
     : undefined;
+}
+
+function notForSealing({ length }: Buffer): string | undefined {
+  return length === SEALING_KEY_BYTES ? undefined : `has ${length} bytes instead of ${SEALING_KEY_BYTES}`;
 }
 
 function isSigningKey(bytes: Buffer): boolean {

@@ -1,9 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { ServiceError } from '../errors.ts';
-import { type Role, roles, type User } from '../users/user.ts';
+import { type IssuedLink, invitationPath } from '../users/UserLinks.ts';
+import { type Role, roles, stateOf, type User } from '../users/user.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { readPassword } from './readPassword.ts';
-import { eventLogName, type UserTools, withUsers } from './withStores.ts';
+import { eventLogName, serviceAddress, type UserTools, withUsers } from './withStores.ts';
 
 interface PasswordOption {
   passwordStdin?: boolean;
@@ -16,8 +17,18 @@ interface JsonOption {
 const exampleName = 'ada@example.com';
 
 /** What people see of a user: never the password's hash. */
-function view({ id, name, role, state, origin, createdAt, passwordSetAt }: User) {
-  return { id, name, role, state, origin, created_at: createdAt, password_set_at: passwordSetAt ?? null };
+function view(user: User) {
+  const { id, name, role, origin, createdAt, passwordSetAt, totpSetAt } = user;
+  return {
+    id,
+    name,
+    role,
+    state: stateOf(user),
+    origin,
+    created_at: createdAt,
+    password_set_at: passwordSetAt ?? null,
+    totp_set_at: totpSetAt ?? null,
+  };
 }
 
 /** The user of a name or an id. */
@@ -48,6 +59,41 @@ async function createUser(name: string, options: { role: Role } & PasswordOption
   }
 }
 
+/** Makes a user with a link to choose a password, or another link for a user that there is. */
+async function inviteUser(name: string, { role, json }: { role?: Role } & JsonOption): Promise<void> {
+  const { user, link } = await withUsers(async (tools) => {
+    const known = tools.users.findByName(name) ?? tools.users.find(name);
+    const link = await issueLink(tools, name, known, role);
+    return { link, user: tools.users.find(link.userId) as User };
+  });
+  const url = serviceAddress() + invitationPath(link);
+  if (json) {
+    writeJson({ ...view(user), url, expires_at: link.expiresAt });
+    return;
+  }
+  writeLine(
+    `With this link ${user.name} chooses a password, once, within 48 hours. Hand it over in a safe way:`,
+  );
+  writeLine();
+  writeLine(`  ${url}`);
+  writeLine();
+  writeLine(`Event log: ${eventLogName()}`);
+}
+
+function issueLink(
+  { links }: UserTools,
+  name: string,
+  known: User | undefined,
+  role: Role | undefined,
+): Promise<IssuedLink> {
+  if (role !== undefined) return links.invite({ name, role });
+  if (known) return links.inviteAgain(known.id);
+  throw new ServiceError(
+    'validation_failed',
+    'There is no such user yet. Say with --role which role it gets.',
+  );
+}
+
 async function listUsers({ json }: JsonOption): Promise<void> {
   const found = await withUsers(async ({ users }) => users.all().map(view));
   if (json) writeJson(found);
@@ -55,15 +101,20 @@ async function listUsers({ json }: JsonOption): Promise<void> {
   else
     writeTable(
       ['USER', 'NAME', 'ROLE', 'STATE', 'SIGNS IN BY', 'CREATED'],
-      found.map(({ id, name, role, state, origin, created_at }) => [
+      found.map(({ id, name, role, state, origin, created_at, totp_set_at }) => [
         id,
         name,
         role,
         state,
-        origin === 'password' ? 'password' : 'OpenID Connect',
+        signsInBy(origin, totp_set_at),
         created_at,
       ]),
     );
+}
+
+function signsInBy(origin: User['origin'], totpSetAt: string | null): string {
+  if (origin === 'openid_connect') return 'OpenID Connect';
+  return totpSetAt === null ? 'password' : 'password, TOTP';
 }
 
 async function setPassword(user: string, { passwordStdin }: PasswordOption): Promise<void> {
@@ -89,6 +140,21 @@ export function addUserCommands(program: Command): void {
     .action(createUser);
 
   users
+    .command('invite')
+    .description('Make a user with a link to choose a password, or another link for a user that there is.')
+    .argument('<user>', 'the name of the new user, or the name or the id of one that there is')
+    .option('--role <role>', `of a new user: one of ${roles.join(', ')}`, parseRole)
+    .option('--json', 'print the user and the link as JSON')
+    .addHelpText(
+      'after',
+      example(
+        `chartledger users invite ${exampleName} --role compliance`,
+        `chartledger users invite ${exampleName}   # a new link, such as for a lost password`,
+      ),
+    )
+    .action(inviteUser);
+
+  users
     .command('list')
     .description('List all users.')
     .option('--json', 'print a JSON array')
@@ -112,6 +178,26 @@ export function addUserCommands(program: Command): void {
     .action(async (user: string, role: Role) => {
       await withUsers((tools) => tools.manager.setRole(findUser(tools, user).id, role));
       writeLine(`User ${user} has the role ${role}.`);
+    });
+
+  users
+    .command('unlock')
+    .description('Let a user sign in again whose name was locked by wrong passwords.')
+    .argument('<user>', 'the name or the id of the user')
+    .addHelpText('after', example(`chartledger users unlock ${exampleName}`))
+    .action(async (user: string) => {
+      await withUsers((tools) => tools.manager.unlock(findUser(tools, user).id));
+      writeLine(`User ${user} is unlocked.`);
+    });
+
+  users
+    .command('reset-totp')
+    .description("Take a user's second factor away, such as when the authenticator app is lost.")
+    .argument('<user>', 'the name or the id of the user')
+    .addHelpText('after', example(`chartledger users reset-totp ${exampleName}`))
+    .action(async (user: string) => {
+      await withUsers((tools) => tools.resetTotp(findUser(tools, user).id));
+      writeLine(`User ${user} signs in by the password alone, until another app is set up.`);
     });
 
   for (const { name, state, description, result } of stateCommands) {

@@ -17,13 +17,16 @@ import { PrincipalNames } from '../history/PrincipalNames.ts';
 import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Access, permissions } from '../keys/access.ts';
 import { AccessManager } from '../keys/manageAccess.ts';
+import { listeningAddress } from '../listeningAddress.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Principal } from '../records/eventMetadata.ts';
 import { INSTALLATION } from '../records/streamNames.ts';
 import { UserManager } from '../users/manageUsers.ts';
+import { resetSecondFactor } from '../users/SecondFactor.ts';
 import { UserDirectory } from '../users/UserDirectory.ts';
+import { UserLinks } from '../users/UserLinks.ts';
 import { createAddressRules } from '../webhooks/addresses.ts';
 import { WebhookManager } from '../webhooks/manageWebhooks.ts';
 import type { WebhookCaller } from '../webhooks/payloadPermissions.ts';
@@ -110,6 +113,15 @@ export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>
 export interface UserTools {
   users: UserDirectory;
   manager: UserManager;
+  links: UserLinks;
+  /** Takes the second factor of the user of an id away. */
+  resetTotp(id: string): Promise<void>;
+}
+
+/** Where people reach the service: `PUBLIC_URL`, else where one with these settings listens. */
+export function serviceAddress(): string {
+  const { publicUrl, host, port } = loadConfig(process.env);
+  return publicUrl ?? listeningAddress(host, port);
 }
 
 /** Runs `work` on the users of that event log. */
@@ -117,7 +129,13 @@ export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): 
   return withEventLog(async (eventLog) => {
     const users = await UserDirectory.open(eventLog);
     try {
-      return await work({ users, manager: new UserManager(users, { principal: operator() }) });
+      const actor = { principal: operator() };
+      return await work({
+        users,
+        manager: new UserManager(users, actor),
+        links: new UserLinks(users, actor),
+        resetTotp: (id) => resetSecondFactor(users, id, actor),
+      });
     } finally {
       users.close();
     }

@@ -30,7 +30,13 @@ export const accessActions = [
 export type AccessAction = (typeof accessActions)[number];
 
 /** Why a sign-in was refused. */
-export type SignInRefusal = 'wrong_password' | 'unknown_user' | 'user_disabled' | 'no_role' | 'rate_limited';
+export type SignInRefusal =
+  | 'wrong_password'
+  | 'wrong_code'
+  | 'unknown_user'
+  | 'user_disabled'
+  | 'no_role'
+  | 'rate_limited';
 
 /** What a request was about. */
 export interface AccessSubject {

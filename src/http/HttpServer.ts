@@ -3,6 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { unavailable } from '../errors.ts';
+import { listeningAddress } from '../listeningAddress.ts';
 import { type ArrivalTimes, createHttpServer } from './createHttpServer.ts';
 import { RefusedConnections } from './RefusedConnections.ts';
 
@@ -48,10 +49,7 @@ export class HttpServer {
   /** Where it listens, as a client on this machine reaches it: `http://127.0.0.1:3000`. */
   get url(): string {
     const { host } = this.#settings;
-    const { port } = this.#server.address() as AddressInfo;
-    const name =
-      host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
-    return `http://${name}:${port}`;
+    return listeningAddress(host, (this.#server.address() as AddressInfo).port);
   }
 
   /** Takes no more connections; resolves when the last one has ended, or was ended because its time was over. */

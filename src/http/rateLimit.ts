@@ -1,5 +1,5 @@
 import { ServiceError } from '../errors.ts';
-import type { RateLimiters } from '../ports/rateLimiters.ts';
+import type { Count, RateLimiters } from '../ports/rateLimiters.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Counts a request of a client IP address, and says in the answer's headers what is left. */
@@ -18,12 +18,21 @@ export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit 
   const policy = `"default";q=${perMinute};w=${RATE_WINDOW_SECONDS}`;
   return async ({ clientIp, headers }) => {
     const count = await limiter.consume(clientIp);
-    const seconds = Math.max(1, Math.ceil(count.msBeforeReset / 1000));
-    headers.push('RateLimit-Policy', policy, 'RateLimit', `"default";r=${count.remaining};t=${seconds}`);
-    if (count.refused) {
-      throw new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
-        retryAfterSeconds: seconds,
-      });
-    }
+    const rest = `"default";r=${count.remaining};t=${secondsUntilReset(count)}`;
+    headers.push('RateLimit-Policy', policy, 'RateLimit', rest);
+    requireWithin(count);
   };
+}
+
+/** Throws `rate_limited`, with the seconds to wait, where a limit on requests was passed. */
+export function requireWithin(count: Count): void {
+  if (!count.refused) return;
+  const seconds = secondsUntilReset(count);
+  throw new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
+    retryAfterSeconds: seconds,
+  });
+}
+
+function secondsUntilReset({ msBeforeReset }: Count): number {
+  return Math.max(1, Math.ceil(msBeforeReset / 1000));
 }

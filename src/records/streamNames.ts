@@ -37,6 +37,11 @@ export function auditStream(workspace: string, day: string): string {
   return `${workspace}.audit-${day}`;
 }
 
+/** Which codes of an authenticator app a user has used; only its end is read. */
+export function totpStream(userId: string): string {
+  return `${INSTALLATION}.totp-${userId}`;
+}
+
 /** The partition that lists one workspace's records of one kind. */
 export function kindPartition(workspace: string, kind: RecordKind): string {
   return `${workspace}.${kind}`;

@@ -100,6 +100,13 @@ export const upcastTable = {
   UserRoleSet: [],
   UserDisabled: [],
   UserEnabled: [],
+  UserUnlocked: [],
+  UserInvited: [],
+  UserInvitationIssued: [],
+  UserTotpSet: [],
+  UserTotpReset: [],
+  UserTotpCodeUsed: [],
+  UserRecoveryCodeUsed: [],
   SetupLinkIssued: [],
 } as const satisfies UpcastTable;
 

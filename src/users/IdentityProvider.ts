@@ -8,6 +8,8 @@ export interface SignInFlow {
   state: string;
   nonce: string;
   codeVerifier: string;
+  /** Whether the provider was asked to have the user prove anew who he is. */
+  isFresh: boolean;
 }
 
 /** Somebody whom the identity provider vouches for. */
@@ -17,9 +19,13 @@ export interface ProvidedUser {
   name: string;
   /** Undefined: none of this service's roles. */
   role: Role | undefined;
+  /** When the provider had the user prove who he is, in milliseconds since 1970; undefined: it does not tell. */
+  provedAt: number | undefined;
 }
 
 const TIMEOUT_SECONDS = 5;
+/** How long ago a fresh proof may be: what it takes to come back from the provider. */
+const FRESH_SECONDS = 60;
 const SCOPE = 'openid profile email';
 const MAX_NAME_LENGTH = 100;
 
@@ -42,13 +48,17 @@ export class IdentityProvider {
     return new URL(this.#settings.issuer).hostname;
   }
 
-  /** Where to send the browser, and what to remember until it is back at `redirectUri`. */
-  async begin(redirectUri: string): Promise<{ url: string; flow: SignInFlow }> {
+  /**
+   * Where to send the browser, and what to remember until it is back at `redirectUri`. With `isFresh` the user is to prove
+   * anew who he is, also where the provider knows.
+   */
+  async begin(redirectUri: string, isFresh = false): Promise<{ url: string; flow: SignInFlow }> {
     const configuration = await this.#configuration();
     const flow = {
       state: client.randomState(),
       nonce: client.randomNonce(),
       codeVerifier: client.randomPKCECodeVerifier(),
+      isFresh,
     };
     const url = client.buildAuthorizationUrl(configuration, {
       redirect_uri: redirectUri,
@@ -57,6 +67,7 @@ export class IdentityProvider {
       nonce: flow.nonce,
       code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
       code_challenge_method: 'S256',
+      ...(isFresh && { prompt: 'login', max_age: '0' }),
     });
     return { url: url.href, flow };
   }
@@ -65,7 +76,7 @@ export class IdentityProvider {
    * Who it was, at the browser's way back: `address` is the redirect URI with what the provider added to it. Rejects
    * with `unauthorized` when the provider did not sign the user in, or the answer belongs to another flow.
    */
-  async finish(address: URL, { state, nonce, codeVerifier }: SignInFlow): Promise<ProvidedUser> {
+  async finish(address: URL, { state, nonce, codeVerifier, isFresh }: SignInFlow): Promise<ProvidedUser> {
     const configuration = await this.#configuration();
     try {
       const tokens = await client.authorizationCodeGrant(configuration, address, {
@@ -73,6 +84,7 @@ export class IdentityProvider {
         expectedState: state,
         expectedNonce: nonce,
         idTokenExpected: true,
+        ...(isFresh && { maxAge: FRESH_SECONDS }),
       });
       const claims = (tokens.claims() ?? {}) as client.IDToken & Claims;
       const all = await this.#allClaims(configuration, claims, tokens.access_token);
@@ -80,6 +92,7 @@ export class IdentityProvider {
         identity: { issuer: claims.iss, subject: claims.sub },
         name: nameIn(all) ?? claims.sub,
         role: roleIn(claimOf(all, this.#settings.roleClaim)),
+        provedAt: claims.auth_time === undefined ? undefined : claims.auth_time * 1000,
       };
     } catch (error) {
       if (isAway(error)) throw unavailable('identity provider', error);

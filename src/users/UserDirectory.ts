@@ -4,13 +4,14 @@ import { USERS_STREAM } from '../records/streamNames.ts';
 import type { PasswordHash } from './password.ts';
 import {
   emptyUsers,
-  evolveUsers,
   type Identity,
   identityKey,
   nameKey,
+  type StoredSecondFactor,
   type User,
   type Users,
 } from './user.ts';
+import { evolveUsers } from './userEvents.ts';
 
 /**
  * All users, in memory, following their stream: a change made anywhere is seen here within a quarter of a second. While
@@ -58,6 +59,11 @@ export class UserDirectory {
   /** What is stored of a user's password; undefined when there is none. */
   passwordOf(id: string): PasswordHash | undefined {
     return this.#stream.state.passwords.get(id);
+  }
+
+  /** What is stored of a user's authenticator app; undefined when there is none. */
+  secondFactorOf(id: string): StoredSecondFactor | undefined {
+    return this.#stream.state.secondFactors.get(id);
   }
 
   /** Reads what the stream holds beyond what is known. */

@@ -21,9 +21,6 @@ const AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_AFTER_SECONDS = 5;
 
-const MIN_LENGTH = 12;
-const MAX_LENGTH = 200;
-
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
 let running = 0;
@@ -77,18 +74,4 @@ export async function verifyPassword(password: string, stored: PasswordHash | un
   const salt = stored ? Buffer.from(stored.salt, 'base64') : randomBytes(SALT_BYTES);
   const derived = await derive(password, salt, stored ?? PARAMETERS);
   return stored !== undefined && timingSafeEqual(derived, Buffer.from(stored.hash, 'base64'));
-}
-
-/**
- * What is wrong with a password that somebody chose, in one sentence; undefined when it is good. Length is what counts:
- * no kinds of characters are asked for (NIST SP 800-63B, section 5.1.1.2).
- */
-export function passwordProblem(password: string, userName: string): string | undefined {
-  const { length } = [...password];
-  if (length < MIN_LENGTH) return `A password has at least ${MIN_LENGTH} characters.`;
-  if (length > MAX_LENGTH) return `A password has at most ${MAX_LENGTH} characters.`;
-  if (password.trim().toLowerCase() === userName.trim().toLowerCase()) {
-    return 'A password must not be the name of its user.';
-  }
-  return undefined;
 }

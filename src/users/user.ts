@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import type { RecordedEvent } from '../ports/eventLog.ts';
-import { upcast } from '../records/upcast.ts';
 import type { PasswordHash } from './password.ts';
 
 /** What a user may see and do, strongest first. */
@@ -20,6 +18,10 @@ export interface User {
   createdAt: string;
   /** Undefined: there is no password. */
   passwordSetAt: string | undefined;
+  /** When an authenticator app was set up; undefined: there is none. */
+  totpSetAt?: string | undefined;
+  /** When attempts to sign in by the name began to be counted anew; undefined: never. */
+  unlockedAt?: string | undefined;
 }
 
 /** A user at an identity provider: `subject` is unique there and never changes (OpenID Connect Core, section 2). */
@@ -28,12 +30,30 @@ export interface Identity {
   subject: string;
 }
 
-/** All users, as folded from their stream. Passwords are apart, so that a `User` can be shown anywhere. */
+/** What is stored of an authenticator app. */
+export interface StoredSecondFactor {
+  /** Base32, sealed for the user (`sealing.ts`). */
+  sealedSecret: string;
+  /** Those not used yet: SHA-256, lower-case hex. */
+  recoveryCodes: string[];
+}
+
+/** A link with which a user chooses a password. */
+export interface Invitation {
+  userId: string;
+  /** ISO 8601. */
+  expiresAt: string;
+}
+
+/** All users, as folded from their stream. Secrets are apart, so that a `User` can be shown anywhere. */
 export interface Users {
   users: Map<string, User>;
   idByName: Map<string, string>;
   idByIdentity: Map<string, string>;
   passwords: Map<string, PasswordHash>;
+  secondFactors: Map<string, StoredSecondFactor>;
+  /** SHA-256 of the token, lower-case hex, to the invitation. */
+  invitations: Map<string, Invitation>;
   /** SHA-256 of the token, lower-case hex, to the end of the link's life, ISO 8601. */
   setupLinks: Map<string, string>;
   /** Revision of the last event folded; -1 before the first. */
@@ -46,6 +66,8 @@ export function emptyUsers(): Users {
     idByName: new Map(),
     idByIdentity: new Map(),
     passwords: new Map(),
+    secondFactors: new Map(),
+    invitations: new Map(),
     setupLinks: new Map(),
     revision: -1,
   };
@@ -61,77 +83,12 @@ export function identityKey({ issuer, subject }: Identity): string {
   return JSON.stringify([issuer, subject]);
 }
 
-/** Data of `UserCreated`: with a password, or an identity at an identity provider. */
-export type UserCreated = { user_id: string; name: string; role: Role } & (
-  | { origin: 'password'; password: PasswordHash }
-  | { origin: 'openid_connect'; identity: Identity }
-);
-
-/** Data of `UserPasswordSet`. */
-export interface UserPasswordSet {
-  user_id: string;
-  password: PasswordHash;
+/** What people see of a user's state: one who is to choose a first password yet is invited. */
+export function stateOf(user: User): User['state'] | 'invited' {
+  return user.state === 'active' && !canSignIn(user) ? 'invited' : user.state;
 }
 
-/** Data of `UserRoleSet`. */
-export interface UserRoleSet {
-  user_id: string;
-  role: Role;
-}
-
-/** Data of `SetupLinkIssued`. */
-export interface SetupLinkIssued {
-  /** Of the link's token, lower-case hex. */
-  sha256: string;
-  expires_at: string;
-}
-
-/** Every link that makes a first administrator ends once there is one. */
-function endSetupLinks(all: Users, role: Role): void {
-  if (role === 'admin') all.setupLinks.clear();
-}
-
-function setUser(all: Users, event: RecordedEvent, change: Partial<User>): void {
-  const user = all.users.get(event.data.user_id as string);
-  if (user) all.users.set(user.id, { ...user, ...change });
-}
-
-const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
-  UserCreated(all, event) {
-    const data = event.data as unknown as UserCreated;
-    const { user_id: id, name, role, origin } = data;
-    const createdAt = event.recordedAt;
-    const passwordSetAt = origin === 'password' ? createdAt : undefined;
-    all.users.set(id, { id, name, role, state: 'active', origin, createdAt, passwordSetAt });
-    all.idByName.set(nameKey(name), id);
-    if (data.origin === 'password') all.passwords.set(id, data.password);
-    else all.idByIdentity.set(identityKey(data.identity), id);
-    endSetupLinks(all, role);
-  },
-  UserPasswordSet(all, event) {
-    const { user_id: id, password } = event.data as unknown as UserPasswordSet;
-    all.passwords.set(id, password);
-    setUser(all, event, { passwordSetAt: event.recordedAt });
-  },
-  UserRoleSet(all, event) {
-    const { role } = event.data as unknown as UserRoleSet;
-    setUser(all, event, { role });
-    endSetupLinks(all, role);
-  },
-  UserDisabled: (all, event) => setUser(all, event, { state: 'disabled' }),
-  UserEnabled: (all, event) => setUser(all, event, { state: 'active' }),
-  SetupLinkIssued(all, event) {
-    const { sha256, expires_at } = event.data as unknown as SetupLinkIssued;
-    all.setupLinks.set(sha256, expires_at);
-  },
-};
-
-/**
- * Folds the next event of the users' stream into `all`, in place. Throws, and changes nothing, when the event is of a
- * schema version that is not known: who may do what is then not for this process to tell.
- */
-export function evolveUsers(all: Users, event: RecordedEvent): void {
-  const fold = folds[event.type];
-  if (fold) fold(all, upcast(event));
-  all.revision = event.revision;
+/** Whether there is a way for the user to sign in. */
+export function canSignIn({ state, origin, passwordSetAt }: User): boolean {
+  return state === 'active' && (origin === 'openid_connect' || passwordSetAt !== undefined);
 }

@@ -16,8 +16,8 @@ afterAll(() => tests.stop());
 
 describe('the setup link', () => {
   test('makes the first administrator, once; other links end with it', async () => {
-    const token = await tests.manager.issueSetupLink();
-    const other = await tests.manager.issueSetupLink();
+    const token = await tests.links.issueSetupLink();
+    const other = await tests.links.issueSetupLink();
     const name = 'ada@clinic.example';
     const password = phi('first password');
     const page = await tests.dashboard.open(`/setup?token=${token}`);
@@ -59,7 +59,7 @@ describe('the setup link', () => {
   test('of yesterday is too old', async () => {
     let fresh = '';
     const issued = await tests.events(async () => {
-      fresh = await tests.manager.issueSetupLink();
+      fresh = await tests.links.issueSetupLink();
     });
     const [{ stream, type, metadata, data, recordedAt }] = issued as [RecordedEvent];
     const lifetime = Date.parse(data.expires_at as string) - Date.parse(recordedAt);

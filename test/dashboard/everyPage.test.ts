@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import { UserDirectory } from '../../src/users/UserDirectory.ts';
+import { UserLinks } from '../../src/users/UserLinks.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
+import { setUpApp } from '../support/TestApp.ts';
 import { createWebhook } from '../support/webhooks.ts';
 
 /** Routes that show nothing by themselves: they lead on, give a file, or a part of a page. */
@@ -66,8 +69,16 @@ beforeAll(async () => {
   // The link ends with the first administrator.
   before.set('/setup', await dashboard.open(service.setupUrl?.split('/dashboard')[1] ?? ''));
   before.set('/sign-in', await dashboard.open('/sign-in'));
+  const withApp = await dashboard.createUser('viewer');
+  await setUpApp(service, withApp);
+  before.set('/sign-in/code', await dashboard.openFor(withApp, '/sign-in/code'));
+  const users = await UserDirectory.open(service.eventLog);
+  const links = new UserLinks(users, { principal: { type: 'operator', id: 'test' } });
+  const { token } = await links.invite({ name: 'invited@clinic.example', role: 'viewer' });
+  users.close();
+  before.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
   page = await dashboard.openAs('admin', '/account');
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await dashboard.stop();
   await dashboard.service.stop();

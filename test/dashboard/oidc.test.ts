@@ -179,6 +179,33 @@ describe('signing in through an identity provider', () => {
   });
 });
 
+test('before users are changed, the user proves anew at the provider who he is, and nobody else may', async () => {
+  provider.account = { sub: 'sub-8', preferred_username: 'judy', roles: 'admin' };
+  const page = await signInByProvider('/users');
+  const other = await dashboard.createUser('viewer');
+  const unlock = async () => {
+    await page.goto(`/dashboard/users/${other.id}`);
+    await page.getByRole('button', { name: 'Unlock' }).click();
+  };
+  const confirm = page.getByRole('button', { name: 'Confirm at the identity provider' });
+  const appended = await events(async () => {
+    await unlock();
+    expect(await heading(page)).toBe('Confirm that it is you');
+    await expectAccessible(page);
+    provider.account = { sub: 'sub-9', preferred_username: 'mallet', roles: 'admin' };
+    await confirm.click();
+    expect(await page.getByRole('alert').textContent()).toContain('signed in somebody else');
+    await unlock();
+    provider.account = { sub: 'sub-8', preferred_username: 'judy', roles: 'admin' };
+    await confirm.click();
+    expect(new URL(page.url()).pathname).toBe(`/dashboard/users/${other.id}`);
+    await page.getByRole('button', { name: 'Unlock' }).click();
+    expect(await page.getByRole('status').textContent()).toContain('is unlocked.');
+  });
+  expect(inShort(appended)).toEqual(['UserUnlocked']);
+  await page.context().close();
+});
+
 test('claims that only the user info tells are found, by a name with dots too', async () => {
   const other = await startIdentityProvider('user info');
   const { url, stop } = await service.another({

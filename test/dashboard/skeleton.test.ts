@@ -10,6 +10,7 @@ import {
   takePictures,
 } from '../support/dashboard.ts';
 import { appendedBy } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
 
 let dashboard: TestDashboard;
 
@@ -65,20 +66,30 @@ describe('what is sent with every page', () => {
     }
   });
 
-  test('the cookie is for the dashboard alone, and no script or other site gets it', async () => {
-    const cookieOf = async (headers: Record<string, string>) => {
-      const answer = await proxied.get('/dashboard/sign-in', headers);
-      return String(answer.headers['set-cookie'])
-        .replace(/=s[^;]+/, '')
-        .replace(/Expires=[^;]+/, 'Expires');
-    };
+  test('cookies are for the dashboard alone, and no script or other site gets them', async () => {
+    const user = await dashboard.createUser('viewer');
     const proxied = await dashboard.service.another({ TRUST_PROXY: '127.0.0.1' });
-    const plain = 'chartledger_session; Path=/dashboard; Expires; HttpOnly';
-    expect(await cookieOf({})).toBe(`${plain}; SameSite=Lax`);
-    expect(await cookieOf({ 'x-forwarded-proto': 'https' })).toBe(`${plain}; Secure; SameSite=Lax`);
+    /** The cookies of a sign-in, without their values. */
+    const cookiesOf = async (url: string, headers: Record<string, string>) => {
+      const answer = await new Visitor(url, headers).signIn(user);
+      return [answer.headers['set-cookie']].flat().map((cookie) => {
+        const [pair = '', ...attributes] = String(cookie).split('; ');
+        const kept = attributes.filter((attribute) => !/^(Expires|Max-Age)=/.test(attribute));
+        return [pair.split('=')[0], ...kept].join('; ');
+      });
+    };
+    const cookies = (attributes: string) => [
+      `chartledger_browser; ${attributes}`,
+      `chartledger_session; ${attributes}`,
+    ];
+    const plain = cookies('Path=/dashboard; HttpOnly; SameSite=Lax');
+    const https = { 'x-forwarded-proto': 'https' };
+    expect(await cookiesOf(proxied.url, {})).toEqual(plain);
+    expect(await cookiesOf(proxied.url, https)).toEqual(
+      cookies('Path=/dashboard; HttpOnly; Secure; SameSite=Lax'),
+    );
     await proxied.stop();
-    const { headers } = await dashboard.service.get('/dashboard/sign-in', { 'x-forwarded-proto': 'https' });
-    expect(String(headers['set-cookie'])).not.toContain('Secure');
+    expect(await cookiesOf(dashboard.service.url, https)).toEqual(plain);
   });
 });
 
@@ -145,10 +156,10 @@ describe('what is not there', () => {
     await takePictures(page, 'not-found');
   });
 
-  test('while the read models are away, 503 says so', async () => {
+  test('while the state store is away, 503 says so', async () => {
     const page = await dashboard.openFor(await dashboard.createUser('viewer'), '/reference');
     const app = await startFaultyApp(dashboard.service, {
-      readModels: { load: () => Promise.reject(unavailable('the read models', new Error('gone'))) },
+      stateStore: { load: () => Promise.reject(unavailable('state store', new Error('gone'))) },
     });
     const answer = await page.goto(`${app.url}/dashboard/reference`);
     expect(answer?.status()).toBe(503);

@@ -5,12 +5,10 @@ import {
   signIn,
   startDashboard,
   type TestDashboard,
-  type TestUser,
   takePictures,
 } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
-import { phi } from '../support/phi.ts';
 import { Visitor } from '../support/visitor.ts';
 
 let dashboard: TestDashboard;
@@ -31,12 +29,11 @@ async function openUser(name: string): Promise<void> {
   await page.getByRole('heading', { level: 1, name }).waitFor();
 }
 
-async function createByForm({ name, password }: Omit<TestUser, 'id'>, role: string, again = password) {
+async function inviteByForm(name: string, role: string) {
+  await page.goto('/dashboard/users');
   await page.getByLabel('Name').fill(name);
   await page.getByLabel('Role').selectOption(role);
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByLabel('The same again').fill(again);
-  await page.getByRole('button', { name: 'Create user' }).click();
+  await page.getByRole('button', { name: 'Invite user' }).click();
 }
 
 const notice = () => page.getByRole('status').textContent();
@@ -47,12 +44,12 @@ async function isSignedIn(somebody: Page): Promise<boolean> {
   return new URL(somebody.url()).pathname === '/dashboard/account';
 }
 
-test('a user is made, changed, disabled and enabled; each change names who made it', async () => {
-  const ada = { name: 'ada@clinic.example', password: phi('correct horse') };
+test('a user is invited, changed, disabled and enabled; each change names who made it', async () => {
+  const ada = { name: 'ada@clinic.example' };
   const appended = await events(async () => {
-    await createByForm(ada, 'compliance');
-    expect(await notice()).toContain(`User ${ada.name} is made.`);
-    expect(await row(ada.name).textContent()).toMatch(/compliance\s*active\s*password\s*never/);
+    await inviteByForm(ada.name, 'compliance');
+    await page.goto('/dashboard/users');
+    expect(await row(ada.name).textContent()).toMatch(/compliance\s*invited\s*password\s*never/);
     await expectAccessible(page);
     await takePictures(page, 'users');
 
@@ -70,24 +67,8 @@ test('a user is made, changed, disabled and enabled; each change names who made 
     expect(await notice()).toContain(`User ${ada.name} is disabled.`);
     await page.getByRole('button', { name: 'Enable' }).click();
     expect(await notice()).toContain(`User ${ada.name} is active.`);
-
-    await page.getByLabel('New password').fill(phi('another password'));
-    await page.getByLabel('The same again').fill('something else');
-    await page.getByRole('button', { name: 'Set password' }).click();
-    expect(await page.getByText('The two passwords differ.').count()).toBe(1);
-    const password = phi('another password');
-    await page.getByLabel('New password').fill(password);
-    await page.getByLabel('The same again').fill(password);
-    await page.getByRole('button', { name: 'Set password' }).click();
-    expect(await notice()).toContain(`The password of user ${ada.name} is set.`);
   });
-  expect(inShort(appended)).toEqual([
-    'UserCreated',
-    'UserRoleSet',
-    'UserDisabled',
-    'UserEnabled',
-    'UserPasswordSet',
-  ]);
+  expect(inShort(appended)).toEqual(['UserInvited', 'UserRoleSet', 'UserDisabled', 'UserEnabled']);
   for (const { metadata } of appended) {
     expect(metadata).toMatchObject({
       principal: { type: 'user', id: expect.stringMatching(/^usr_/) },
@@ -106,21 +87,16 @@ test('the audit trail tells who made and changed users, and nothing of their pas
   });
 });
 
-test('what is wrong with a form is said beside its fields, and what was typed stays, but for passwords', async () => {
+test('what is wrong with a form is said beside its fields, and what was typed stays', async () => {
   const taken = await dashboard.createUser('viewer');
-  await page.goto('/dashboard/users');
-  const password = phi('correct horse');
   const appended = await events(async () => {
-    await createByForm({ name: taken.name.toUpperCase(), password }, 'compliance');
+    await inviteByForm(taken.name.toUpperCase(), 'compliance');
     expect(await page.getByText('There is a user of that name already.').count()).toBe(1);
     expect(await page.getByLabel('Role').inputValue()).toBe('compliance');
-    expect(await page.content()).not.toContain(password);
     await expectAccessible(page);
-    await createByForm({ name: 'new@clinic.example', password }, 'viewer', 'something else');
-    expect(await page.getByText('The two passwords differ.').count()).toBe(1);
-    await createByForm({ name: 'new@clinic.example', password: 'too short' }, 'viewer');
-    expect(await page.getByText('A password has at least 12 characters.').count()).toBe(1);
-    expect(await page.getByLabel('Name').inputValue()).toBe('new@clinic.example');
+    await inviteByForm('x'.repeat(101), 'viewer');
+    expect(await page.getByText('has 1 to 100 characters').count()).toBe(1);
+    expect(await page.getByLabel('Name').inputValue()).toBe('x'.repeat(101));
   });
   expect(appended).toEqual([]);
 });
@@ -142,19 +118,13 @@ test('a role that is taken away is gone at once, and so is the session of a disa
   await page.getByRole('button', { name: 'Enable' }).click();
   await signIn(theirs, user);
   expect(await isSignedIn(theirs)).toBe(true);
-
-  const password = phi('another password');
-  await page.getByLabel('New password').fill(password);
-  await page.getByLabel('The same again').fill(password);
-  await page.getByRole('button', { name: 'Set password' }).click();
-  expect(await isSignedIn(theirs)).toBe(false);
   await theirs.context().close();
 });
 
 test('a name is text, whatever it holds', async () => {
   const name = `<script>alert(1)</script>"'><img src=x onerror=alert(1)>`;
+  await inviteByForm(name, 'viewer');
   await page.goto('/dashboard/users');
-  await createByForm({ name, password: phi('correct horse') }, 'viewer');
   expect(await row(name).count()).toBe(1);
   await openUser(name);
   expect(await page.locator('main script, main img').count()).toBe(0);
@@ -167,15 +137,15 @@ test('only administrators see users, by the menu or by the address', async () =>
     expect(await theirs.getByRole('navigation', { name: 'Main' }).textContent()).not.toContain('Users');
     const somebody = new Visitor(dashboard.service.url);
     const { cookies } = await theirs.context().storageState();
-    somebody.cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
+    somebody.takeOver(cookies);
     await somebody.get('/account');
     const appended = await events(async () => {
       for (const path of ['/users', `/users/${user.id}`, `/users/${user.id}/disable`]) {
         expect((await somebody.get(path)).status).toBe(403);
       }
-      const form = { name: 'eve', role: 'admin', password: 'correct horse', again: 'correct horse' };
+      const form = { name: 'eve', role: 'admin' };
       expect((await somebody.post('/users', form)).status).toBe(403);
-      for (const change of ['role', 'password', 'disable', 'enable']) {
+      for (const change of ['role', 'invite', 'disable', 'enable']) {
         expect((await somebody.post(`/users/${user.id}/${change}`, form)).status).toBe(403);
       }
     });

@@ -74,11 +74,38 @@ onEveryEngine((start) => {
     expect(JSON.stringify(events)).not.toContain(password);
     const listed = JSON.parse((await cli(undefined, 'users', 'list', '--json')).stdout);
     const id = events[0]?.data.user_id;
-    expect(listed).toContainEqual({ id, ...made, password_set_at: created_at });
+    expect(listed).toContainEqual({ id, ...made, password_set_at: created_at, totp_set_at: null });
     expect((await cli(undefined, 'users', 'list')).stdout).toMatch(
       new RegExp(`^${id} +${name} +compliance +active +password +\\d`, 'm'),
     );
     expect(JSON.stringify(listed)).not.toContain('scrypt');
+  });
+
+  test('an invitation makes a user without a password, and prints the link to choose one', async () => {
+    const name = newName();
+    const events = await userEvents(async () => {
+      const env = { ...storesOf(service.config), PUBLIC_URL: 'https://chartledger.example.com' };
+      const { code, stdout } = await runCli(['users', 'invite', name, '--role', 'viewer'], { env });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(
+        /^With this link .* chooses a password, once, within 48 hours.*:\n\n {2}https:\/\/chartledger\.example\.com\/dashboard\/invitation\?token=[\w-]{43}\n\nEvent log: .+\n$/,
+      );
+    });
+    expect(events).toMatchObject([
+      {
+        type: 'UserInvited',
+        data: { name, role: 'viewer', sha256: expect.stringMatching(/^[0-9a-f]{64}$/) },
+        metadata: { principal: { type: 'operator' } },
+      },
+    ]);
+    const again = JSON.parse((await cli(undefined, 'users', 'invite', name, '--json')).stdout);
+    expect(again).toMatchObject({
+      name,
+      state: 'invited',
+      password_set_at: null,
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:3000\/dashboard\/invitation\?token=[\w-]{43}$/),
+      expires_at: expect.any(String),
+    });
   });
 
   describe('a user', () => {
@@ -94,6 +121,9 @@ onEveryEngine((start) => {
       ['disable', () => [ada.id], 'is disabled', undefined],
       ['enable', () => [ada.id], 'is active', 'UserEnabled'],
       ['set-password', () => [ada.name, '--password-stdin'], 'is set', 'UserPasswordSet'],
+      ['unlock', () => [ada.name], 'is unlocked', 'UserUnlocked'],
+      ['invite', () => [ada.name], '/dashboard/invitation?token=', 'UserInvitationIssued'],
+      ['reset-totp', () => [ada.name], 'by the password alone', undefined],
     ])('is changed by name or id: %s', async (command, args, result, type) => {
       const events = await userEvents(async () => {
         const { code, stdout, stderr } = await cli(newPassword(), 'users', command, ...args());
@@ -123,7 +153,12 @@ onEveryEngine((start) => {
         () => ['set-password', ada.name, '--password-stdin'],
         'at least 12 characters',
       ],
+      ['a common password', 'aaaaaaaaaaaa', () => create, 'easy to guess'],
       ['nobody', newPassword(), () => ['disable', 'nobody'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['unlock', 'nobody'], 'There is no such user.'],
+      ['nobody', newPassword(), () => ['reset-totp', 'nobody'], 'There is no such user.'],
+      ['nobody, and no role', '', () => ['invite', 'nobody'], 'Say with --role which role it gets.'],
+      ['a name that is taken', '', () => ['invite', ada.name, '--role', 'viewer'], 'already'],
       ['nobody', newPassword(), () => ['set-role', 'nobody', 'admin'], 'There is no such user.'],
     ])('with %s is refused: exit code 1, one line, no event', async (_what, input, args, message) => {
       const events = await userEvents(async () => {

@@ -4,6 +4,11 @@ import type { Page } from 'playwright-core';
 import { sessionsTable } from '../../src/http/dashboard/SessionStore.ts';
 import type { StateRow, StateStore } from '../../src/ports/stateStore.ts';
 
+/** How many sessions the service keeps. */
+export async function countSessions(stateStore: StateStore): Promise<number> {
+  return (await stateStore.page(sessionsTable, { partition: 'sessions', limit: 10_000 })).length;
+}
+
 /** What the service keeps of the session of a page, for tests that cannot wait until it ends. */
 export class StoredSession {
   readonly #stateStore: StateStore;
@@ -35,9 +40,18 @@ export class StoredSession {
   }
 
   /** Makes it one of a sign-in so long ago. */
-  async signedInBefore(ms: number): Promise<void> {
+  signedInBefore(ms: number): Promise<void> {
+    return this.#change({ signedInAt: Date.now() - ms });
+  }
+
+  /** Makes it one whose user proved so long ago who he is. */
+  provedBefore(ms: number): Promise<void> {
+    return this.#change({ provedAt: Date.now() - ms });
+  }
+
+  async #change(change: Partial<SessionData>): Promise<void> {
     const row = await this.#row();
-    const body = { ...row.body, signedInAt: Date.now() - ms };
+    const body = { ...row.body, ...change };
     await this.#stateStore.save(sessionsTable, [{ ...row, revision: row.revision + 1, body }]);
   }
 

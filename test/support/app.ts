@@ -16,6 +16,7 @@ import { StoreWatch } from '../../src/health/StoreWatch.ts';
 import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
 import { createApp } from '../../src/http/createApp.ts';
 import { dashboardApp } from '../../src/http/dashboard/dashboardApp.ts';
+import { requestLimit } from '../../src/http/dashboard/requestLimit.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
 import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
 import { createLogger } from '../../src/logger.ts';
@@ -23,7 +24,8 @@ import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { openSignInLimits } from '../../src/users/signIn.ts';
+import { SecondFactor } from '../../src/users/SecondFactor.ts';
+import { openSignInLimits } from '../../src/users/signInLimits.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import { createAddressRules } from '../../src/webhooks/addresses.ts';
 import { WebhookManager } from '../../src/webhooks/manageWebhooks.ts';
@@ -106,6 +108,9 @@ export async function startFaultyApp(
       ...ports,
       users,
       signInLimits: openSignInLimits(limiters),
+      secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: async () => randomBytes(32) }),
+      requireTotp: false,
+      requestLimit: requestLimit(limiters, 0),
       identityProvider: undefined,
       openapiPublic: false,
     },

@@ -55,6 +55,7 @@ export async function startTestService(
     DATA_DIR: folder,
     PORT: '0',
     RATE_LIMIT_PER_MINUTE: '0',
+    DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     NODE_ENV: 'production',
     LOG_LEVEL: 'trace',
     ...env,

@@ -1,6 +1,7 @@
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import { UserManager } from '../../src/users/manageUsers.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
+import { UserLinks } from '../../src/users/UserLinks.ts';
 import { startDashboard, type TestDashboard } from './dashboard.ts';
 import { installationEvents } from './installation.ts';
 import { startTestService, type TestService } from './service.ts';
@@ -10,26 +11,31 @@ import { Visitor } from './visitor.ts';
 export interface UserTests {
   service: TestService;
   dashboard: TestDashboard;
+  users: UserDirectory;
   manager: UserManager;
+  links: UserLinks;
   /** Somebody at an IP address that nobody had before: sign-ins are limited by it. */
-  visitor(): Visitor;
+  visitor(url?: string): Visitor;
   /** The events that `work` had appended about users and sign-ins. */
   events(work: () => Promise<unknown>): Promise<RecordedEvent[]>;
   stop(): Promise<void>;
 }
 
-export async function startUserTests(): Promise<UserTests> {
-  const service = await startTestService({ TRUST_PROXY: '1' });
+export async function startUserTests(env: Record<string, string> = {}): Promise<UserTests> {
+  const service = await startTestService({ TRUST_PROXY: '1', ...env });
   const dashboard = await startDashboard(service);
   const users = await UserDirectory.open(service.eventLog);
+  const actor = { principal: { type: 'operator', id: 'test' } } as const;
   let lastAddress = 0;
   return {
     service,
     dashboard,
-    manager: new UserManager(users, { principal: { type: 'operator', id: 'test' } }),
-    visitor() {
+    users,
+    manager: new UserManager(users, actor),
+    links: new UserLinks(users, actor),
+    visitor(url = service.url) {
       lastAddress += 1;
-      return new Visitor(service.url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
+      return new Visitor(url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
     },
     events: (work) => installationEvents(service, work),
     async stop() {

@@ -1,9 +1,9 @@
 import { Client, type TestResponse } from './client.ts';
 import type { TestUser } from './dashboard.ts';
 
-/** Visits a dashboard without a browser: keeps the cookie, and sends the token of the last page with each form. */
+/** Visits a dashboard without a browser: keeps the cookies, and sends the token of the last page with each form. */
 export class Visitor {
-  cookie: string | undefined;
+  readonly cookies = new Map<string, string>();
   csrf = '';
   readonly #url: string;
   readonly #headers: Record<string, string>;
@@ -39,13 +39,24 @@ export class Visitor {
       method,
       headers: {
         ...this.#headers,
-        ...(this.cookie !== undefined && { cookie: this.cookie }),
+        ...(this.cookies.size > 0 && { cookie: [...this.cookies].map((pair) => pair.join('=')).join('; ') }),
         ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
       },
       ...(body !== undefined && { body }),
     });
-    this.cookie = [answer.headers['set-cookie'] ?? []].flat()[0]?.split(';')[0] ?? this.cookie;
+    for (const cookie of [answer.headers['set-cookie'] ?? []].flat()) this.#keep(cookie);
     this.csrf = /name="csrf_token" value="([^"]+)"/.exec(answer.text)?.[1] ?? this.csrf;
     return answer;
+  }
+
+  /** Goes on with the cookies of somebody else, such as a page's. */
+  takeOver(cookies: { name: string; value: string }[]): void {
+    for (const { name, value } of cookies) this.cookies.set(name, value);
+  }
+
+  #keep(cookie: string): void {
+    const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(cookie) ?? [];
+    if (value === '') this.cookies.delete(name);
+    else this.cookies.set(name, value);
   }
 }

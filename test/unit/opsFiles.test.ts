@@ -165,6 +165,7 @@ describe('the Kubernetes manifests', () => {
     expect(kept('chartledger-stores', 'stores.env')).toEqual([
       'DEIDENTIFICATION_KEY',
       'WEBHOOK_SECRETS_KEY',
+      'TOTP_SECRETS_KEY',
       'SESSION_SECRET',
     ]);
   });

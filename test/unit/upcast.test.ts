@@ -13,7 +13,8 @@ import {
   upcast,
   upcastTable,
 } from '../../src/records/upcast.ts';
-import { emptyUsers, evolveUsers } from '../../src/users/user.ts';
+import { emptyUsers } from '../../src/users/user.ts';
+import { evolveUsers } from '../../src/users/userEvents.ts';
 import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
@@ -44,6 +45,9 @@ function foldedEntry([name, value]: [string, unknown]): [string, unknown] {
   return [name, name === 'users' ? [...value.values()] : [...value]];
 }
 
+/** Types that are read one by one. */
+const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
+
 function fold(events: RecordedEvent[]): unknown {
   const { type } = events.at(-1) as RecordedEvent;
   const entry = catalog.find(({ eventType }) => eventType === type);
@@ -61,12 +65,12 @@ function fold(events: RecordedEvent[]): unknown {
     for (const event of events) evolveWebhooks(all, event);
     return { webhooks: [...all.webhooks.values()], revision: all.revision };
   }
+  if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {
     const all = emptyUsers();
     for (const event of events) evolveUsers(all, event);
     return Object.fromEntries(Object.entries(all).map(foldedEntry));
   }
-  if (type === 'AccessRecorded') return upcast(events.at(-1) as RecordedEvent).data;
   const access = emptyAccess();
   for (const event of events) evolveAccess(access, event);
   const { workspaces, keys, revision } = access;

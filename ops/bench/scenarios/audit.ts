@@ -21,19 +21,23 @@ async function makeUser({ config }: Stores): Promise<void> {
   await eventLog.close();
 }
 
-/** Signs the user in; the result is the cookie of the session. */
+/** Signs the user in; the result are the cookies of the session. */
 async function signIn(url: string): Promise<string> {
   const form = await fetch(`${url}/dashboard/sign-in`);
-  const cookieOf = (response: Response) => response.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+  const cookiesOf = ({ headers }: Response) =>
+    headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
   const [, token = ''] = /name="csrf_token" value="([^"]+)"/.exec(await form.text()) ?? [];
   const answer = await fetch(`${url}/dashboard/sign-in`, {
     method: 'POST',
     body: new URLSearchParams({ ...user, csrf_token: token }),
-    headers: { cookie: cookieOf(form) },
+    headers: { cookie: cookiesOf(form) },
     redirect: 'manual',
   });
   if (answer.status !== 303) throw new Error(`${answer.status} for the sign-in`);
-  return cookieOf(answer);
+  return cookiesOf(answer);
 }
 
 /** Milliseconds of one page. */

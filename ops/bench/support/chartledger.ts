@@ -35,6 +35,7 @@ export async function makeStores(
     DATA_DIR: folder,
     NODE_ENV: 'production',
     RATE_LIMIT_PER_MINUTE: '1000000000',
+    DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     ...env,
   };
   const config = loadConfig(settings);

@@ -5,6 +5,7 @@ import { BodyBudget } from '../BodyBudget.ts';
 import { proxyTrust } from '../clientIp.ts';
 import { inviteBody } from '../requestBody.ts';
 import { assetRouter } from './assets.ts';
+import { cookies } from './cookies.ts';
 import { createResponder, type ResponderPorts } from './respond.ts';
 import { type DashboardPorts, dashboardRoutes } from './routes.ts';
 import { sessions } from './session.ts';
@@ -33,6 +34,7 @@ export function dashboardApp(context: DashboardContext): Express {
   app.use(securityHeaders());
   app.use(assetRouter());
   app.use(noStore);
+  app.use(cookies(sessionSecret));
   app.use(sessions(ports.stateStore, sessionSecret));
   app.use(boundForms(clientIp));
   app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));

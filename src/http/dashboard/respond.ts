@@ -4,23 +4,25 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../../errors.ts';
 import type { AccessDirectory } from '../../keys/AccessDirectory.ts';
-import type { EventLog } from '../../ports/eventLog.ts';
-import type { UserDirectory } from '../../users/UserDirectory.ts';
+import type { SignInPorts } from '../../users/signIn.ts';
 import type { User } from '../../users/user.ts';
 import { asServiceError, statusOf } from '../errorResponse.ts';
 import { requireKnownParameters } from '../knownParameters.ts';
 import { logFailure } from '../logFailure.ts';
+import { confirmIdentity } from './confirmIdentity.ts';
+import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { refuseRole } from './refuseRole.ts';
+import type { RequestLimit } from './requestLimit.ts';
 import type { DashboardRoute, Page, Reply } from './route.ts';
-import { csrfField, leaveSession, requireCsrfToken, signedInUser } from './session.ts';
+import { leaveSession, signedInUser } from './session.ts';
 import { createVisit } from './visit.ts';
 
-export interface ResponderPorts {
-  eventLog: EventLog;
+export interface ResponderPorts extends SignInPorts {
   directory: AccessDirectory;
-  users: UserDirectory;
+  requestLimit: RequestLimit;
+  requireTotp: boolean;
   logger: Logger;
   clientIp(req: Request): string;
 }
@@ -44,11 +46,13 @@ export function createResponder(ports: ResponderPorts): Responder {
       let code: string | undefined;
       const fail = (error: ServiceError) => {
         code = error.code;
+        if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
         logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
       };
       try {
         // A store of sessions that is away leaves a request without one.
         user = req.session && signedInUser(req, ports.users);
+        await ports.requestLimit(req, user, ports.clientIp(req));
         if (route.isBackground) leaveSession(req);
         const reply = await admitted(ports, route, req, res, requestId, user);
         if ('page' in reply && reply.page.error) fail(reply.page.error);
@@ -91,7 +95,14 @@ async function admitted(
   if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
   if (route.query) requireKnownParameters(req.query, route.query);
   if (route.method === 'post') requireCsrfToken(req);
-  return route.handle(visit);
+  if (user && ports.requireTotp && needsTotp(user) && route.access !== 'public' && !route.isForSetup) {
+    return { redirect: '/account/two-factor' };
+  }
+  return (route.isSensitive && (await confirmIdentity(ports, visit))) || route.handle(visit);
+}
+
+function needsTotp({ origin, totpSetAt }: User): boolean {
+  return origin === 'password' && totpSetAt === undefined;
 }
 
 /** The sign-in page, which leads back to the page that was asked for, or that a part was asked for. */
@@ -121,7 +132,7 @@ async function send(
     res.type('html').send(reply.fragment.toString());
   } else {
     res.status(reply.page.status ?? 200).type('html');
-    res.send(document(ports, req, user, reply.page));
+    res.send(document(ports, req, res, user, reply.page));
   }
 }
 
@@ -131,7 +142,13 @@ function redirect(req: Request, res: Response, target: string): void {
   else res.redirect(303, target);
 }
 
-function document({ directory }: ResponderPorts, req: Request, user: User | undefined, page: Page): string {
+function document(
+  { directory }: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  page: Page,
+): string {
   const workspaces = [...directory.access.workspaces.keys()];
   const asked = req.params.workspace as string | undefined;
   const session = req.session as Request['session'] | undefined;
@@ -143,7 +160,7 @@ function document({ directory }: ResponderPorts, req: Request, user: User | unde
   );
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];
-  const csrf = session && user ? csrfField(req) : html``;
+  const csrf = session && user ? csrfField(req, res) : html``;
   return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
 }
 
@@ -161,6 +178,7 @@ function errorPage(error: ServiceError, requestId: string): Page {
 const titles: Partial<Record<ServiceError['code'], string>> = {
   not_found: 'Not found',
   permission_denied: 'Not allowed',
+  rate_limited: 'Too many requests',
   unavailable: 'Not available right now',
   internal: 'Something went wrong',
 };

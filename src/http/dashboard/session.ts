@@ -1,24 +1,28 @@
-import { csrfSync } from 'csrf-sync';
+import { createHash } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
-import { ServiceError } from '../../errors.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { UserDirectory } from '../../users/UserDirectory.ts';
 import type { User } from '../../users/user.ts';
-import { type Html, html } from './html.ts';
 import { SessionStore } from './SessionStore.ts';
 
 /** A session ends when it was not used for so long. */
 const IDLE_MS = 15 * 60_000;
 /** However much it is used, it ends then. */
 const LONGEST_MS = 12 * 3_600_000;
-const CSRF_FIELD = 'csrf_token';
+/** Within it users, roles and keys are changed without another proof. */
+const FRESH_MS = 10 * 60_000;
+const SECOND_STEP_MS = 10 * 60_000;
 
 declare module 'express-session' {
   interface SessionData {
     userId?: string;
     /** Milliseconds since 1970. */
     signedInAt?: number;
+    /** When the user proved last who he is; milliseconds since 1970. */
+    provedAt?: number;
+    /** A sign-in whose password was right, and whose code is awaited. */
+    secondStep?: { userId: string; passwordSetAt: string | undefined; begunAt: number; next: string };
     /** The password's, at the sign-in: a new password ends the sessions of the one before. */
     passwordSetAt?: string | undefined;
     /** The workspace that was looked at last. */
@@ -42,19 +46,46 @@ export function sessions(state: StateStore, secret: Buffer): RequestHandler {
   });
 }
 
-/** Begins a session of a user who has just proved who he is: under a new id, so that nobody knew it before. */
-export function beginSession(req: Request, user: User): Promise<void> {
+/** Begins a session of a user who proved at `provedAt` who he is: under a new id, so that nobody knew it before. */
+export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
+  await regenerate(req);
+  const { id: userId, passwordSetAt } = user;
+  Object.assign(req.session, { userId, signedInAt: Date.now(), provedAt, passwordSetAt });
+}
+
+/** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
+export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
+  await regenerate(req);
+  const { id: userId, passwordSetAt } = user;
+  req.session.secondStep = { userId, passwordSetAt, begunAt: Date.now(), next };
+}
+
+/** The user whose code is awaited; undefined when there is none, or it took too long. */
+export function secondStepOf(
+  { session }: Request,
+  users: UserDirectory,
+): { user: User; next: string } | undefined {
+  const { secondStep } = session;
+  if (secondStep === undefined || Date.now() - secondStep.begunAt > SECOND_STEP_MS) return undefined;
+  const user = users.find(secondStep.userId);
+  if (user?.state !== 'active' || user.passwordSetAt !== secondStep.passwordSetAt) return undefined;
+  return { user, next: secondStep.next };
+}
+
+/** Whether the user has proved within the last ten minutes who he is. */
+export function isProofFresh({ session: { provedAt = 0 } }: Request): boolean {
+  return Date.now() - provedAt < FRESH_MS;
+}
+
+/** Notes that the user has just proved once more who he is. */
+export function renewProof({ session }: Request): void {
+  session.provedAt = Date.now();
+}
+
+/** A new session under a new id, in place of the one before. */
+function regenerate(req: Request): Promise<void> {
   return new Promise((resolve, reject) => {
-    req.session.regenerate((error: unknown) => {
-      if (error) {
-        reject(error);
-        return;
-      }
-      req.session.userId = user.id;
-      req.session.signedInAt = Date.now();
-      req.session.passwordSetAt = user.passwordSetAt;
-      resolve();
-    });
+    req.session.regenerate((error: unknown) => (error ? reject(error) : resolve()));
   });
 }
 
@@ -78,20 +109,8 @@ export function signedInUser({ session }: Request, users: UserDirectory): User |
   return user?.state === 'active' && user.passwordSetAt === passwordSetAt ? user : undefined;
 }
 
-const { generateToken, isRequestValid } = csrfSync({
-  getTokenFromRequest: (req) => req.body?.[CSRF_FIELD],
-});
-
-/** The hidden field that shows that a form is one of ours. */
-export function csrfField(req: Request): Html {
-  return html`<input type="hidden" name="${CSRF_FIELD}" value="${generateToken(req)}">`;
-}
-
-/** Refuses a form that does not hold the session's token. */
-export function requireCsrfToken(req: Request): void {
-  if (isRequestValid(req)) return;
-  throw new ServiceError(
-    'permission_denied',
-    'This form is too old, or was not sent from the dashboard. Go back, load the page again and send it once more.',
-  );
+/** What a session is known by where its id must not be seen; undefined where nothing is kept of the request's visitor. */
+export function sessionIdOf({ session, sessionID }: Request): string | undefined {
+  if (session?.userId === undefined && session?.secondStep === undefined) return undefined;
+  return createHash('sha256').update(sessionID).digest('hex');
 }

@@ -1,8 +1,8 @@
 import type { Request, Response } from 'express';
 import type { User } from '../../users/user.ts';
 import { userAgentOf } from '../exchange.ts';
+import { csrfField } from './csrf.ts';
 import type { Visit } from './route.ts';
-import { csrfField } from './session.ts';
 
 interface VisitFacts {
   requestId: string;
@@ -41,7 +41,7 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
     },
     form: req.body ?? {},
     get csrf() {
-      return csrfField(req);
+      return csrfField(req, res);
     },
     notice(text) {
       req.session.notices = [...(req.session.notices ?? []), text];

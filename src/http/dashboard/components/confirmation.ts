@@ -24,11 +24,13 @@ export interface ConfirmedChange<Subject> {
   find(visit: Visit): Subject | Promise<Subject>;
   question(subject: Subject, visit: Visit): Confirmation | Promise<Confirmation>;
   make(subject: Subject, visit: Visit): Promise<Reply>;
+  /** Whether it changes users, roles or keys. */
+  isSensitive?: boolean;
 }
 
 /** The page that asks, and what its answer does: makes the change, or asks once more and says why it was not made. */
 export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
-  const { path, find, question, make } = change;
+  const { path, find, question, make, isSensitive = false } = change;
   return [
     {
       method: 'get',
@@ -40,6 +42,7 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
       method: 'post',
       path,
       access: admins,
+      isSensitive,
       async handle(visit) {
         const subject = await find(visit);
         try {

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../../errors.ts';
 import { UserManager } from '../../../users/manageUsers.ts';
-import { confirmPassword, type SignInPorts } from '../../../users/signIn.ts';
+import { proveAgain } from '../../../users/signIn.ts';
 import type { User } from '../../../users/user.ts';
 import { formError, input, messageOf } from '../components/form.ts';
 import { newPasswordFields, repeatedPassword } from '../components/password.ts';
@@ -9,16 +9,17 @@ import { passwordOf, type Refusal, refusalOf } from '../form.ts';
 import { html } from '../html.ts';
 import { originOf } from '../origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../route.ts';
-import { beginSession } from '../session.ts';
+import { beginSession, sessionIdOf } from '../session.ts';
+import { type TwoFactorPagePorts, twoFactorSection } from './twoFactor.ts';
 
 /** What a user sees and changes of himself. */
-export function accountRoutes(ports: SignInPorts): DashboardRoute[] {
+export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
   return [
     {
       method: 'get',
       path: '/account',
       access: everyone,
-      handle: async (visit) => ({ page: accountPage(visit) }),
+      handle: async (visit) => ({ page: accountPage(ports, visit) }),
     },
     {
       method: 'post',
@@ -31,10 +32,10 @@ export function accountRoutes(ports: SignInPorts): DashboardRoute[] {
           await requirePresentPassword(ports, visit);
           await new UserManager(ports.users, actor).setPassword(user.id, password);
         } catch (error) {
-          return { page: accountPage(visit, refusalOf(error)) };
+          return { page: accountPage(ports, visit, refusalOf(error)) };
         }
         // The session goes on under a new id; those elsewhere have ended with the old password.
-        await beginSession(req, ports.users.find(user.id) as User);
+        await beginSession(req, ports.users.find(user.id) as User, Date.now());
         visit.notice('Your password is changed. Sessions in other browsers have ended.');
         return { redirect: '/account' };
       },
@@ -42,14 +43,16 @@ export function accountRoutes(ports: SignInPorts): DashboardRoute[] {
   ];
 }
 
-async function requirePresentPassword(ports: SignInPorts, visit: Visit): Promise<void> {
-  const present = passwordOf(visit.form, 'present');
-  if (await confirmPassword(ports, visit.user, present, originOf(visit))) return;
+async function requirePresentPassword(ports: TwoFactorPagePorts, visit: Visit): Promise<void> {
+  const { req, form, user } = visit;
+  const typed = { password: passwordOf(form, 'present'), session: sessionIdOf(req) as string };
+  if (await proveAgain(ports, user, typed, originOf(visit))) return;
   const message = 'This is not your present password.';
   throw new ServiceError('validation_failed', message, { details: [{ field: 'present', message }] });
 }
 
-function accountPage({ user, csrf }: Visit, refusal?: Refusal): Page {
+function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal): Page {
+  const { user, csrf } = visit;
   return {
     title: 'Account',
     ...(refusal && { status: refusal.status }),
@@ -70,7 +73,8 @@ ${input({
 })}
 ${newPasswordFields(refusal, 'New password')}
 <div class="actions"><button type="submit">Change password</button></div>
-</form>`
+</form>
+${twoFactorSection(ports, visit)}`
 }`,
   };
 }

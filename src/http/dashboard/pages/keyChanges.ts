@@ -136,6 +136,7 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
   return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
     confirmedChange({
       path: `/workspaces/:workspace/keys/:id/${name}`,
+      isSensitive: true,
       find: (visit) => findKey(ports.directory, visit),
       question: async (key, { workspace }) => ({
         title: `${button} the API key ${key.name}?`,

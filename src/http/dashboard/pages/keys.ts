@@ -54,6 +54,7 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       method: 'post',
       path: `${path}/new`,
       access: admins,
+      isSensitive: true,
       async handle(visit) {
         const { form, workspace, actor } = visit;
         try {

@@ -1,19 +1,26 @@
 import type { Request } from 'express';
-import type { SignInFlow } from '../../../users/IdentityProvider.ts';
-import { signInProvided } from '../../../users/signInProvided.ts';
+import { ServiceError } from '../../../errors.ts';
+import { findProvided } from '../../../users/findProvided.ts';
+import type { ProvidedUser, SignInFlow } from '../../../users/IdentityProvider.ts';
+import { clearCookie, setSignedCookie, signedCookie } from '../cookies.ts';
+import { enter } from '../enter.ts';
 import { addressOf, originOf } from '../origin.ts';
-import type { DashboardRoute } from '../route.ts';
-import { beginSession } from '../session.ts';
+import type { DashboardRoute, Reply, Visit } from '../route.ts';
+import { renewProof, signedInUser } from '../session.ts';
 import { pathAfter, refusedPage, type SignInPagePorts } from './signIn.ts';
 
 const PATH = '/sign-in/openid-connect';
 const CALLBACK = `${PATH}/callback`;
 
-declare module 'express-session' {
-  interface SessionData {
-    /** A sign-in that is on its way to the identity provider and back, and where it leads to. */
-    openIdConnect?: { flow: SignInFlow; next: string } | undefined;
-  }
+/** A sign-in that is on its way to the identity provider and back, and where it leads to. */
+const COOKIE = 'chartledger_sign_in';
+const KEPT_MS = 15 * 60_000;
+
+interface Begun {
+  flow: SignInFlow;
+  next: string;
+  /** The user who is signed in and proves only anew who he is; undefined: a sign-in. */
+  confirms?: string | undefined;
 }
 
 export interface OpenIdConnectPagePorts extends SignInPagePorts {
@@ -32,11 +39,18 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
       path: PATH,
       access: 'public',
       async handle(visit) {
-        const { req } = visit;
+        const { req, res } = visit;
         const next = pathAfter(req.query.next);
         try {
-          const { url, flow } = await identityProvider.begin(redirectUri(req));
-          req.session.openIdConnect = { flow, next };
+          const confirms = req.query.confirm ? signedInUser(req, ports.users)?.id : undefined;
+          const { url, flow } = await identityProvider.begin(redirectUri(req), confirms !== undefined);
+          setSignedCookie(
+            req,
+            res,
+            COOKIE,
+            JSON.stringify({ flow, next, confirms } satisfies Begun),
+            KEPT_MS,
+          );
           return { redirect: url };
         } catch (error) {
           return { page: refusedPage(ports, visit, next, error) };
@@ -48,21 +62,41 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
       path: CALLBACK,
       access: 'public',
       async handle(visit) {
-        const { req } = visit;
-        const begun = req.session.openIdConnect;
+        const { req, res } = visit;
+        const kept = signedCookie(req, COOKIE);
+        if (kept === undefined) return { redirect: '/sign-in' };
+        const begun: Begun = JSON.parse(kept);
         // An answer is taken once.
-        req.session.openIdConnect = undefined;
-        if (begun === undefined) return { redirect: '/sign-in' };
+        clearCookie(req, res, COOKIE);
         const address = new URL(redirectUri(req));
         address.search = new URL(req.originalUrl, address).search;
         try {
           const provided = await identityProvider.finish(address, begun.flow);
-          await beginSession(req, await signInProvided(ports, provided, originOf(visit)));
+          if (begun.confirms !== undefined) return confirm(ports, visit, provided, begun);
+          const user = await findProvided(ports, provided, originOf(visit));
+          return await enter(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
         } catch (error) {
           return { page: refusedPage(ports, visit, begun.next, error) };
         }
-        return { redirect: begun.next };
       },
     },
   ];
+}
+
+/** A user who is signed in has proved anew who he is, if it is the same one. */
+function confirm(
+  { users }: OpenIdConnectPagePorts,
+  { req }: Visit,
+  { identity }: ProvidedUser,
+  { confirms, next }: Begun,
+): Reply {
+  const user = signedInUser(req, users);
+  if (user === undefined || user.id !== confirms || users.findByIdentity(identity)?.id !== user.id) {
+    throw new ServiceError(
+      'unauthorized',
+      'The identity provider signed in somebody else. Nothing was changed.',
+    );
+  }
+  renewProof(req);
+  return { redirect: next };
 }

@@ -1,17 +1,17 @@
-import { UserManager } from '../../../users/manageUsers.ts';
-import { type SignInPorts, signInWithoutPassword } from '../../../users/signIn.ts';
+import type { SignInPorts } from '../../../users/signIn.ts';
+import { UserLinks } from '../../../users/UserLinks.ts';
 import { formError, input, messageOf } from '../components/form.ts';
 import { newPasswordFields, repeatedPassword } from '../components/password.ts';
+import { enter } from '../enter.ts';
 import { type Refusal, refusalOf, textOf } from '../form.ts';
 import { html } from '../html.ts';
 import { originOf } from '../origin.ts';
 import type { DashboardRoute, Page, Visit } from '../route.ts';
-import { beginSession } from '../session.ts';
 
 /** The page of a setup link: it makes the first administrator, once. */
 export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
-  const manager = (visit: Visit) =>
-    new UserManager(ports.users, { ...originOf(visit), principal: { type: 'service', id: 'setup-link' } });
+  const links = (visit: Visit) =>
+    new UserLinks(ports.users, { ...originOf(visit), principal: { type: 'service', id: 'setup-link' } });
   return [
     {
       method: 'get',
@@ -19,7 +19,7 @@ export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
       access: 'public',
       async handle(visit) {
         const { token } = visit.req.query;
-        await manager(visit).requireSetupLink(String(token));
+        await links(visit).requireSetupLink(String(token));
         return { page: setupPage(visit, String(token)) };
       },
     },
@@ -28,19 +28,19 @@ export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
       path: '/setup',
       access: 'public',
       async handle(visit) {
-        const { form, req, notice } = visit;
+        const { form, notice } = visit;
         const token = textOf(form, 'token');
         const name = textOf(form, 'name');
         try {
-          await manager(visit).requireSetupLink(token);
+          await links(visit).requireSetupLink(token);
           const password = repeatedPassword(form);
-          const user = await manager(visit).redeemSetupLink(token, name, password);
-          await beginSession(req, await signInWithoutPassword(ports, user, originOf(visit)));
+          const user = await links(visit).redeemSetupLink(token, name, password);
+          const reply = await enter(ports, visit, user, { next: '/' });
+          notice('Welcome. You are the first administrator.');
+          return reply;
         } catch (error) {
           return { page: setupPage(visit, token, name, refusalOf(error)) };
         }
-        notice('Welcome. You are the first administrator.');
-        return { redirect: '/' };
       },
     },
   ];

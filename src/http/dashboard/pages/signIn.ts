@@ -1,13 +1,15 @@
 import { type ErrorCode, ServiceError } from '../../../errors.ts';
 import type { IdentityProvider } from '../../../users/IdentityProvider.ts';
-import { recordSignOut, type SignInPorts, signIn } from '../../../users/signIn.ts';
+import { provePassword, recordSignOut, type SignInPorts } from '../../../users/signIn.ts';
 import { statusOf } from '../../errorResponse.ts';
 import { formError, input } from '../components/form.ts';
+import { enter } from '../enter.ts';
 import { passwordOf, textOf } from '../form.ts';
 import { html } from '../html.ts';
+import { browsersOf } from '../knownBrowser.ts';
 import { originOf } from '../origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../route.ts';
-import { beginSession, endSession, signedInUser } from '../session.ts';
+import { endSession, signedInUser } from '../session.ts';
 
 export interface SignInPagePorts extends SignInPorts {
   /** Undefined: users sign in with passwords alone. */
@@ -38,18 +40,19 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
         const next = pathAfter(textOf(form, 'next'));
         const name = textOf(form, 'name');
         try {
-          const user = await signIn(ports, name, passwordOf(form, 'password'), originOf(visit));
-          await beginSession(req, user);
+          const credentials = { name, password: passwordOf(form, 'password'), browsers: browsersOf(req) };
+          const user = await provePassword(ports, credentials, originOf(visit));
+          return await enter(ports, visit, user, { next });
         } catch (error) {
           return { page: refusedPage(ports, visit, next, error, name) };
         }
-        return { redirect: next };
       },
     },
     {
       method: 'post',
       path: '/sign-out',
       access: everyone,
+      isForSetup: true,
       async handle(visit) {
         const { user } = visit;
         await endSession(visit.req);
@@ -83,13 +86,17 @@ export function refusedPage(
   error: unknown,
   name = '',
 ): Page {
-  if (!(error instanceof ServiceError) || !refusals.includes(error.code)) throw error;
-  if (error.retryAfterSeconds !== undefined) visit.res.set('Retry-After', String(error.retryAfterSeconds));
+  if (!isSignInRefusal(error)) throw error;
   return {
     ...signInPage(ports, visit, next, { name, error: error.message }),
     status: statusOf[error.code],
     error,
   };
+}
+
+/** Whether an error is the refusal of a sign-in, to be shown with the form. */
+export function isSignInRefusal(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && refusals.includes(error.code);
 }
 
 /** The page of the sign-in; `error` is what was wrong the last time. */

@@ -1,25 +1,26 @@
 import { ServiceError } from '../../../errors.ts';
 import { UserManager } from '../../../users/manageUsers.ts';
+import { resetSecondFactor } from '../../../users/SecondFactor.ts';
 import type { UserDirectory } from '../../../users/UserDirectory.ts';
+import { UserLinks } from '../../../users/UserLinks.ts';
 import type { User } from '../../../users/user.ts';
 import { breadcrumb } from '../components/breadcrumb.ts';
 import { confirmedChange } from '../components/confirmation.ts';
 import { formError } from '../components/form.ts';
-import { newPasswordFields, repeatedPassword } from '../components/password.ts';
 import { roleField, roleOf } from '../components/role.ts';
 import { userFacts } from '../components/userFacts.ts';
 import { type Refusal, refusalOf, textOf } from '../form.ts';
 import { html } from '../html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../route.ts';
+import { invitationMadePage, usersSection } from './invitationMadePage.ts';
 
-export const usersSection = 'Users';
-
-interface UserPagePorts {
+export interface UserPagePorts {
   users: UserDirectory;
+  publicUrl: string | undefined;
 }
 
-/** One user: the role, the password, disable and enable. */
-export function userRoutes({ users }: UserPagePorts): DashboardRoute[] {
+/** One user: the role, links and two-factor sign-in, disable and enable. */
+export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[] {
   /** The user of the path; `not_found` when there is none. */
   const find = async ({ req }: Visit): Promise<User> => {
     await users.refresh();
@@ -35,6 +36,7 @@ export function userRoutes({ users }: UserPagePorts): DashboardRoute[] {
     method: 'post',
     path: `/users/:user/${name}`,
     access: admins,
+    isSensitive: true,
     async handle(visit): Promise<Reply> {
       const user = await find(visit);
       try {
@@ -57,12 +59,42 @@ export function userRoutes({ users }: UserPagePorts): DashboardRoute[] {
       await manager.setRole(id, role);
       return `User ${name} has the role ${role}.`;
     }),
-    change('password', async (manager, { id, name }, { form }) => {
-      await manager.setPassword(id, repeatedPassword(form));
-      return `The password of user ${name} is set. Sessions that were open have ended.`;
+    {
+      method: 'post',
+      path: '/users/:user/invite',
+      access: admins,
+      isSensitive: true,
+      async handle(visit) {
+        const user = await find(visit);
+        try {
+          const link = await new UserLinks(users, visit.actor).inviteAgain(user.id);
+          return { page: invitationMadePage(publicUrl, visit, user, link) };
+        } catch (error) {
+          return { page: userPage(user, visit, 'invite', refusalOf(error)) };
+        }
+      },
+    },
+    ...confirmedChange({
+      path: '/users/:user/reset-two-factor',
+      isSensitive: true,
+      find,
+      question: ({ id, name }) => ({
+        title: `Reset two-factor sign-in of user ${name}?`,
+        section: usersSection,
+        text: 'The user signs in by the password alone until another authenticator app is set up. Recovery codes end. Make sure that it is the user who asks for it.',
+        button: 'Reset two-factor sign-in',
+        isDangerous: true,
+        back: `/users/${id}`,
+      }),
+      async make({ id, name }, { actor, notice }) {
+        await resetSecondFactor(users, id, actor);
+        notice(`Two-factor sign-in of user ${name} is reset.`);
+        return { redirect: `/users/${id}` };
+      },
     }),
     ...confirmedChange({
       path: '/users/:user/disable',
+      isSensitive: true,
       find,
       question: ({ id, name }) => ({
         title: `Disable user ${name}?`,
@@ -78,6 +110,10 @@ export function userRoutes({ users }: UserPagePorts): DashboardRoute[] {
         return { redirect: `/users/${id}` };
       },
     }),
+    change('unlock', async (manager, { id, name }) => {
+      await manager.unlock(id);
+      return `User ${name} is unlocked.`;
+    }),
     change('enable', async (manager, { id, name }) => {
       await manager.setState(id, 'active');
       return `User ${name} is active.`;
@@ -92,7 +128,7 @@ function pathAfterChange(users: UserDirectory, visit: Visit, { id }: User): stri
 
 /** `tried` is the form that was refused. */
 function userPage(user: User, { csrf }: Visit, tried?: string, refusal?: Refusal): Page {
-  const { id, name, role, state, origin } = user;
+  const { id, name, role, state, origin, passwordSetAt, totpSetAt } = user;
   const refusalOfForm = (form: string) => (form === tried ? refusal : undefined);
   return {
     title: name,
@@ -108,6 +144,10 @@ ${
     ? html`<a role="button" class="outline secondary" href="/dashboard/users/${id}/disable">Disable</a>`
     : html`<form method="post" action="/dashboard/users/${id}/enable">${csrf}<button type="submit">Enable</button></form>`
 }
+${
+  origin === 'password' &&
+  html`<form method="post" action="/dashboard/users/${id}/unlock">${csrf}<button type="submit" class="outline secondary" title="After five wrong passwords a name is locked for 15 minutes.">Unlock</button></form>`
+}
 <a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
 </div>
 <h2>Role</h2>
@@ -119,11 +159,20 @@ ${roleField(role, refusalOfForm('role'))}
 ${
   origin === 'password' &&
   html`<h2>Password</h2>
-<p>A new password ends the user's sessions. Tell it to the user in a safe way, and ask for it to be changed.</p>
-<form method="post" action="/dashboard/users/${id}/password">${csrf}
-${newPasswordFields(refusalOfForm('password'), 'New password')}
-<div class="actions"><button type="submit">Set password</button></div>
+<p>${
+    passwordSetAt === undefined
+      ? 'The user has not chosen a password yet. Another link takes the place of the one before.'
+      : 'A link lets the user choose another password. The present one works until then.'
+  }</p>
+<form method="post" action="/dashboard/users/${id}/invite">${csrf}
+<div class="actions"><button type="submit">Create a link</button></div>
 </form>`
+}
+${
+  totpSetAt &&
+  html`<h2>Two-factor sign-in</h2>
+<p>Reset it for a user who has lost the authenticator app and the recovery codes.</p>
+<div class="actions"><a role="button" class="outline secondary" href="/dashboard/users/${id}/reset-two-factor">Reset two-factor sign-in</a></div>`
 }`,
   };
 }

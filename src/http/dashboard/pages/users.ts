@@ -2,22 +2,20 @@ import type { PrincipalUse } from '../../../../projections/auditTally.ts';
 import type { ReadModels } from '../../../ports/readModels.ts';
 import { lastUses } from '../../../queries/auditTallies.ts';
 import { INSTALLATION } from '../../../records/streamNames.ts';
-import { UserManager } from '../../../users/manageUsers.ts';
-import type { UserDirectory } from '../../../users/UserDirectory.ts';
+import { UserLinks } from '../../../users/UserLinks.ts';
 import type { User } from '../../../users/user.ts';
 import { formError, input, messageOf } from '../components/form.ts';
-import { newPasswordFields, repeatedPassword } from '../components/password.ts';
 import { roleField, roleOf } from '../components/role.ts';
 import { table } from '../components/table.ts';
 import { time, timeAgo } from '../components/text.ts';
-import { originTexts, userState } from '../components/userFacts.ts';
+import { signsInBy, userState } from '../components/userFacts.ts';
 import { type Refusal, refusalOf, textOf } from '../form.ts';
 import { type Html, html } from '../html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts';
-import { userRoutes, usersSection } from './user.ts';
+import { invitationMadePage, usersSection } from './invitationMadePage.ts';
+import { type UserPagePorts, userRoutes } from './user.ts';
 
-export interface UsersPagePorts {
-  users: UserDirectory;
+export interface UsersPagePorts extends UserPagePorts {
   readModels: ReadModels;
 }
 
@@ -40,18 +38,18 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
       method: 'post',
       path: '/users',
       access: admins,
+      isSensitive: true,
       async handle(visit) {
-        const { form, actor, notice } = visit;
+        const { form, actor } = visit;
         const typed = { name: textOf(form, 'name'), role: textOf(form, 'role') };
         try {
-          const password = repeatedPassword(form);
           const role = roleOf(typed.role);
-          const user = await new UserManager(users, actor).create({ name: typed.name, role, password });
-          notice(`User ${user.name} is made.`);
+          const link = await new UserLinks(users, actor).invite({ name: typed.name, role });
+          const user = users.find(link.userId) as User;
+          return { page: invitationMadePage(ports.publicUrl, visit, user, link) };
         } catch (error) {
           return list(visit, typed, refusalOf(error));
         }
-        return { redirect: '/users' };
       },
     },
     ...userRoutes(ports),
@@ -72,7 +70,8 @@ function listPage(
     body: html`<h1>Users</h1>
 <p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
 ${userTable(users, uses)}
-<h2>Create a user</h2>
+<h2>Invite a user</h2>
+<p>You get a link with which the user chooses a password. Nobody else ever knows it.</p>
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/users">${csrf}
 ${input({
@@ -85,8 +84,7 @@ ${input({
   error: messageOf(refusal?.details, 'name'),
 })}
 ${roleField(typed.role, refusal)}
-${newPasswordFields(refusal)}
-<div class="actions"><button type="submit">Create user</button></div>
+<div class="actions"><button type="submit">Invite user</button></div>
 </form>`,
   };
 }
@@ -102,7 +100,7 @@ function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
       },
       { title: 'Role', cell: ({ role }) => role },
       { title: 'State', cell: userState },
-      { title: 'Signs in by', cell: ({ origin }) => originTexts[origin] },
+      { title: 'Signs in by', cell: signsInBy },
       { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },
       { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
     ],

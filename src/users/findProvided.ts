@@ -1,15 +1,15 @@
 import { ServiceError } from '../errors.ts';
 import type { ProvidedUser } from './IdentityProvider.ts';
 import { UserManager } from './manageUsers.ts';
-import { type Origin, refuseWithoutRole, type SignInPorts, signInWithoutPassword } from './signIn.ts';
+import { type Origin, refuseWithoutRole, type SignInPorts } from './signIn.ts';
 import type { Role, User } from './user.ts';
 
 /**
- * Signs in whom the identity provider vouches for: a user is made the first time, and the role follows the provider's.
- * A user is known by issuer and subject alone, so that nobody becomes another user by taking his name. Rejects with
- * `unauthorized` without a role and for a disabled user, and with `unavailable`.
+ * The user whom the identity provider vouches for: made the first time, with the role that the provider says now. A user
+ * is known by issuer and subject alone, so that nobody becomes another user by taking his name. Rejects with `unauthorized`
+ * without a role, and with `unavailable`.
  */
-export async function signInProvided(
+export async function findProvided(
   ports: SignInPorts,
   provided: ProvidedUser,
   origin: Origin,
@@ -25,7 +25,7 @@ export async function signInProvided(
   });
   const user = known ?? (await create(manager, provided, role));
   if (user.state === 'active') await manager.followClaim(user.id, role);
-  return signInWithoutPassword(ports, users.find(user.id) as User, origin);
+  return users.find(user.id) as User;
 }
 
 /** Where the name is another user's already, the subject tells them apart. */

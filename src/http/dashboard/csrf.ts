@@ -1,0 +1,35 @@
+import { doubleCsrf } from 'csrf-csrf';
+import type { Request, Response } from 'express';
+import { ServiceError } from '../../errors.ts';
+import { attributesFor } from './cookies.ts';
+import { type Html, html } from './html.ts';
+import { sessionIdOf } from './session.ts';
+
+const COOKIE = 'chartledger_csrf';
+const FIELD = 'csrf_token';
+
+/** Tokens are in a cookie, signed, and bound to the session once there is one: forms before the sign-in need no session. */
+const { generateCsrfToken, validateRequest } = doubleCsrf({
+  // Put there by cookie-parser, which goes before.
+  getSecret: (req) => req?.secret as string,
+  getSessionIdentifier: (req) => sessionIdOf(req) ?? '',
+  cookieName: COOKIE,
+  getCsrfTokenFromRequest: (req) => req.body?.[FIELD],
+});
+
+/** The hidden field that shows that a form is one of ours. */
+export function csrfField(req: Request, res: Response): Html {
+  // cookie-parser takes what begins with `j:` for JSON; a token is text.
+  if (typeof req.cookies[COOKIE] !== 'string') delete req.cookies[COOKIE];
+  res.locals.csrfToken ??= generateCsrfToken(req, res, { cookieOptions: attributesFor(req) });
+  return html`<input type="hidden" name="${FIELD}" value="${res.locals.csrfToken}">`;
+}
+
+/** Refuses a form that does not hold the token. */
+export function requireCsrfToken(req: Request): void {
+  if (validateRequest(req)) return;
+  throw new ServiceError(
+    'permission_denied',
+    'This form is too old, or was not sent from the dashboard. Go back, load the page again and send it once more.',
+  );
+}

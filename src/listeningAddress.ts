@@ -1,0 +1,6 @@
+/** The address of a service that listens there, as this machine reaches it. */
+export function listeningAddress(host: string, port: number): string {
+  const name =
+    host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}

@@ -1,0 +1,100 @@
+import ipaddr from 'ipaddr.js';
+import proxyAddr from 'proxy-addr';
+import { z } from 'zod';
+
+/** An environment variable that is unset when it is empty or blank. */
+export function variable<Schema extends z.ZodType>(schema: Schema) {
+  return z.preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema);
+}
+
+/** Decimal digits. */
+export const wholeNumber = (least: number, most: number) =>
+  z.coerce
+    .number({ error: 'must be a number' })
+    .int('must be a whole number')
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
+
+/** `true` or `false`. */
+export const onOff = z
+  .enum(['true', 'false'], { error: 'must be true or false' })
+  .transform((value) => value === 'true');
+
+/** Bytes, at least so many. */
+export const base64 = (leastBytes: number) =>
+  z.base64({ error: 'must be base64' }).refine((value) => Buffer.from(value, 'base64').length >= leastBytes, {
+    error: `must be at least ${leastBytes} bytes`,
+  });
+
+/** A key of `sealing.ts`. */
+export const sealingKey = z
+  .base64({ error: 'must be base64' })
+  .refine((value) => Buffer.from(value, 'base64').length === 32, { error: 'must be 32 bytes' });
+
+const url = (...schemes: string[]) =>
+  z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
+    error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,
+    abort: true,
+  });
+
+/** A URL that may be a path after `sqlite:` or `file:`, where a percent sign begins an encoded byte. */
+export const pathUrl = (...schemes: string[]) =>
+  url(...schemes).refine((value) => !/^(?:sqlite|file):/.test(value) || isDecodable(value), {
+    error: 'must have %25 for a percent sign',
+  });
+
+function isDecodable(value: string): boolean {
+  try {
+    decodeURIComponent(value);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** A number of hops, or addresses and networks of proxies. */
+export const trustProxy = z
+  .string()
+  .refine(isTrustProxy, { error: 'must be a number of hops, or IP addresses and networks' });
+
+/** Whether proxy-addr can make something of it, or it is a number of hops. */
+function isTrustProxy(value: string): boolean {
+  if (/^\d+$/.test(value)) return true;
+  try {
+    proxyAddr.compile(value.split(',').map((part) => part.trim()));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** `https:`, or `http:` on this machine alone. */
+export const safeUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an address that begins with https:', abort: true })
+  .refine(
+    (value) => {
+      const { protocol, hostname } = new URL(value);
+      return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+    },
+    { error: 'must begin with https:, as it is not on this machine' },
+  );
+
+/** An address to which paths are added. */
+export const baseUrl = z
+  .url({
+    protocol: /^https?$/,
+    error: 'must be an address such as https://chartledger.example.com',
+    abort: true,
+  })
+  .refine((value) => new URL(value).href === `${new URL(value).origin}/`, { error: 'must not have a path' })
+  .transform((value) => new URL(value).origin);
+
+const parts = (list: string) => list.split(',').map((part) => part.trim());
+
+/** `10.0.0.0/8, fd00::/8` */
+export const networks = z
+  .string()
+  .refine((list) => parts(list).every((network) => ipaddr.isValidCIDR(network)), {
+    error: 'must be networks, such as 10.0.0.0/8, fd00::/8',
+  })
+  .transform(parts);

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { openStateStore } from '../../src/backends/openBackend.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { expectAccessible, takePictures } from '../support/dashboard.ts';
+import { inShort } from '../support/installation.ts';
+import { StoredSession } from '../support/StoredSession.ts';
+import { setUpApp } from '../support/TestApp.ts';
+import { startUserTests, type UserTests } from '../support/userTests.ts';
+
+jest.setTimeout(120_000);
+
+let tests: UserTests;
+let stateStore: StateStore;
+beforeAll(async () => {
+  tests = await startUserTests();
+  stateStore = await openStateStore(tests.service.config.stateUrl);
+});
+afterAll(async () => {
+  await stateStore.close();
+  await tests.stop();
+});
+
+/** Makes the page's session one whose user proved more than ten minutes ago who he is. */
+async function growOld(page: Page): Promise<void> {
+  await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
+}
+
+test('everything that changes users, roles or keys takes a fresh proof', () => {
+  const sensitive = dashboardRoutes({} as DashboardPorts).filter(({ isSensitive }) => isSensitive);
+  expect(sensitive.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
+    [
+      '/account/two-factor',
+      '/account/two-factor/off',
+      '/users',
+      '/users/:user/disable',
+      '/users/:user/enable',
+      '/users/:user/invite',
+      '/users/:user/reset-two-factor',
+      '/users/:user/role',
+      '/users/:user/unlock',
+      '/workspaces/:workspace/keys/:id/activate',
+      '/workspaces/:workspace/keys/:id/deactivate',
+      '/workspaces/:workspace/keys/:id/delete',
+      '/workspaces/:workspace/keys/:id/rotate',
+      '/workspaces/:workspace/keys/new',
+    ].map((path) => `post ${path}`),
+  );
+});
+
+test('after ten minutes the password is asked for, and the form that was sent goes on with it', async () => {
+  const admin = await tests.dashboard.createUser('admin');
+  const page = await tests.dashboard.openFor(admin, '/users');
+  await growOld(page);
+  const name = 'asked-anew@clinic.example';
+  const appended = await tests.events(async () => {
+    await page.getByLabel('Name').fill(name);
+    await page.getByLabel('Role').selectOption('compliance');
+    await page.getByRole('button', { name: 'Invite user' }).click();
+    expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Confirm that it is you');
+    await expectAccessible(page);
+    await takePictures(page, 'confirm');
+    await page.getByLabel('Your password').fill('not the password');
+    await page.getByRole('button', { name: 'Confirm and go on' }).click();
+    expect(await page.getByRole('alert').textContent()).toContain('This is not right.');
+    expect(tests.users.findByName(name)).toBeUndefined();
+    await page.getByLabel('Your password').fill(admin.password);
+    await page.getByRole('button', { name: 'Confirm and go on' }).click();
+    await page.getByLabel('The link').waitFor();
+  });
+  expect(inShort(appended)).toEqual(['sign_in.refused wrong_password', 'UserInvited']);
+  expect(appended[1]?.data).toMatchObject({ name, role: 'compliance' });
+  // For the next ten minutes nothing is asked.
+  await page.goto('/dashboard/users');
+  await page.getByRole('link', { name }).click();
+  await page.getByRole('button', { name: 'Create a link' }).click();
+  await page.getByLabel('The link').waitFor();
+});
+
+test('boxes that were ticked stay so, and a key is made once it is confirmed', async () => {
+  const admin = await tests.dashboard.createUser('admin');
+  const workspace = tests.service.workspaceId('clinic');
+  const page = await tests.dashboard.openFor(admin, `/workspaces/${workspace}/keys/new`);
+  await growOld(page);
+  await page.getByLabel('Name').fill('Warehouse');
+  const ticked = page.getByRole('checkbox');
+  const wanted: string[] = [];
+  for (const box of await ticked.all()) {
+    if (await box.isChecked()) wanted.push(await box.inputValue());
+  }
+  await page.getByRole('button', { name: 'Create API key' }).click();
+  await page.getByLabel('Your password').fill(admin.password);
+  await page.getByRole('button', { name: 'Confirm and go on' }).click();
+  await page.getByLabel('The key').waitFor();
+  expect(await page.locator('main').textContent()).toContain(`permissions: ${wanted.join(', ')}`);
+});
+
+test('who has an authenticator app gives its code', async () => {
+  const admin = await tests.dashboard.createUser('admin');
+  const user = await tests.dashboard.createUser('viewer');
+  const page = await tests.dashboard.openFor(admin, `/users/${user.id}`);
+  const { app } = await setUpApp(tests.service, admin);
+  await growOld(page);
+  const appended = await tests.events(async () => {
+    await page.getByRole('button', { name: 'Unlock' }).click();
+    await page.getByLabel('Code').fill(await app.code());
+    await page.getByRole('button', { name: 'Confirm and go on' }).click();
+    expect(await page.getByRole('status').textContent()).toContain('is unlocked.');
+  });
+  expect(inShort(appended)).toEqual(['UserTotpCodeUsed', 'UserUnlocked']);
+});
