@@ -9,6 +9,7 @@ import { samples } from '../support/samples.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const PAYERS = '/integration/payers';
+const LONG_MS = 120_000;
 let folder: string;
 let running: ServiceProcess | undefined;
 let key: string | undefined;
@@ -55,33 +56,41 @@ const listed = async (client: Client) => {
   return body.items.map(({ id }: { id: string }) => id);
 };
 
-test('beside an older log, read models are built anew, loudly, and show what the log holds', async () => {
-  const before = await start();
-  const kept = await create(before, 3);
-  expect(await listed(before)).toEqual(kept);
-  backUp();
-  await create(before, 30);
-  expect(await listed(before)).toHaveLength(33);
-  await restore();
+test(
+  'beside an older log, read models are built anew, loudly, and show what the log holds',
+  async () => {
+    const before = await start();
+    const kept = await create(before, 3);
+    expect(await listed(before)).toEqual(kept);
+    backUp();
+    await create(before, 30);
+    expect(await listed(before)).toHaveLength(33);
+    await restore();
 
-  const after = await start();
-  const fresh = await create(after, 2);
-  await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
-  const { stdout } = await (running as ServiceProcess).end();
-  const told = stdout.split('\n').filter((line) => line.includes('"mismatch":"beyond_the_log"'));
-  expect(told.map((line) => JSON.parse(line).model)).toContain('records_v1');
-  expect(told[0]).toContain('holds events that the event log no longer has');
-});
+    const after = await start();
+    const fresh = await create(after, 2);
+    await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
+    const { stdout } = await (running as ServiceProcess).end();
+    const told = stdout.split('\n').filter((line) => line.includes('"mismatch":"beyond_the_log"'));
+    expect(told.map((line) => JSON.parse(line).model)).toContain('records_v1');
+    expect(told[0]).toContain('holds events that the event log no longer has');
+  },
+  LONG_MS,
+);
 
-test('while nothing builds them anew, they are not served', async () => {
-  const before = await start();
-  await create(before, 1);
-  backUp();
-  await create(before, 30);
-  await listed(before);
-  await restore();
+test(
+  'while nothing builds them anew, they are not served',
+  async () => {
+    const before = await start();
+    await create(before, 1);
+    backUp();
+    await create(before, 30);
+    await listed(before);
+    await restore();
 
-  const after = await start({ ROLES: 'api' });
-  const answers = await Promise.all(Array.from({ length: 5 }, () => after.get(PAYERS)));
-  expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
-});
+    const after = await start({ ROLES: 'api' });
+    const answers = await Promise.all(Array.from({ length: 5 }, () => after.get(PAYERS)));
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
+  },
+  LONG_MS,
+);
