@@ -16,7 +16,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { createWebhook } from '../support/webhooks.ts';
 
-const LONG_MS = 120_000;
+const LONG_MS = 180_000;
 const ids = (items: { id: string }[]) => items.map(({ id }) => id);
 
 onEveryEngine((start) => {
@@ -167,14 +167,15 @@ onEveryEngine((start) => {
         const rest = await newApi.get(`/events?kinds=payer&after=${sequence}`);
         expect(rest.text.trim().split('\n')).toHaveLength(2);
       });
-      await eventually(() => expect(endpoint.accepted).toHaveLength(1));
+      // A message may come twice, where an instance lost its lease before it had saved how far it was.
+      const told = () => [...new Set(endpoint.accepted.map(({ subject }) => subject))];
+      const subjects = [first, second, third].map(({ id }) => `payer/${encodeURIComponent(id)}`);
+      await eventually(() => expect(told()).toEqual(subjects.slice(0, 1)));
 
       await old.restart(async () => {
         await newer?.end();
         await startNewer('api,projector,webhooks');
-        await eventually(() => expect(endpoint.accepted).toHaveLength(3), LONG_MS);
-        const subjects = endpoint.accepted.map(({ subject }) => subject);
-        expect(subjects).toEqual([first, second, third].map(({ id }) => `payer/${encodeURIComponent(id)}`));
+        await eventually(() => expect(told().toSorted()).toEqual(subjects.toSorted()), LONG_MS);
       });
       await endpoint.down();
     },
