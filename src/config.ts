@@ -87,7 +87,7 @@ const schema = z.object({
   WEBHOOK_ALLOW_NETWORKS: variable(networks.optional()),
   /** Whether `GET /openapi/json` answers without a key. */
   OPENAPI_PUBLIC: variable(onOff.default(false)),
-  /** The service's address, as browsers see it; default: what a request says it was sent to. */
+  /** The service's address, as clients see it; default: what a request says it was sent to. */
   PUBLIC_URL: variable(baseUrl.optional()),
   /** Identity provider (OpenID Connect Discovery 1.0) through which people sign in to the dashboard; default: none. */
   OIDC_ISSUER: variable(safeUrl.optional()),

@@ -29,9 +29,17 @@ export interface FieldMessage {
   message: string;
 }
 
+/** A field that refers to a record which does not exist; the spec asks for its kind and id (4.1, 4.5). */
+export interface MissingReference extends FieldMessage {
+  kind: string;
+  id: string;
+  code: 'reference_not_found';
+}
+
 interface ServiceErrorOptions {
-  details?: FieldMessage[];
+  details?: (FieldMessage | MissingReference)[];
   retryAfterSeconds?: number;
+  version?: number;
   cause?: unknown;
   problem?: string | undefined;
 }
@@ -43,8 +51,10 @@ interface ServiceErrorOptions {
  */
 export class ServiceError extends Error {
   readonly code: ErrorCode;
-  readonly details: FieldMessage[] | undefined;
+  readonly details: (FieldMessage | MissingReference)[] | undefined;
   readonly retryAfterSeconds: number | undefined;
+  /** Of a `version_conflict`: the present version, when there is one. */
+  readonly version: number | undefined;
   readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -53,6 +63,7 @@ export class ServiceError extends Error {
     this.code = code;
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
+    this.version = options.version;
     this.problem = options.problem;
   }
 }

@@ -108,6 +108,7 @@ export async function startService(
       logger,
       draining: draining.signal,
       clientIp: clientIpReader(config.trustProxy),
+      trustProxy: config.trustProxy,
     };
     const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
     const storeWatch = new StoreWatch(stores, logger);

@@ -1,10 +1,11 @@
 import { ServiceError } from '../errors.ts';
-import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/catalog.ts';
+import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from '../records/catalog.ts';
 import { recordStream } from '../records/streamNames.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 interface Reference {
   field: string;
+  kind: RecordKind;
   title: string;
   id: string;
   stream: string;
@@ -12,12 +13,12 @@ interface Reference {
 
 function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
   const found: Reference[] = [];
-  for (const { field, kind } of entry.references) {
+  for (const { field, kind, title = catalogEntry(kind).title } of entry.references) {
     const [outer, inner] = field.split('.') as [string, string | undefined];
     const value = sent[outer];
     const id = inner === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[inner];
     if (typeof id !== 'string') continue;
-    found.push({ field, title: catalogEntry(kind).title, id, stream: recordStream(workspace, kind, id) });
+    found.push({ field, kind, title, id, stream: recordStream(workspace, kind, id) });
   }
   return found;
 }
@@ -40,9 +41,12 @@ export async function checkReferences(
   const absent = references.filter(({ stream }) => missing.has(stream));
   const named = new Set(absent.map(({ title, id }) => `${title} '${id}' does not exist`));
   throw new ServiceError('reference_not_found', [...named].join('; '), {
-    details: absent.map(({ field, title }) => ({
+    details: absent.map(({ field, kind, title, id }) => ({
       field,
       message: `refers to a ${title.toLowerCase()} that does not exist`,
+      kind,
+      id,
+      code: 'reference_not_found',
     })),
   });
 }

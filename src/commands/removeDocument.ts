@@ -3,6 +3,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { DocumentRemoved } from '../records/document.ts';
 import { documentStream } from '../records/streamNames.ts';
 import { type Caller, newEvent } from './caller.ts';
+import { requireDocument, type WriteCondition } from './writeCondition.ts';
 
 /** Appends the removal of a document; `not_found` when the encounter has none of that id (spec 4.7). */
 export async function removeDocument(
@@ -10,12 +11,14 @@ export async function removeDocument(
   caller: Caller,
   encounterId: string,
   documentId: string,
+  condition: WriteCondition,
 ): Promise<void> {
   const stream = documentStream(caller.workspace, encounterId, documentId);
   const data: DocumentRemoved = { encounter_id: encounterId, document_id: documentId };
   for (;;) {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
     if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+    requireDocument(condition, last);
     try {
       await eventLog.append(stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision);
       return;

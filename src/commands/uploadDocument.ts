@@ -16,6 +16,7 @@ import { validate } from '../records/validate.ts';
 import { type Caller, newEvent } from './caller.ts';
 import { documentFormat, FileHead } from './documentFile.ts';
 import type { RecordExistence } from './RecordExistence.ts';
+import { appendToDocument, type WriteCondition } from './writeCondition.ts';
 
 export interface DocumentPorts {
   eventLog: EventLog;
@@ -83,18 +84,15 @@ export async function uploadDocument(
   { eventLog, documentStore }: DocumentPorts,
   caller: Caller,
   encounterId: string,
-  fields: Record<string, string>,
-  file: ReceivedFile | undefined,
+  { fields, file }: { fields: Record<string, string>; file: ReceivedFile | undefined },
+  condition: WriteCondition,
 ): Promise<{ documentId: string; version: number }> {
   try {
     const event = decideUpload(encounterId, fields, file);
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
     await documentStore.claim(event.object_id, stream);
-    const { revision } = await eventLog.append(
-      stream,
-      newEvent(caller, 'DocumentUploaded', { ...event }),
-      'any',
-    );
+    const uploaded = newEvent(caller, 'DocumentUploaded', { ...event });
+    const { revision } = await appendToDocument(eventLog, stream, uploaded, condition);
     await confirmUpload(documentStore, event.object_id);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {

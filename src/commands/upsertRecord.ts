@@ -1,5 +1,5 @@
 import type { FieldMessage } from '../errors.ts';
-import type { EventLog, ExpectedRevision } from '../ports/eventLog.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import { qualityWarnings } from '../records/quality.ts';
 import { recordStream } from '../records/streamNames.ts';
@@ -7,6 +7,7 @@ import { validate } from '../records/validate.ts';
 import { type Caller, newEvent } from './caller.ts';
 import { checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
+import { conditionNotMet, type WriteCondition } from './writeCondition.ts';
 
 export interface Upserted {
   version: number;
@@ -29,11 +30,13 @@ export async function upsertRecord(
   caller: Caller,
   entry: CatalogEntry,
   input: unknown,
-  expected: ExpectedRevision,
+  condition: WriteCondition,
 ): Promise<Upserted> {
   const sent = validate(entry.schema, input) as RecordFields;
   await checkReferences(existence, caller.workspace, entry, sent);
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
+  if (condition === 'exists' && (await existence.missing([stream])).size > 0) throw conditionNotMet('record');
+  const expected = condition === 'exists' ? 'any' : condition;
   const { revision } = await eventLog.append(stream, newEvent(caller, entry.eventType, sent), expected);
   existence.remember(stream);
   return {

@@ -20,7 +20,7 @@ export class FeedText {
   readonly events: RecordedEvent[];
   readonly #changes: ToldChange[];
   readonly #deidentifier: () => Deidentifier;
-  readonly #texts: Record<Selection['view'], (string | undefined)[]> = { full: [], deidentified: [] };
+  readonly #texts = new Map<string, (string | undefined)[]>();
 
   private constructor(events: RecordedEvent[], changes: ToldChange[], deidentifier: () => Deidentifier) {
     this.events = events;
@@ -49,19 +49,23 @@ export class FeedText {
   }
 
   /** The event at an index, which has no `problem`, as JSON. */
-  json(index: number, view: Selection['view']): string {
-    const texts = this.#texts[view];
-    texts[index] ??= this.#format(index, view);
+  json(index: number, { view, address }: Pick<Selection, 'view' | 'address'>): string {
+    const key = `${view} ${address}`;
+    const texts = this.#texts.get(key) ?? [];
+    this.#texts.set(key, texts);
+    texts[index] ??= this.#format(index, view, address);
     return texts[index];
   }
 
-  #format(index: number, view: Selection['view']): string {
+  #format(index: number, view: Selection['view'], address: string): string {
     const event = this.events[index] as RecordedEvent;
     const { sent, changed } = this.#changes[index] as Change;
     if (view === 'deidentified') {
-      return JSON.stringify(this.#deidentifier()(event.metadata.workspace, toCloudEvent(event, changed)));
+      return JSON.stringify(
+        this.#deidentifier()(event.metadata.workspace, toCloudEvent(event, changed, address)),
+      );
     }
-    const envelope = JSON.stringify(toEnvelope(upcast(event)));
+    const envelope = JSON.stringify(toEnvelope(upcast(event), address));
     // What was sent is the most of it, and is text already.
     return `${envelope.slice(0, -1)},"data":{"version":${event.revision + 1},"sent":${sent},"changed":${JSON.stringify(changed)}}}`;
   }
@@ -92,8 +96,8 @@ export class ChunkText {
   }
 
   add(text: FeedText, index: number): void {
-    const { view, format } = this.#selection;
-    const json = text.json(index, view);
+    const { format } = this.#selection;
+    const json = text.json(index, this.#selection);
     const { position } = text.events[index] as RecordedEvent;
     this.#first ??= position;
     this.count += 1;

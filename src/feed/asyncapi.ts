@@ -8,7 +8,7 @@ Every accepted write of a workspace is one event, in the order of the log, from 
 with \`GET /events\`, live as server-sent events or in pages of JSON lines, and go on where they stopped by the
 \`sequence\` of the last event that they took.
 
-Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the path of the JSON Schema of its \`data\`.
+Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the address of the JSON Schema of its \`data\`.
 The last part of \`type\` is the version of that schema: a version may gain fields, and anything else makes a new one.
 
 The de-identified view holds the same events without what could identify a person (HIPAA Safe Harbor, 45 CFR
@@ -74,7 +74,10 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
         : 'When it was recorded',
     }),
     datacontenttype: z.literal('application/json'),
-    dataschema: z.literal(`/schemas/${name}`),
+    dataschema: z
+      .string()
+      .regex(new RegExp(`/schemas/${name.replaceAll('.', '\\.')}$`))
+      .meta({ format: 'uri', description: 'Where the JSON Schema of `data` is' }),
     sequence: z.string().meta({
       description: 'Place in the log: sorts as text, and is where a subscriber goes on after',
     }),

@@ -56,8 +56,8 @@ export interface CloudEvent {
   /** When the log took it, ISO 8601 in UTC. */
   time: string;
   datacontenttype: 'application/json';
-  /** Path of the JSON Schema of `data`. */
-  dataschema: string;
+  /** Where the JSON Schema of `data` is, as an absolute URI; left out where the service's address is not known. */
+  dataschema?: string;
   /** The event's position: sorts as text in the order of the log. */
   sequence: string;
   data: FeedData;
@@ -66,8 +66,11 @@ export interface CloudEvent {
 /** All of a CloudEvent but its data. */
 export type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
 
-/** The envelope of an event at the current schema version, of one of the `feedEventTypes`. */
-export function toEnvelope(event: RecordedEvent): CloudEventEnvelope {
+/**
+ * The envelope of an event at the current schema version, of one of the `feedEventTypes`; `address` is the service's as
+ * the subscriber knows it.
+ */
+export function toEnvelope(event: RecordedEvent, address: string | undefined): CloudEventEnvelope {
   const { kind, type } = byEventType.get(event.type) as FeedEventType;
   return {
     specversion: '1.0',
@@ -77,17 +80,20 @@ export function toEnvelope(event: RecordedEvent): CloudEventEnvelope {
     subject: subjectOf(event, kind),
     time: event.recordedAt,
     datacontenttype: 'application/json',
-    dataschema: `/schemas/${type}`,
+    ...(address !== undefined && { dataschema: `${address}/schemas/${type}` }),
     sequence: formatPosition(event.position),
   };
 }
 
-/** The event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`. */
-export function toCloudEvent(recorded: RecordedEvent, changed: string[]): CloudEvent {
+/**
+ * The event as subscribers see it, at the current schema version; `recorded` is one of the `feedEventTypes`, `address` the
+ * service's as the subscriber knows it.
+ */
+export function toCloudEvent(recorded: RecordedEvent, changed: string[], address?: string): CloudEvent {
   const event = upcast(recorded);
   const isDocument = byEventType.get(event.type)?.kind === 'document';
   const sent = isDocument ? documentFields(event.data) : event.data;
-  return { ...toEnvelope(event), data: { version: event.revision + 1, sent, changed } };
+  return { ...toEnvelope(event, address), data: { version: event.revision + 1, sent, changed } };
 }
 
 function subjectOf({ stream, metadata, data }: RecordedEvent, kind: FeedKind): string {

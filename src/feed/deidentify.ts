@@ -79,7 +79,9 @@ function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym):
     subject: subjectOf(kind, event.subject, pseudonym),
     time: `${year}-01-01T00:00:00.000Z`,
     datacontenttype: 'application/json',
-    dataschema: `/schemas/${deidentifiedSchemaName(event.type)}`,
+    ...(event.dataschema !== undefined && {
+      dataschema: event.dataschema.replace(/[^/]*$/, deidentifiedSchemaName(event.type)),
+    }),
     sequence: event.sequence,
     data: {
       version: event.data.version,

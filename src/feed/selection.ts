@@ -9,6 +9,8 @@ export interface Selection {
   eventTypes: string[];
   /** `sse`: frames of server-sent events; `ndjson`: a line an event. */
   format: 'sse' | 'ndjson';
+  /** The service's, as the subscriber knows it: `https://chartledger.example.com`. */
+  address: string;
 }
 
 /** Narrows the log down to where a selection's events are; some that it does not want are among them. */

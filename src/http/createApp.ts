@@ -2,19 +2,26 @@ import type { RequestListener } from 'node:http';
 import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../errors.ts';
 import { bodyBudgets } from './BodyBudget.ts';
+import { proxyTrust } from './clientIp.ts';
 import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
 import type { Route } from './routes/index.ts';
+
+export interface AppContext extends Omit<EndpointContext, 'bodies'> {
+  /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
+  trustProxy?: string;
+}
 
 /** An HTTP interface of these routes, and the dashboard: any other path is 404, any other method 405. */
 export function createApp(
   routes: Route[],
-  around: Omit<EndpointContext, 'bodies'>,
+  { trustProxy = '0', ...around }: AppContext,
   dashboard?: Express,
 ): RequestListener {
   const context = { ...around, bodies: bodyBudgets() };
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);
+  app.set('trust proxy', proxyTrust(trustProxy));
   const shortcuts = new Map<string, EndpointListener>();
   const allowed = new Map<string, string[]>();
   for (const { method, endpoint: one } of routes) {

@@ -54,11 +54,13 @@ export function errorAnswer(error: ServiceError, requestId: string): Answer {
   const status = statusOf[error.code];
   const headers: Record<string, string> = {};
   if (error.retryAfterSeconds !== undefined) headers['Retry-After'] = String(error.retryAfterSeconds);
+  if (error.version !== undefined) headers.ETag = `"${error.version}"`;
   if (status === 401) headers['WWW-Authenticate'] = 'Bearer realm="chartledger"';
   const body = {
     error: error.message,
     code: error.code,
     ...(error.details && { details: error.details }),
+    ...(error.version !== undefined && { version: error.version }),
     ...(status === 401 && { statusCode: 401 }),
     ...(status === 429 && { retryAfter: error.retryAfterSeconds }),
     requestId,

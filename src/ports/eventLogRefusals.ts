@@ -12,7 +12,10 @@ export function eventTooLarge(): ServiceError {
 
 /** The refusal of an append whose expectation does not hold; `version` is the stream's actual one, 0 for none. */
 export function versionConflict(version: number | bigint): ServiceError {
-  return new ServiceError('version_conflict', `The record is at version ${version}.`);
+  if (Number(version) === 0) return new ServiceError('version_conflict', 'There is no such record.');
+  return new ServiceError('version_conflict', `The record is at version ${version}.`, {
+    version: Number(version),
+  });
 }
 
 /** The refusal to follow a log after a position that it does not have. */

@@ -15,6 +15,8 @@ export interface ReferenceField {
   /** Dotted: `primary_insurance.payer_id`. */
   field: string;
   kind: RecordKind;
+  /** What it is called where it is missing; default: the kind's title. */
+  title?: string;
 }
 
 /** All that routes, OpenAPI, projections and the importer need to know of a kind of record. */
@@ -85,7 +87,7 @@ export const catalog: readonly CatalogEntry[] = [
     references: [
       { field: 'patient_id', kind: 'patient' },
       { field: 'provider_id', kind: 'provider' },
-      { field: 'rendering_provider_id', kind: 'provider' },
+      { field: 'rendering_provider_id', kind: 'provider', title: 'Rendering provider' },
       { field: 'facility_id', kind: 'facility' },
     ],
     defaults: { rendering_provider_id: { sameAs: 'provider_id' } },

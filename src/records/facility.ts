@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { digits, identifier, oneOf, requiredText, text } from './fields.ts';
+import { digits, identifier, oneOf, requiredName, text } from './fields.ts';
 
 /** Spec section 2.5. */
 export const facilitySchema = z.object({
   id: identifier("The caller's facility identifier", 'facility-3001'),
-  name: requiredText('Elm Street Clinic'),
+  name: requiredName('Elm Street Clinic'),
   npi: digits(
     10,
     '1093817462',

@@ -11,6 +11,7 @@ const offset = String.raw`(?:[Zz]|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)`;
 export const iso8601 = new RegExp(`^${calendarDate}(?:[Tt]${timeOfDay}${offset}?)?$`);
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it keeps out
 const noControlCharacters = /^[^\u0000-\u001f\u007f-\u009f]*$/;
+const controlCharacters = /\p{Cc}/gu;
 
 function meta(description: string | undefined, example: unknown): Record<string, unknown> {
   return { ...(description && { description }), ...(example !== undefined && { examples: [example] }) };
@@ -31,11 +32,26 @@ export function identifier(description: string, example: string) {
     .meta({ ...meta(description, example), maxLength: MAX_ID_LENGTH });
 }
 
-/** A required, non-empty string. */
-export function requiredText(example: string, description?: string) {
-  return bounded(MAX_STRING_LENGTH)
+/** A name: control characters are taken out, since nobody bears them and terminals and forms stumble over them. */
+function cleaned() {
+  return bounded(MAX_STRING_LENGTH).overwrite((value) =>
+    noControlCharacters.test(value) ? value : value.replace(controlCharacters, ''),
+  );
+}
+
+/** A required, non-empty name. */
+export function requiredName(example: string) {
+  return cleaned()
     .min(1)
-    .meta({ ...meta(description, example), maxLength: MAX_STRING_LENGTH });
+    .meta({ ...meta(undefined, example), maxLength: MAX_STRING_LENGTH });
+}
+
+/** An optional name; `null` clears it. */
+export function name(example: string) {
+  return cleaned()
+    .nullable()
+    .optional()
+    .meta({ ...meta(undefined, example), maxLength: MAX_STRING_LENGTH });
 }
 
 /** An optional string; `null` clears it. */

@@ -1,5 +1,15 @@
 import { z } from 'zod';
-import { date, digits, exactly, identifier, oneOf, requiredDate, requiredText, text } from './fields.ts';
+import {
+  date,
+  digits,
+  exactly,
+  identifier,
+  name,
+  oneOf,
+  requiredDate,
+  requiredName,
+  text,
+} from './fields.ts';
 
 /** Spec section 2.2: an insurance object, nested in a patient. */
 export const insuranceSchema = z
@@ -10,8 +20,8 @@ export const insuranceSchema = z
     effective_date: date('2026-01-01', 'Coverage start'),
     termination_date: date('2026-12-31', 'Coverage end'),
     subscriber_id: text('SUB-1001', 'Used when the subscriber differs from the patient'),
-    subscriber_first_name: text('Maria'),
-    subscriber_last_name: text('Lopez'),
+    subscriber_first_name: name('Maria'),
+    subscriber_last_name: name('Lopez'),
     subscriber_relationship: oneOf(['self', 'spouse', 'child', 'other']),
     subscriber_date_of_birth: date('1984-02-29'),
     subscriber_address_line_1: text('12 Elm Street'),
@@ -33,8 +43,8 @@ const insurance = insuranceSchema.nullable().optional();
 /** Spec section 2.1. */
 export const patientSchema = z.object({
   id: identifier("The caller's patient identifier", 'patient-1001'),
-  first_name: requiredText('Maria'),
-  last_name: requiredText('Lopez'),
+  first_name: requiredName('Maria'),
+  last_name: requiredName('Lopez'),
   date_of_birth: requiredDate('1984-02-29'),
   gender: oneOf(['male', 'female', 'other']).meta({ examples: ['female'] }),
   phone: text('+1 402 555 0100'),

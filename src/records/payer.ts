@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { identifier, requiredText, text } from './fields.ts';
+import { identifier, requiredName, text } from './fields.ts';
 
 /** Spec section 2.3. */
 export const payerSchema = z.object({
   id: identifier("The caller's payer identifier", 'payer-aetna'),
-  name: requiredText('Aetna'),
+  name: requiredName('Aetna'),
   payer_code: text('60054', 'Short code; used for internal identification and clearinghouse routing'),
   payer_type: text(
     'Private',

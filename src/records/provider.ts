@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { digits, identifier, oneOf, requiredText, text } from './fields.ts';
+import { digits, identifier, oneOf, requiredName, text } from './fields.ts';
 
 /** Spec section 2.4. */
 export const providerSchema = z.object({
   id: identifier("The caller's provider identifier", 'provider-2001'),
-  first_name: requiredText('Ada'),
-  last_name: requiredText('Nguyen'),
+  first_name: requiredName('Ada'),
+  last_name: requiredName('Nguyen'),
   npi: digits(10, '1234567893', '10 digits; needed for claim submission, give it when available'),
   email: text('ada.nguyen@clinic.example'),
   phone: text('+1 402 555 0110'),

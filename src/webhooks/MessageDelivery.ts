@@ -15,6 +15,8 @@ export interface MessagePorts {
   sender: Pick<WebhookSender, 'send'>;
   clock: Clock;
   schedule: RetrySchedule;
+  /** Where receivers find the service; messages name the schema of their data only where that is known. */
+  publicUrl?: string | undefined;
   /** The key that seals secrets. */
   secretsKey(): Promise<Uint8Array>;
   /** The de-identified view, made when it is first asked for. */
@@ -71,7 +73,7 @@ export class MessageDelivery {
   /** Tells a webhook of an event, once. Throws when only a newer version of the service can read the event. */
   async deliver(webhook: Webhook, { event, changed, tries }: Telling): Promise<Outcome> {
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
-    const message = buildMessage(webhook, event, changed, deidentify);
+    const message = buildMessage(webhook, event, changed, deidentify, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message);
     if (attempt === undefined) return { kind: 'ended', gone: false };
     const { at } = this.#state;

@@ -38,15 +38,16 @@ export function messageId(webhookId: string, eventId: string): string {
 
 /**
  * The message that tells a webhook of an event, which is one of the `feedEventTypes`; `changed` are the names of the
- * fields that it changed. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
+ * fields that it changed, `publicUrl` is where receivers find the service. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
  */
 export function buildMessage(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
   event: RecordedEvent,
   changed: string[],
   deidentify: Deidentifier,
+  publicUrl?: string,
 ): WebhookMessage {
-  const full = toCloudEvent(event, changed);
+  const full = toCloudEvent(event, changed, publicUrl);
   const shown = payload === 'deidentified' ? deidentify(event.metadata.workspace, full) : full;
   const outcome = outcomeOf(event, changed);
   return { id: messageId(id, event.id), body: bodyOf(shown, outcome, payload === 'reference') };

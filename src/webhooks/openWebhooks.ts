@@ -49,6 +49,7 @@ export async function openWebhooks(
       sender,
       clock,
       schedule,
+      publicUrl: config.publicUrl,
       changedFields: new ChangedFields(eventLog),
       // A key that cannot be used is asked for again: its file may be mended.
       secretsKey: async () => {

@@ -133,7 +133,7 @@ test('an upload whose process was taken for gone is never acknowledged', async (
   const file = await receiveFile(thawed, 'a.pdf', Readable.from([Buffer.from('%PDF-1.7')]));
   const ports = { eventLog, documentStore: thawed, existence: new RecordExistence(log, {} as ReadModels) };
   const fields = { document_id: 'd', category: 'lab_results' };
-  await expect(uploadDocument(ports, caller, 'e', fields, file)).rejects.toMatchObject({
+  await expect(uploadDocument(ports, caller, 'e', { fields, file }, 'any')).rejects.toMatchObject({
     code: 'unavailable',
   });
   await Promise.all([thawed.close(), other.close(), log.close()]);

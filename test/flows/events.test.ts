@@ -55,7 +55,7 @@ onEveryEngine((start) => {
       subject: `patient/${patient.id}`,
       time: expect.any(String),
       datacontenttype: 'application/json',
-      dataschema: '/schemas/chartledger.patient.upserted.v1',
+      dataschema: `${service.url}/schemas/chartledger.patient.upserted.v1`,
       sequence: expect.stringMatching(/^\d{16}$/),
       data: { version: 2, sent: again, changed: expect.any(Array) },
     });

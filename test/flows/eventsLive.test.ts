@@ -231,7 +231,13 @@ onEveryEngine((start) => {
   async function quickStreams() {
     const directory = await AccessDirectory.open(service.eventLog);
     const feed = new EventFeed(service.config.eventLogUrl, async () => new Uint8Array(32));
-    const ports = { eventLog: service.eventLog, readModels: {} as ReadModels, directory, feed };
+    const ports = {
+      eventLog: service.eventLog,
+      readModels: {} as ReadModels,
+      directory,
+      feed,
+      publicUrl: undefined,
+    };
     const endpoint = eventsEndpoint(ports, { heartbeatMs: 50, stalledMs: 300 });
     const app = createApp([{ method: 'get', endpoint }], {
       gate: { directory, limit: async () => undefined },

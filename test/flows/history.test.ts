@@ -219,6 +219,7 @@ onEveryEngine((start) => {
       const wrong: [string, string][] = [
         [`${path}?version=0`, 'version'],
         [`${path}?version=x`, 'version'],
+        [`${path}?version=1e0`, 'version'],
         [`${path}?version=1&version=2`, 'version'],
         [`${path}?as_of=yesterday`, 'as_of'],
         [`${path}?as_of=2026-02-30`, 'as_of'],

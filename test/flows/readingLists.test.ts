@@ -113,6 +113,15 @@ onEveryEngine((start) => {
   });
 
   test.each([
+    ['0', 'must be at least 1'],
+    ['1001', 'must be at most 1000'],
+    ['ten', 'must be a whole number'],
+  ])('a limit of %s: %s', async (limit, message) => {
+    const { body } = await service.get(`${paths.payer}?limit=${limit}`);
+    expect(body.details).toEqual([{ field: 'limit', message }]);
+  });
+
+  test.each([
     ['limit', '0'],
     ['limit', '-1'],
     ['limit', '1001'],
@@ -121,6 +130,9 @@ onEveryEngine((start) => {
     ['limit', ''],
     ['limit', 'NaN'],
     ['limit', 'Infinity'],
+    ['limit', '1e2'],
+    ['limit', '0x10'],
+    ['limit', '%201'],
     ['limit', '1&limit=2'],
     ['page_token', ''],
     ['page_token', 'x'],

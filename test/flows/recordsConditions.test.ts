@@ -37,14 +37,32 @@ onEveryEngine((start) => {
         const answer = await post(payer, { 'if-match': `"${version}"` });
         expect(answer).toMatchObject({
           status: 412,
-          body: { code: 'version_conflict', error: expect.any(String) },
+          headers: { etag: '"2"' },
+          body: { code: 'version_conflict', error: 'The record is at version 2.', version: 2 },
         });
       }
       const absent = await post(samples.payer(), { 'if-match': '"1"' });
       expect(absent).toMatchObject({ status: 412, body: { code: 'version_conflict' } });
+      expect(absent.headers.etag ?? absent.body.version).toBeUndefined();
     });
     expect(appended).toEqual([]);
     expect((await service.get(pathOf('payer', payer.id))).body.version).toBe(2);
+  });
+
+  test('If-Match: * writes what is there, and a weak tag is taken for a strong one', async () => {
+    const payer = samples.payer();
+    const line = `clinic.payer-${payer.id}: PayerUpserted`;
+    const appended = await appendedBy(service, async () => {
+      expect(await post(payer, { 'if-match': '*' })).toMatchObject({
+        status: 412,
+        body: { code: 'version_conflict', error: 'There is no such record.' },
+      });
+      await post(payer, {});
+      expect(await post(payer, { 'if-match': '*' })).toMatchObject({ status: 200, body: { version: 2 } });
+      expect(await post(payer, { 'if-match': 'W/"2"' })).toMatchObject({ status: 200, body: { version: 3 } });
+      expect(await post(payer, { 'if-match': 'W/"2"' })).toMatchObject({ status: 412, body: { version: 3 } });
+    });
+    expect(appended).toEqual([line, line, line]);
   });
 
   test('If-None-Match: * creates, and never updates', async () => {
@@ -67,9 +85,9 @@ onEveryEngine((start) => {
     { 'if-match': '"0"' },
     { 'if-match': '"-1"' },
     { 'if-match': '"one"' },
-    { 'if-match': 'W/"1"' },
     { 'if-match': '"1", "2"' },
-    { 'if-match': '*' },
+    { 'if-match': '*, "1"' },
+    { 'if-match': 'w/"1"' },
     { 'if-match': '"9999999999999999"' },
     { 'if-match': '' },
     { 'if-none-match': '"1"' },

@@ -83,6 +83,9 @@ const doubtful: [RecordKind, string, string][] = [
   ['payer', 'website', 'no website'],
   ['payer', 'state', 'Connecticut'],
   ['payer', 'zip_code', '6156'],
+  ['patient', 'date_of_birth', '2999-01-01'],
+  ['patient', 'primary_insurance.policy_number', '899-12-3456'],
+  ['encounter', 'date_of_service', '1799-01-01'],
   ['patient', 'primary_insurance.subscriber_state', 'Nebraska'],
   ['patient', 'tertiary_insurance.subscriber_zip_code', '6'],
 ];

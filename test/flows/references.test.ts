@@ -31,9 +31,12 @@ onEveryEngine((start) => {
         body: {
           error: [...named].join('; '),
           code: 'reference_not_found',
-          details: missing.map(([field, title]) => ({
+          details: missing.map(([field, title, id]) => ({
             field,
             message: `refers to a ${title.toLowerCase()} that does not exist`,
+            kind: title === 'Rendering provider' ? 'provider' : title.toLowerCase(),
+            id,
+            code: 'reference_not_found',
           })),
           requestId: expect.any(String),
         },
@@ -65,7 +68,7 @@ onEveryEngine((start) => {
   test.each([
     ['patient_id', 'Patient'],
     ['provider_id', 'Provider'],
-    ['rendering_provider_id', 'Provider'],
+    ['rendering_provider_id', 'Rendering provider'],
     ['facility_id', 'Facility'],
   ])('a missing %s of an encounter is named', async (field, title) => {
     const id = phi('nowhere');
@@ -89,17 +92,17 @@ onEveryEngine((start) => {
     await expectMissing(paths.encounter, record, [
       ['patient_id', 'Patient', ids.patient],
       ['provider_id', 'Provider', ids.provider],
-      ['rendering_provider_id', 'Provider', ids.rendering],
+      ['rendering_provider_id', 'Rendering provider', ids.rendering],
       ['facility_id', 'Facility', ids.facility],
     ]);
   });
 
-  test('one id that is missing twice is named once', async () => {
+  test('one id that is missing twice is named for both', async () => {
     const id = phi('nowhere');
     const record = { ...samples.encounter(referred.patient), provider_id: id, rendering_provider_id: id };
     await expectMissing(paths.encounter, record, [
       ['provider_id', 'Provider', id],
-      ['rendering_provider_id', 'Provider', id],
+      ['rendering_provider_id', 'Rendering provider', id],
     ]);
   });
 

@@ -39,7 +39,8 @@ export function cloudEventOf(kind: FeedKind, fields: Fields, recordedAt?: string
       ? Object.keys(value).map((inner) => `${field}.${inner}`)
       : [field],
   );
-  return toCloudEvent(recordedEventOf(kind, fields, recordedAt), changed);
+  const address = 'https://chartledger.example.com';
+  return toCloudEvent(recordedEventOf(kind, fields, recordedAt), changed, address);
 }
 
 /** What the de-identified view shows of the fields of a record or document; of an insurance, those of the primary one. */

@@ -13,7 +13,7 @@ const table: [RecordKind, string, string[], string[]][] = [
   ['facility', 'npi', ['1093817462'], ['1093817464']],
   ['provider', 'taxonomy_code', ['207Q00000X', '1223G0001X'], ['207Q00000', '207q00000x', 'family']],
   ['facility', 'tax_id', ['12-3456789', '123456789'], ['12345678', '1-23456789', 'EIN']],
-  ['facility', 'clia_number', ['28D1234567'], ['28X1234567', '28D123456', '']],
+  ['facility', 'clia_number', ['28D1234567'], ['28X1234567', '28D123456', '', ' ']],
   [
     'patient',
     'email',
@@ -27,6 +27,18 @@ const table: [RecordKind, string, string[], string[]][] = [
   ['payer', 'website', ['https://payer.example', 'payer.example/claims'], ['not a web address', 'http://']],
   ['patient', 'state', ['NE', 'PR', 'DC', 'AE'], ['ZZ', 'ne']],
   ['facility', 'zip_code', ['68102', '68102-1234', '681021234'], ['6810', '68102-', 'ABCDE']],
+  [
+    'patient',
+    'id',
+    ['patient-1', '000-12-3456', '666-12-3456', '900-12-3456', '123-00-4567', '123-45-0000', '1234567890'],
+    ['123-45-6789', '123 45 6789', '123456789', '899-99-9999'],
+  ],
+  ['encounter', 'patient_id', ['123-45 6789'], ['123-45-6789']],
+  ['patient', 'first_name', ['Maria', 'María José', ' Ana '], [' ', '\u00a0', '\t ']],
+  ['payer', 'name', ['Aetna'], ['  ']],
+  ['patient', 'date_of_birth', ['1900-01-01', '1984-02-29T00:00:00+05:00'], ['1899-12-31', '2999-01-01']],
+  ['encounter', 'date_of_service', ['2026-03-14T09:30:00Z'], ['0026-03-14', '2999-01-01T00:00:00Z']],
+  ['provider', 'specialty', ['Family Medicine'], ['']],
   ['payer', 'country', ['US', 'DE'], ['USA', 'us', 'United States']],
 ];
 
@@ -50,9 +62,48 @@ test('states and ZIP codes of other countries have no warning', () => {
 });
 
 test('a cleared field has no warning', () => {
-  expect(warned('patient', { email: null, state: null, zip_code: null, primary_insurance: null })).toEqual(
-    [],
-  );
+  expect(warned('patient', { email: null, state: null, zip_code: null })).toEqual([]);
+});
+
+test('an insurance that null removes has one, and one that is left out has none', () => {
+  expect(warned('patient', { primary_insurance: null, tertiary_insurance: null })).toEqual([
+    'primary_insurance',
+    'tertiary_insurance',
+  ]);
+  expect(warned('patient', {})).toEqual([]);
+});
+
+test.each([
+  ['2026-01-01', '2025-12-31', true],
+  ['2026-01-01', '2026-01-01', false],
+  ['2026-01-01T00:00:00+05:00', '2026-01-01', false],
+  [null, '2025-12-31', false],
+])('coverage from %s to %s', (effective_date, termination_date, isDoubtful) => {
+  const insurance = { payer_id: 'payer-1', effective_date, termination_date };
+  const expected = isDoubtful ? ['secondary_insurance.termination_date'] : [];
+  expect(warned('patient', { secondary_insurance: insurance })).toEqual(expected);
+});
+
+test('numbers like an SSN are told in insurances, too', () => {
+  const insurance = { payer_id: 'payer-1', policy_number: '123-45-6789', subscriber_id: '123456789' };
+  expect(warned('patient', { primary_insurance: insurance })).toEqual([
+    'primary_insurance.policy_number',
+    'primary_insurance.subscriber_id',
+  ]);
+});
+
+test('a completed encounter needs a provider, a facility and a date of service', () => {
+  const whole = { provider_id: 'p', facility_id: 'f', date_of_service: '2026-03-14' };
+  expect(warned('encounter', { is_completed: true })).toEqual(Object.keys(whole));
+  expect(warned('encounter', { is_completed: true, ...whole, facility_id: null })).toEqual(['facility_id']);
+  expect(warned('encounter', { is_completed: true, ...whole })).toEqual([]);
+  expect(warned('encounter', { is_completed: false })).toEqual([]);
+});
+
+test('a laboratory needs a CLIA number', () => {
+  expect(warned('facility', { facility_type: 'laboratory' })).toEqual(['clia_number']);
+  expect(warned('facility', { facility_type: 'laboratory', clia_number: '28D1234567' })).toEqual([]);
+  expect(warned('facility', { facility_type: 'clinic' })).toEqual([]);
 });
 
 test('no example in the interface description has a warning', () => {
@@ -63,6 +114,8 @@ test('no example in the interface description has a warning', () => {
     }),
   );
   expect(examples.length).toBeGreaterThan(50);
-  const bad = examples.filter(({ kind, field, example }) => warned(kind, { [field]: example }).length > 0);
+  const bad = examples.filter(({ kind, field, example }) =>
+    warned(kind, { [field]: example }).includes(field),
+  );
   expect(bad).toEqual([]);
 });

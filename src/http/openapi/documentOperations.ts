@@ -3,7 +3,7 @@ import { documentFieldsSchema, documentFormats } from '../../records/document.ts
 import { momentQuerySchema, pageQuerySchema } from '../routes/parameters.ts';
 import { documentExample, exampleOf } from './examples.ts';
 import type { Operation } from './operation.ts';
-import { documentPath, recordPath } from './parameters.ts';
+import { conditionHeaders, documentPath, matchHeader, recordPath } from './parameters.ts';
 import { json } from './recordOperations.ts';
 import { documentPageSchema, removedSchema, uploadedSchema, uploadSchema } from './schemas.ts';
 
@@ -23,6 +23,7 @@ const upload: Operation = {
   access: 'write',
   request: {
     params: recordPath(encounter),
+    headers: conditionHeaders,
     body: {
       required: true,
       content: {
@@ -50,7 +51,7 @@ const upload: Operation = {
     }),
     headers: ['ETag'],
   },
-  errors: ['InvalidUpload', 'EncounterNotFound', 'FileTooLarge', 'NotMultipart'],
+  errors: ['InvalidUpload', 'EncounterNotFound', 'VersionConflict', 'FileTooLarge', 'NotMultipart'],
 };
 
 const list: Operation = {
@@ -102,9 +103,9 @@ const remove: Operation = {
   description: 'From now on nobody can read the document. Its history stays.',
   tag: 'Documents',
   access: 'write',
-  request: { params: documentPath(encounter) },
+  request: { params: documentPath(encounter), headers: matchHeader },
   ok: json('The document is removed.', removedSchema, { success: true, message: 'Document removed' }),
-  errors: ['DocumentNotFound'],
+  errors: ['DocumentNotFound', 'VersionConflict'],
 };
 
 /** The operations on the documents of encounters. */

@@ -1,4 +1,5 @@
 import { ServiceError, unavailable } from '../../errors.ts';
+import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { UnknownSchemaVersion } from '../../records/upcast.ts';
 import { validationError } from '../../records/validate.ts';
 import { overloaded } from '../BodyBudget.ts';
@@ -26,7 +27,15 @@ const errorResponses = {
         { field: 'country', message: 'must be a string' },
       ]),
       reference_not_found: new ServiceError('reference_not_found', "Payer 'payer-aetna' does not exist", {
-        details: [{ field: 'primary_insurance.payer_id', message: 'refers to a payer that does not exist' }],
+        details: [
+          {
+            field: 'primary_insurance.payer_id',
+            message: 'refers to a payer that does not exist',
+            kind: 'payer',
+            id: 'payer-aetna',
+            code: 'reference_not_found',
+          },
+        ],
       }),
       malformed_body: malformed('The body is not valid JSON.'),
     },
@@ -122,8 +131,9 @@ const errorResponses = {
   },
   VersionConflict: {
     description:
-      'The record is at another version than `If-Match` or `If-None-Match` asks for; nothing was stored.',
-    errors: { version_conflict: new ServiceError('version_conflict', 'The record is at version 3.') },
+      'The record or document is not as `If-Match` or `If-None-Match` asks for; nothing was written. `version`, and the ' +
+      'header `ETag`, are the present one, if there is one.',
+    errors: { version_conflict: versionConflict(3) },
   },
   BodyTooLarge: {
     description: 'The body is larger than 1 MB (1,048,576 bytes), compressed or not.',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { type CloudEvent, toCloudEvent } from '../../feed/cloudEvent.ts';
 import { currentVersion } from '../../records/upcast.ts';
 import { eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from '../routes/eventsQuery.ts';
-import { exampleRequestId } from './examples.ts';
+import { exampleAddress, exampleRequestId } from './examples.ts';
 import type { Operation } from './operation.ts';
 
 const workspace = 'clinic';
@@ -26,6 +26,7 @@ const example: CloudEvent = toCloudEvent(
     },
   },
   ['state'],
+  exampleAddress,
 );
 
 const text = { type: 'string' } as const;

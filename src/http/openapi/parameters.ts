@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema } from '../../records/document.ts';
-import { versionTag } from '../routes/parameters.ts';
+import { matchedTag } from '../routes/parameters.ts';
 import { exampleOf } from './examples.ts';
 
 const encoded = 'percent-encoded';
@@ -22,21 +22,26 @@ export function documentPath(encounter: CatalogEntry) {
   });
 }
 
-/** The conditions of an upsert. */
-export const conditionHeaders = z.object({
+/** The condition of a removal. */
+export const matchHeader = z.object({
   'If-Match': z
     .string()
-    .regex(versionTag)
+    .regex(matchedTag)
     .optional()
     .meta({
-      description: 'One version in quotes: store only when the record is at that version, else 412',
+      description:
+        'One version in quotes: write only when that is the present one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one',
       examples: ['"3"'],
     }),
+});
+
+/** The conditions of an upsert or upload. */
+export const conditionHeaders = matchHeader.extend({
   'If-None-Match': z
     .literal('*')
     .optional()
     .meta({
-      description: 'Store only when there is no such record yet, else 412; not together with `If-Match`',
+      description: 'Store only when there is none yet, else 412; not together with `If-Match`',
       examples: ['*'],
     }),
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../../errors.ts';
+import { catalog } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { principalTypes } from '../../records/eventMetadata.ts';
 import { statusOf } from '../errorResponse.ts';
@@ -57,6 +58,20 @@ const fieldMessageSchema = z
   })
   .meta({ id: 'FieldMessage', description: 'A complaint or remark about one field.' });
 
+const errorDetailSchema = fieldMessageSchema
+  .extend({
+    kind: z
+      .enum(catalog.map(({ kind }) => kind))
+      .optional()
+      .meta({ description: 'Of a reference to a record that does not exist: its kind', examples: ['payer'] }),
+    id: z
+      .string()
+      .optional()
+      .meta({ description: 'Of such a reference: the id that was sent', examples: ['payer-aetna'] }),
+    code: z.literal('reference_not_found').optional().meta({ description: 'Of such a reference' }),
+  })
+  .meta({ id: 'ErrorDetail', description: 'A field at fault.' });
+
 /** Body of every answer to a request that failed (spec section 7). */
 export const errorSchema = z
   .object({
@@ -64,13 +79,16 @@ export const errorSchema = z
     code: z
       .enum(Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]])
       .meta({ description: 'What went wrong, for programs' }),
-    details: z.array(fieldMessageSchema).optional().meta({ description: 'The fields at fault' }),
+    details: z.array(errorDetailSchema).optional().meta({ description: 'The fields at fault' }),
     statusCode: z.literal(401).optional().meta({ description: 'With status 401' }),
     retryAfter: z
       .int()
       .min(1)
       .optional()
       .meta({ description: 'With status 429: seconds until requests are taken again' }),
+    version: versionNumber
+      .optional()
+      .meta({ description: 'With status 412: the present version, if there is one' }),
     requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
   })
   .meta({ id: 'ErrorBody', description: 'A request that failed.' });

@@ -8,7 +8,7 @@ import { catalog } from '../../records/catalog.ts';
 import { documentStream, recordStream } from '../../records/streamNames.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/message.ts';
 import { type WebhookPayload, webhookPayloads } from '../../webhooks/webhook.ts';
-import { documentExample, exampleRequestId, upsertRequests } from './examples.ts';
+import { documentExample, exampleAddress, exampleRequestId, upsertRequests } from './examples.ts';
 import { recordSchemas } from './recordSchemas.ts';
 import { timestamp, versionNumber } from './schemas.ts';
 
@@ -61,10 +61,11 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
     ...(subject && {
       subject,
       sequence: z.string().meta({ description: 'Place in the log: sorts as text' }),
-      dataschema: z
-        .string()
-        .optional()
-        .meta({ description: 'Path of the schema of `data`; not in the payload `reference`' }),
+      dataschema: z.string().optional().meta({
+        format: 'uri',
+        description:
+          'Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`',
+      }),
     }),
     time: timestamp('When it was recorded; its year in the payload `deidentified`'),
     datacontenttype: z.literal('application/json'),
@@ -135,7 +136,13 @@ function messageExamples(feedType: FeedEventType) {
   };
   return Object.fromEntries(
     webhookPayloads.map((payload) => {
-      const { body } = buildMessage({ id: exampleWebhookId, payload }, event, changedFields, deidentify);
+      const { body } = buildMessage(
+        { id: exampleWebhookId, payload },
+        event,
+        changedFields,
+        deidentify,
+        exampleAddress,
+      );
       return [payload, { summary: summaries[payload], value: JSON.parse(body) }];
     }),
   );

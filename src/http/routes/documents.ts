@@ -21,6 +21,7 @@ import {
   pageRequest,
   pathId,
   requestedMoment,
+  writeCondition,
 } from './parameters.ts';
 
 export const documentsRoute = '/integration/encounters/:id/documents';
@@ -43,13 +44,14 @@ export function uploadEndpoint(ports: DocumentPorts): Endpoint {
     async handle(exchange) {
       const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
+      const condition = writeCondition(exchange.req);
       await requireEncounter(ports.existence, caller.workspace, encounter);
       const { fields, file } = await readMultipart(
         exchange,
         (filename, source) => receiveFile(ports.documentStore, filename, source),
         ({ objectId }) => ports.documentStore.discard(objectId),
       );
-      const uploaded = await uploadDocument(ports, caller, encounter, fields, file);
+      const uploaded = await uploadDocument(ports, caller, encounter, { fields, file }, condition);
       const { documentId: document_id, version } = uploaded;
       return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
     },
@@ -65,8 +67,9 @@ export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint
     async handle(exchange) {
       const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
+      const condition = writeCondition(exchange.req);
       await requireEncounter(existence, caller.workspace, encounter);
-      await removeDocument(eventLog, caller, encounter, documentId(exchange.req));
+      await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
       return { body: { success: true, message: 'Document removed' } };
     },
   };

@@ -17,6 +17,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import { instantOf } from '../../records/instant.ts';
 import type { Shown } from '../../records/shown.ts';
 import { validate, validationError } from '../../records/validate.ts';
+import { addressOf } from '../addressOf.ts';
 import { requireUsable } from '../admit.ts';
 import type { Answer } from '../answer.ts';
 import type { Endpoint } from '../endpoint.ts';
@@ -29,6 +30,8 @@ export interface EventsPorts {
   readModels: ReadModels;
   directory: AccessDirectory;
   feed: EventFeed;
+  /** The service's address as clients see it, where it is set. */
+  publicUrl: string | undefined;
 }
 
 const ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
@@ -54,7 +57,12 @@ export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTi
       }
       const query = validate(eventsQuerySchema, queryOf(exchange));
       const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
-      const selection = selectionOf(exchange.found as FoundKey, query, format);
+      const selection = selectionOf(
+        exchange.found as FoundKey,
+        query,
+        format,
+        addressOf(exchange.req, ports.publicUrl),
+      );
       const start = await startOf(ports, exchange, selection, query);
       if (exchange.req.method === 'HEAD') {
         return { headers: { 'Content-Type': type as string }, body: { stream: Readable.from([]) } };
@@ -75,6 +83,7 @@ function selectionOf(
   { key, workspace }: FoundKey,
   { kinds, types, view }: EventsQuery,
   format: Selection['format'],
+  address: string,
 ): Selection {
   const full = key.permissions.includes('events');
   if (view === 'full' && !full) {
@@ -89,7 +98,13 @@ function selectionOf(
   if (eventTypes.length === 0) {
     throw validationError([{ field: 'types', message: 'must be of the kinds in kinds' }]);
   }
-  return { workspace: workspace.id, view: view ?? (full ? 'full' : 'deidentified'), eventTypes, format };
+  return {
+    workspace: workspace.id,
+    view: view ?? (full ? 'full' : 'deidentified'),
+    eventTypes,
+    format,
+    address,
+  };
 }
 
 async function startOf(

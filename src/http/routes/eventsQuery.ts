@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { feedEventTypes } from '../../feed/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
 import { requiredDate } from '../../records/fields.ts';
+import { wholeNumber } from './parameters.ts';
 
 /** The forms in which events are sent; the first one is for who takes any. */
 export const eventMediaTypes = { ndjson: 'application/x-ndjson', sse: 'text/event-stream' } as const;
@@ -14,13 +15,6 @@ function listOf(names: string[]) {
     })
     .overwrite((list) => [...new Set(list.split(','))].join());
 }
-
-const wholeNumber = (least: number, most: number) =>
-  z.coerce
-    .number({ error: 'must be a number' })
-    .int({ error: 'must be a whole number' })
-    .min(least, { error: `must be at least ${least}` })
-    .max(most, { error: `must be at most ${most}` });
 
 const position = z
   .string({ error: 'must be sent once' })

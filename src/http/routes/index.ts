@@ -12,14 +12,7 @@ import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
 import { asyncapiEndpoint, eventSchemaEndpoint } from './schemas.ts';
 import { type WebhookRoutePorts, webhookRoutes } from './webhooks.ts';
 
-export type AppPorts = DocumentPorts &
-  QueryPorts &
-  HistoryPorts &
-  EventsPorts &
-  WebhookRoutePorts & {
-    /** The service's address as clients see it, where it is set. */
-    publicUrl: string | undefined;
-  };
+export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
 
 export interface Route {
   method: 'get' | 'post' | 'patch' | 'delete';

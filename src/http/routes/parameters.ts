@@ -1,23 +1,31 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import type { AccessSubject } from '../../commands/recordAccess.ts';
+import type { WriteCondition } from '../../commands/writeCondition.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Moment } from '../../history/stateAt.ts';
-import type { ExpectedRevision } from '../../ports/eventLog.ts';
 import type { PageRequest } from '../../queries/page.ts';
 import { identifier, requiredDate } from '../../records/fields.ts';
 import { instantOf } from '../../records/instant.ts';
 import { validate, validationError } from '../../records/validate.ts';
 
 const DEFAULT_LIMIT = 100;
+const WHOLE_NUMBER = /^-?\d{1,15}$/;
+
+/** A whole number in a query, in decimal digits: other forms of numbers, such as `1e2`, are none. */
+export function wholeNumber(least: number, most?: number) {
+  const bounded = z.int({ error: 'must be a whole number' }).min(least, {
+    error: `must be at least ${least}`,
+  });
+  return z.preprocess(
+    (sent) => (typeof sent === 'string' && WHOLE_NUMBER.test(sent) ? Number(sent) : sent),
+    most === undefined ? bounded : bounded.max(most, { error: `must be at most ${most}` }),
+  );
+}
 
 /** Query of every list. */
 export const pageQuerySchema = z.object({
-  limit: z.coerce
-    .number({ error: 'must be a number' })
-    .int({ error: 'must be a whole number' })
-    .min(1)
-    .max(1000)
+  limit: wholeNumber(1, 1000)
     .default(DEFAULT_LIMIT)
     .meta({ description: 'Items a page, 1 to 1,000', examples: [DEFAULT_LIMIT] }),
   page_token: z
@@ -34,10 +42,7 @@ export function pageRequest(req: Pick<Request, 'query'>): PageRequest {
 
 /** Query of a read that may ask for an earlier version. */
 export const momentQuerySchema = z.object({
-  version: z.coerce
-    .number({ error: 'must be a number' })
-    .int({ error: 'must be a whole number' })
-    .min(1)
+  version: wholeNumber(1)
     .optional()
     .meta({ description: 'As it was in this version; not together with `as_of`', examples: [1] }),
   as_of: requiredDate(
@@ -82,24 +87,24 @@ export function pathId(req: Request, name: string, title: string): string {
   return value as string;
 }
 
-/** `If-Match` with one version, 1 or more, in quotes. */
-export const versionTag = /^\s*"([1-9]\d{0,14})"\s*$/;
+/** `If-Match` with `*`, or with one version, 1 or more, in quotes; a weak tag counts as a strong one. */
+export const matchedTag = /^\s*(?:(\*)|(?:W\/)?"([1-9]\d{0,14})")\s*$/;
 
 /**
- * What `If-Match: "<version>"` and `If-None-Match: *` ask of the record's version (RFC 9110, section 13.1); without
- * them any will do. Throws `validation_failed` for any other form.
+ * What `If-Match` (`*` or one version) and `If-None-Match: *` ask of what is to be written (RFC 9110, section 13.1);
+ * without them any will do. Throws `validation_failed` for any other form.
  */
-export function expectedRevision(req: Request): ExpectedRevision {
+export function writeCondition(req: Request): WriteCondition {
   const ifMatch = req.headers['if-match'];
   const ifNoneMatch = req.headers['if-none-match'];
   if (ifMatch === undefined && ifNoneMatch === undefined) return 'any';
   if (ifMatch === undefined && ifNoneMatch?.trim() === '*') return 'none';
-  const [, version] = versionTag.exec(ifMatch ?? '') ?? [];
-  if (version === undefined || ifNoneMatch !== undefined) {
+  const [matched, any, version] = matchedTag.exec(ifMatch ?? '') ?? [];
+  if (matched === undefined || ifNoneMatch !== undefined) {
     throw new ServiceError(
       'validation_failed',
-      'A condition is either If-Match with one version in quotes, such as "3", or If-None-Match: *.',
+      'A condition is either If-Match with * or one version in quotes, such as "3", or If-None-Match: *.',
     );
   }
-  return Number(version) - 1;
+  return any === undefined ? Number(version) - 1 : 'exists';
 }

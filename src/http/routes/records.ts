@@ -9,12 +9,12 @@ import { callerOf } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
 import {
   accessSubject,
-  expectedRevision,
   momentQuerySchema,
   pageQuerySchema,
   pageRequest,
   pathId,
   requestedMoment,
+  writeCondition,
 } from './parameters.ts';
 
 /** `POST /integration/{kinds}` (spec 4.1 to 4.5). */
@@ -24,14 +24,14 @@ export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoin
     access: 'write',
     subject: ({ input }) => accessSubject(entry.kind, (input as { id?: unknown } | null | undefined)?.id),
     async handle(exchange) {
-      const expected = expectedRevision(exchange.req);
+      const condition = writeCondition(exchange.req);
       exchange.input = await readJson(exchange);
       const { version, outcome, warnings } = await upsertRecord(
         ports,
         callerOf(exchange),
         entry,
         exchange.input,
-        expected,
+        condition,
       );
       return {
         headers: { ETag: `"${version}"` },

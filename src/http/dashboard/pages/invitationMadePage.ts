@@ -1,9 +1,9 @@
 import type { IssuedLink } from '../../../users/UserLinks.ts';
 import { invitationPath } from '../../../users/UserLinks.ts';
 import type { User } from '../../../users/user.ts';
+import { addressOf } from '../../addressOf.ts';
 import { secretOnce, time } from '../components/text.ts';
 import { html } from '../html.ts';
-import { addressOf } from '../origin.ts';
 import type { Page, Visit } from '../route.ts';
 
 export const usersSection = 'Users';

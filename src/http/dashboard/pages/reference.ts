@@ -1,6 +1,6 @@
+import { addressOf } from '../../addressOf.ts';
 import { buildDocument } from '../../openapi/buildDocument.ts';
 import { type Html, html } from '../html.ts';
-import { addressOf } from '../origin.ts';
 import { type OpenApiDocument, operationsOf, type PlacedOperation } from '../reference/document.ts';
 import { inline, markdown } from '../reference/markdown.ts';
 import { messageSection, operationSection, responseSection } from '../reference/operationSection.ts';

@@ -1,0 +1,43 @@
+import { ServiceError } from '../errors.ts';
+import type { Appended, EventLog, ExpectedRevision, NewEvent, RecordedEvent } from '../ports/eventLog.ts';
+
+/** What a write asks of what is there: as `ExpectedRevision`, or `exists`: whatever it is, it must be there. */
+export type WriteCondition = ExpectedRevision | 'exists';
+
+/** The refusal of a write whose condition is not met; `version` is the present one, if there is one. */
+export function conditionNotMet(what: 'record' | 'document', version?: number): ServiceError {
+  const message =
+    version === undefined ? `There is no such ${what}.` : `The ${what} is at version ${version}.`;
+  return new ServiceError('version_conflict', message, { ...(version !== undefined && { version }) });
+}
+
+/** Throws `version_conflict` unless a document whose stream ends with `last` is as asked; one that was removed is not there. */
+export function requireDocument(condition: WriteCondition, last: RecordedEvent | undefined): void {
+  if (condition === 'any') return;
+  const version = last?.type === 'DocumentUploaded' ? last.revision + 1 : undefined;
+  const isMet =
+    condition === 'none'
+      ? version === undefined
+      : version !== undefined && (condition === 'exists' || condition === version - 1);
+  if (!isMet) throw conditionNotMet('document', version);
+}
+
+/** Appends to a document's stream under a condition on the document. Rejects as `EventLog.append` does. */
+export async function appendToDocument(
+  eventLog: EventLog,
+  stream: string,
+  event: NewEvent,
+  condition: WriteCondition,
+): Promise<Appended> {
+  if (condition === 'any') return eventLog.append(stream, event, 'any');
+  for (;;) {
+    const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+    requireDocument(condition, last);
+    try {
+      return await eventLog.append(stream, event, last?.revision ?? 'none');
+    } catch (error) {
+      // Somebody wrote meanwhile: decide again on what is there now.
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+    }
+  }
+}
