@@ -15,16 +15,16 @@ const MAX_WARNINGS = 20;
  */
 export function keepFilesPrivate(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
-  const { dataDir, eventLogUrl, readModelUrl, documentsUrl } = config;
+  const { dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl } = config;
   files.folder(dataDir);
   for (const name of keyFiles) files.file(join(dataDir, name));
-  for (const url of [eventLogUrl, readModelUrl].filter((one) => one.startsWith('sqlite:'))) {
+  for (const url of [eventLogUrl, readModelUrl, stateUrl].filter((one) => one.startsWith('sqlite:'))) {
     for (const end of ['', '-wal', '-shm']) files.file(pathOf(url) + end);
   }
   if (documentsUrl.startsWith('file:')) {
     const folder = pathOf(documentsUrl);
     files.folder(folder);
-    for (const name of ['objects', 'uploads']) files.tree(join(folder, name));
+    files.inside(folder);
   }
   for (const open of files.open.slice(0, MAX_WARNINGS)) {
     logger.warn(open, 'others may look into this file or folder, and its permissions could not be changed');

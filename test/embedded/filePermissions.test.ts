@@ -58,7 +58,14 @@ describe('the files of the embedded stores', () => {
     await fill(await start());
     expectPrivate();
     const names = [...modes().keys()];
-    for (const name of ['events.db', 'events.db-wal', 'events.db-shm', 'read-models.db', 'session-secret']) {
+    for (const name of [
+      'events.db',
+      'events.db-wal',
+      'events.db-shm',
+      'read-models.db',
+      'state.db',
+      'session-secret',
+    ]) {
       expect(names).toContain(name);
     }
     for (const name of ['webhook-secrets-key', 'deidentification-key']) expect(names).toContain(name);

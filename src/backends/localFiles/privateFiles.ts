@@ -34,15 +34,19 @@ export class PrivateFiles {
     this.#restrict(path, PRIVATE_FILE);
   }
 
-  /** A folder of the service's own with all that is in it. Once it was gone through, it is 0700, and not gone through again. */
-  tree(path: string): void {
-    if (!isOpen(path)) return;
+  /**
+   * All that is in a folder of the service's own. A folder in it that was gone through is 0700, and is not gone through
+   * again. None that is not there.
+   */
+  inside(path: string): void {
+    if (modeOf(path) === undefined) return;
     for (const entry of readdirSync(path, { withFileTypes: true })) {
-      const inside = join(path, entry.name);
-      if (entry.isDirectory()) this.tree(inside);
-      else if (entry.isFile()) this.file(inside);
+      const inner = join(path, entry.name);
+      if (entry.isFile()) this.file(inner);
+      if (!entry.isDirectory() || !isOpen(inner)) continue;
+      this.inside(inner);
+      this.folder(inner);
     }
-    this.folder(path);
   }
 
   #restrict(path: string, mode: number): void {
