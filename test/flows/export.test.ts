@@ -103,9 +103,11 @@ onEveryEngine((start) => {
 
   test('the read is in the audit trail before the first byte, with what was asked for', async () => {
     const asked = ['--kind', 'payer', '--from', '2020-01-01', '--format', 'ndjson'];
+    const to = await service.eventLog.head();
     const accesses = await accessesBy(service, () => exported(...asked));
     const query = { from: '2020-01-01T00:00:00.000Z', kind: 'payer', format: 'ndjson' };
-    expect(accesses).toEqual([{ action: 'export', query }]);
+    const shown = { ranges: [{ from: 1, to }], event_types: ['PayerUpserted'] };
+    expect(accesses).toEqual([{ action: 'export', query, shown }]);
   });
 
   test('filters choose by kind and by time: from is included, to is not', async () => {
