@@ -1,4 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { subjectKinds } from '../records/eventSubject.ts';
+import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/attempts.ts';
 import { webhookPayloads } from '../webhooks/webhook.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { eventLogName, withWebhooks } from './withStores.ts';
@@ -68,7 +70,8 @@ async function list({ workspace, json }: Scope): Promise<void> {
         'STATE',
         'PAYLOAD',
         'EVENTS',
-        'BEHIND',
+        'PENDING',
+        'OLDEST',
         'BLOCKED',
         'FAILED',
         'LAST SUCCESS',
@@ -77,10 +80,11 @@ async function list({ workspace, json }: Scope): Promise<void> {
       ],
       found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery, created_by }) => [
         id,
-        disabled_reason ? `${state} (${disabled_reason})` : state,
+        stateOf(state, disabled_reason ?? delivery.problem),
         payload,
         (types ?? kinds ?? ['all']).join(','),
-        String(delivery.behind),
+        String(delivery.pending),
+        delivery.oldest_pending_at ? ageOf(delivery.oldest_pending_at) : '-',
         String(delivery.blocked),
         String(delivery.failed),
         delivery.last_success_at ?? '-',
@@ -91,6 +95,18 @@ async function list({ workspace, json }: Scope): Promise<void> {
   if (!json && isDeactivated) {
     writeLine(`Nothing is sent: workspace ${workspace} is deactivated.`);
   }
+}
+
+function stateOf(state: string, reason: string | null): string {
+  return reason === null ? state : `${state} (${reason})`;
+}
+
+/** `3 d`, `5 h`, `12 min`, `8 s`. */
+function ageOf(instant: string): string {
+  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(instant)) / 1000));
+  if (seconds >= 172_800) return `${Math.floor(seconds / 86_400)} d`;
+  if (seconds >= 7_200) return `${Math.floor(seconds / 3_600)} h`;
+  return seconds >= 120 ? `${Math.floor(seconds / 60)} min` : `${seconds} s`;
 }
 
 async function update(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
@@ -132,19 +148,31 @@ async function replay(id: string, { workspace, after, from, message, failed }: R
   writeLine(`The messages of webhook ${id} will be sent once more.`);
 }
 
-async function attempts(id: string, { workspace, json, limit }: Scope & { limit: number }): Promise<void> {
+interface AttemptsOptions extends Scope {
+  limit: number;
+  outcome?: DeliveryAttempt['outcome'];
+  kind?: DeliveryAttempt['kind'];
+  record?: string;
+}
+
+async function attempts(
+  id: string,
+  { workspace, json, limit, outcome, kind, record: record_id }: AttemptsOptions,
+): Promise<void> {
   const { items } = await withWebhooks(workspace, (manager, caller) =>
-    manager.attempts(caller, id, { limit, pageToken: undefined }),
+    manager.attempts(caller, id, { limit, pageToken: undefined }, { outcome, kind, record_id }),
   );
   if (json) writeJson(items);
   else if (items.length === 0) writeLine('Nothing was sent in the last 30 days.');
   else
     writeTable(
-      ['TIME', 'MESSAGE', 'TYPE', 'TRY', 'OUTCOME', 'STATUS', 'MS', 'NEXT TRY'],
+      ['TIME', 'MESSAGE', 'TYPE', 'RECORD', 'VERSION', 'TRY', 'OUTCOME', 'STATUS', 'MS', 'NEXT TRY'],
       items.map((item) => [
         item.at,
         item.message_id,
         item.type,
+        [item.record_id, item.document_id].filter(Boolean).join('/') || '-',
+        String(item.version ?? '-'),
         String(item.attempt),
         item.outcome,
         String(item.status ?? item.error ?? '-'),
@@ -239,6 +267,15 @@ export function addWebhookCommands(program: Command): void {
   });
 
   command(
+    'retry <webhook-id>',
+    'Try now all that waits for another try.',
+    `retry ${exampleId} --workspace clinic`,
+  ).action(async (id: string, { workspace }: Scope) => {
+    await withWebhooks(workspace, (manager, caller) => manager.retry(caller, id));
+    writeLine(`What waits for webhook ${id} is tried now.`);
+  });
+
+  command(
     'replay <webhook-id>',
     'Send messages once more: give one of the options.',
     `replay ${exampleId} --workspace clinic --failed`,
@@ -254,8 +291,12 @@ export function addWebhookCommands(program: Command): void {
     'attempts <webhook-id>',
     'List the tries to deliver messages of the last 30 days, newest first.',
     `attempts ${exampleId} --workspace clinic --limit 20`,
+    `attempts ${exampleId} --workspace clinic --kind patient --record patient-1 --outcome failed`,
   )
     .option('--limit <number>', 'how many', parseNumber, 100)
+    .addOption(new Option('--outcome <outcome>', 'only these').choices(attemptOutcomes))
+    .addOption(new Option('--kind <kind>', 'only of this kind of record').choices(subjectKinds))
+    .option('--record <id>', 'only of this record; of documents, its encounter')
     .option('--json', 'print a JSON array')
     .action(attempts);
 }

@@ -18,7 +18,7 @@ export interface PurgePorts {
   eventLog: EventLog;
   stateStore: StateStore;
   documentStore: DocumentStore;
-  clock: Clock;
+  clock: Pick<Clock, 'now'>;
 }
 
 /**

@@ -93,6 +93,7 @@ export const upcastTable = {
   WebhookDisabled: [],
   WebhookEnabled: [],
   WebhookSecretRotated: [],
+  WebhookRetryRequested: [],
   WebhookReplayRequested: [],
   WebhookPinged: [],
   UserCreated: [],

@@ -8,10 +8,11 @@ import { logFilter } from '../feed/selection.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
 import type { Shown } from '../records/shown.ts';
 import { UnknownSchemaVersion } from '../records/upcast.ts';
+import { DeliveryNotes, type NotePorts } from './DeliveryNotes.ts';
 import type { DeliveryState } from './DeliveryState.ts';
 import { MessageDelivery, type MessagePorts, type Outcome, type Telling } from './MessageDelivery.ts';
 import { type Pending, RecordWindow } from './RecordWindow.ts';
-import { Retries } from './Retries.ts';
+import { Retries, tryAgain } from './Retries.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from './webhook.ts';
 
@@ -31,7 +32,7 @@ const RETRY_MS = 250;
 /** What is under way when the work is to end may take so long. */
 const GRACE_MS = 1_000;
 
-export interface SessionPorts extends MessagePorts {
+export interface SessionPorts extends MessagePorts, NotePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
   /** Writes into the audit trail what was sent. */
@@ -59,10 +60,12 @@ export class DeliverySession {
   readonly #window = new RecordWindow();
   readonly #sent: SentEvents;
   readonly #retries: Retries;
+  readonly #notes: DeliveryNotes;
   readonly #sending = new Set<Promise<void>>();
   #webhook: Webhook;
   #followed: Position;
-  #pausedUntil = 0;
+  /** On the clock that is never set. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
   /** Resolves when something has changed that the follower may wait for. */
   #progress = Promise.withResolvers<void>();
   #failure: { error: unknown } | undefined;
@@ -76,6 +79,7 @@ export class DeliverySession {
     this.#eventTypes = wantedEventTypes(webhook);
     this.#followed = state.at.position;
     this.#sent = new SentEvents((sent) => ports.recordSent(webhook, sent));
+    this.#notes = new DeliveryNotes(ports, state);
     this.#retries = new Retries({
       ...ports,
       state,
@@ -120,6 +124,12 @@ export class DeliverySession {
   /** Goes on with another version of the webhook, which sends the same of the same events. */
   update(webhook: Webhook): void {
     this.#webhook = webhook;
+  }
+
+  /** Tries all that waits now, whatever the endpoint asked for. */
+  retryAll(): void {
+    if (Number.isFinite(this.#pausedUntil)) this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#retries.retryAll();
   }
 
   /** Sends a ping beside everything else. */
@@ -189,7 +199,7 @@ export class DeliverySession {
   async #keepTicking(onTick: () => Promise<void>): Promise<void> {
     for (; !this.#ended; await this.#pause(TICK_MS)) {
       await onTick();
-      this.#retries.look(this.#ports.clock.now());
+      this.#retries.look();
       this.#pump();
     }
   }
@@ -200,18 +210,24 @@ export class DeliverySession {
       if (this.#ended) return;
       await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
       if (this.#lost) return this.end();
+      await this.#notes
+        .appendDue(this.#webhook)
+        .catch((error) => this.#ports.onDelay(this.#webhook.id, error));
       this.#pump();
     }
   }
 
   async #save(): Promise<void> {
-    this.#state.at.position = this.#window.floor ?? this.#followed;
+    const { at } = this.#state;
+    at.position = this.#window.floor ?? this.#followed;
+    at.followed = this.#followed;
+    this.#state.count(this.#window);
     if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
   }
 
   /** Begins as many tries as may be under way. */
   #pump(): void {
-    if (this.#ports.clock.now() < this.#pausedUntil) return;
+    if (this.#ports.clock.elapsed() < this.#pausedUntil) return;
     while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
       const retry = this.#retries.busy < PARALLEL_RETRIES ? this.#retries.next() : undefined;
       const pending = retry ? undefined : this.#window.next();
@@ -235,13 +251,16 @@ export class DeliverySession {
   }
 
   async #first(pending: Pending): Promise<void> {
-    const { stream, revision: next, position } = pending.event;
-    const outcome = await this.#deliver({ ...pending, tries: 0 });
+    const { stream, revision: next, position, recordedAt } = pending.event;
+    const outcome = await this.#deliver({ ...pending, tries: 0, step: 0 });
     if (outcome.kind === 'ended') return;
-    if (outcome.kind === 'delivered' || outcome.dueAt === undefined) return this.#window.finish(pending);
-    const { version: triedVersion } = this.#webhook;
-    const waiting = { stream, next, position, tries: 1, dueAt: outcome.dueAt, triedVersion };
-    this.#retries.wait(waiting, this.#window.block(pending));
+    if (outcome.kind === 'delivered' || outcome.delayMs === undefined) return this.#window.finish(pending);
+    this.#state.wait({
+      ...{ stream, next, position, before: pending.before, since: Date.parse(recordedAt), tries: 1 },
+      ...tryAgain(outcome, this.#ports.clock),
+      last: this.#window.block(pending),
+      triedVersion: this.#webhook.version,
+    });
   }
 
   /** One try; what it tells of the endpoint as a whole is seen to. */
@@ -254,8 +273,12 @@ export class DeliverySession {
     const webhook = this.#webhook;
     const outcome = await this.#messages.deliver(webhook, telling);
     if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
+    if (outcome.kind === 'delivered') {
+      this.#notes.delivered();
+      this.#retries.taken();
+    }
     if (outcome.kind === 'failed') {
-      this.#pausedUntil = Math.max(this.#pausedUntil, this.#ports.clock.now() + outcome.pauseMs);
+      this.#pausedUntil = Math.max(this.#pausedUntil, this.#ports.clock.elapsed() + outcome.pauseMs);
       if (outcome.endpointFails) this.#disable(webhook, 'failing');
     }
     return outcome;

@@ -1,97 +1,36 @@
-import { z } from 'zod';
+import type { Clock } from '../ports/clock.ts';
 import type { Position } from '../ports/eventLog.ts';
-import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
+import type { StateStore } from '../ports/stateStore.ts';
 import { type AttemptRow, AttemptRows, type NewAttempt, recordAttempts } from './attempts.ts';
+import {
+  type DeliveryPosition,
+  type DeliveryRow,
+  deliveryPartitions,
+  deliveryTable,
+  type Failed,
+  failedPartition,
+  type StoredWaiting,
+  waitingPartition,
+} from './deliveryTable.ts';
+import { type ResumePorts, resumeDelivery } from './resumeDelivery.ts';
 import type { Webhook } from './webhook.ts';
-
-/** How far a webhook's delivery has come. */
-const positionShape = z.object({
-  kind: z.literal('position'),
-  /** Up to here everything was delivered, waits or failed. */
-  position: z.number(),
-  /** Revision, in the stream of webhooks, of the last request that was dealt with. */
-  handled: z.number(),
-  /** Records that wait. */
-  blocked: z.number(),
-  /** Milliseconds since 1970, as all times here: of the last message that was taken. */
-  lastSuccessAt: z.number().optional(),
-  /** Of the first failure since. */
-  failingSince: z.number().optional(),
-  /** Failed messages are being tried again: those of a higher `order` are still to come. */
-  retryFailedAfter: z.number().optional(),
-});
-
-/**
- * What waits for another try: a record from one of its events on, which then is behind; or, with `once`, one event that
- * is sent once more without regard to what comes after it.
- */
-const waitingShape = z.object({
-  kind: z.literal('waiting'),
-  stream: z.string(),
-  /** Revision of the event to send next. */
-  next: z.number(),
-  once: z.literal(true).optional(),
-  /** A place in the log, at or before that event, but not before the event that precedes it in the stream. */
-  position: z.number(),
-  /** How often that event was tried. */
-  tries: z.number(),
-  dueAt: z.number(),
-  /** Version of the webhook that was tried: when it has changed since, a new try is due. */
-  triedVersion: z.number(),
-});
-
-/** A message that was given up. */
-const failedShape = z.object({
-  kind: z.literal('failed'),
-  messageId: z.string(),
-  stream: z.string(),
-  revision: z.number(),
-  position: z.number(),
-});
-
-export type DeliveryPosition = Omit<z.infer<typeof positionShape>, 'kind'>;
-export type Waiting = Omit<z.infer<typeof waitingShape>, 'kind'>;
-export type Failed = Omit<z.infer<typeof failedShape>, 'kind'>;
-type DeliveryBody = z.infer<typeof deliveryShape>;
-type DeliveryRow = StateRow<DeliveryBody>;
-
-const deliveryShape = z.discriminatedUnion('kind', [positionShape, waitingShape, failedShape]);
-
-/**
- * The delivery of each webhook: a row of its id, and rows of what waits for another try and of what failed. It is one
- * table, so that none of it is lost without the rest.
- */
-export const deliveryTable: StateTable<DeliveryBody> = { name: 'webhook_delivery_v1', body: deliveryShape };
 
 const PAGE = 500;
 /** More than the saves that an owner who does not know yet that he was replaced can still begin. */
 const TERM = 1_000_000;
 
-/** How far these webhooks have come, by id; without those of which nothing is stored. Rejects with `unavailable`. */
-export async function loadPositions(
-  stateStore: StateStore,
-  webhookIds: string[],
-): Promise<Map<string, DeliveryPosition>> {
-  const rows = await stateStore.load(deliveryTable, webhookIds);
-  return new Map(rows.flatMap(({ id, body }) => (body.kind === 'position' ? [[id, body]] : [])));
-}
-
-/** The partition of what a webhook's delivery gave up, in the order of the log. */
-export function failedPartition(webhookId: string): string {
-  return `${webhookId}/failed`;
-}
-
-/** The partition of the records, or of the single messages, that wait. */
-function waitingPartition(webhookId: string, once: boolean): string {
-  return `${webhookId}/${once ? 'once' : 'waiting'}`;
-}
-
-/** The partitions of all rows of a webhook's delivery, but for its position. */
-export function deliveryPartitions(webhookId: string): string[] {
-  return [waitingPartition(webhookId, false), waitingPartition(webhookId, true), failedPartition(webhookId)];
+/** What waits; `tried` and `due` are moments of the clock that is never set. */
+export interface Waiting extends Omit<StoredWaiting, 'dueAt'> {
+  tried: number;
+  due: number;
 }
 
 type Change = Omit<DeliveryRow, 'revision'> | 'removed';
+
+export interface DeliveryStatePorts extends ResumePorts {
+  stateStore: StateStore;
+  clock: Clock;
+}
 
 /**
  * The state of one webhook's delivery, in memory, and saved on demand by its one owner. Who opens it takes it over: what
@@ -103,6 +42,7 @@ export class DeliveryState {
   readonly waiting = new Map<string, Waiting>();
   readonly #webhookId: string;
   readonly #stateStore: StateStore;
+  readonly #clock: Clock;
   /** Of the rows that were saved last: rises with every try to save. */
   #revision: number;
   /** The revision at which the row of the position is stored. */
@@ -112,8 +52,14 @@ export class DeliveryState {
   #attempts: AttemptRow[] = [];
   readonly #attemptRows: AttemptRows;
 
-  private constructor(stateStore: StateStore, webhookId: string, at: DeliveryPosition, revision: number) {
+  private constructor(
+    { stateStore, clock }: DeliveryStatePorts,
+    webhookId: string,
+    at: DeliveryPosition,
+    revision: number,
+  ) {
     this.#stateStore = stateStore;
+    this.#clock = clock;
     this.#webhookId = webhookId;
     this.at = at;
     this.#revision = revision;
@@ -122,23 +68,22 @@ export class DeliveryState {
   }
 
   /**
-   * Takes the state of a webhook over; a new one, or one that was lost, begins where the webhook starts. Undefined when
-   * somebody else took it at the same moment. Rejects with `unavailable`.
+   * Takes the state of a webhook over, or begins a new one (`resumeDelivery`). Undefined when somebody else took it at
+   * the same moment. Rejects with `unavailable`.
    */
-  static async open(
-    stateStore: StateStore,
-    { id, startAfter }: Webhook,
-    now: number,
-  ): Promise<DeliveryState | undefined> {
-    const [row] = await stateStore.load(deliveryTable, [id]);
-    const begin: DeliveryPosition = { position: startAfter, handled: -1, blocked: 0 };
-    const at = row?.body.kind === 'position' ? row.body : begin;
+  static async open(ports: DeliveryStatePorts, webhook: Webhook): Promise<DeliveryState | undefined> {
+    const { stateStore, clock } = ports;
+    const [row] = await stateStore.load(deliveryTable, [webhook.id]);
+    const stored = row?.body.kind === 'position' ? row.body : undefined;
+    const { at, isStored, waiting, failed } = await resumeDelivery(ports, webhook, stored);
     // Time makes it differ from any that was stored before the store was lost.
-    const revision = Math.max((row?.revision ?? 0) + TERM, now * 1_000);
-    const state = new DeliveryState(stateStore, id, { ...at }, revision);
+    const revision = Math.max((row?.revision ?? 0) + TERM, clock.now() * 1_000);
+    const state = new DeliveryState(ports, webhook.id, { ...at }, revision);
     if (!(await stateStore.swap(deliveryTable, state.#positionRow(revision), row?.revision)))
       return undefined;
-    await state.#adopt(row !== undefined);
+    await state.#adopt(isStored);
+    for (const one of waiting) state.wait(state.#toWaiting(one));
+    for (const one of failed) state.fail(one);
     return state;
   }
 
@@ -151,6 +96,12 @@ export class DeliveryState {
   /** Attempts that are not saved yet. */
   get unsavedAttempts(): number {
     return this.#attempts.length;
+  }
+
+  /** The place in the log up to which everything was delivered or given up. */
+  get settled(): Position {
+    const places = [...this.waiting.values()].filter(({ once }) => !once).map(({ before }) => before);
+    return places.reduce((lowest, place) => Math.min(lowest, place), this.at.position);
   }
 
   /** Whether exactly that waits still. */
@@ -170,6 +121,22 @@ export class DeliveryState {
     const key = keyOf(waiting);
     this.waiting.delete(key);
     this.#changes.set(this.#rowId('waiting', key), 'removed');
+  }
+
+  /**
+   * Of the messages in memory, how many there are and when the oldest was recorded: with those that wait, they are what
+   * is pending up to where the log was read.
+   */
+  count({ size, oldestAt }: { size: number; oldestAt: number | undefined }): void {
+    let oldest = oldestAt ?? Number.POSITIVE_INFINITY;
+    let pending = size;
+    for (const { once, next, last, since } of this.waiting.values()) {
+      pending += once ? 1 : Math.max(1, last - next + 1);
+      oldest = Math.min(oldest, since);
+    }
+    this.at.pending = pending;
+    if (Number.isFinite(oldest)) this.at.oldestPendingAt = oldest;
+    else delete this.at.oldestPendingAt;
   }
 
   /** A message was given up. */
@@ -212,7 +179,8 @@ export class DeliveryState {
   }
 
   /**
-   * Saves all that changed; false when the state is no longer this owner's, or was lost: it is to be opened anew. Rejects with `unavailable`; the next save then saves it all.
+   * Saves all that changed; false when the state is no longer this owner's, or was lost: it is to be opened anew. Rejects
+   * with `unavailable`; the next save then saves it all.
    */
   async save(): Promise<boolean> {
     const [changes, attempts] = [this.#changes, this.#attempts];
@@ -253,7 +221,9 @@ export class DeliveryState {
     }
     await this.#stateStore.save(deliveryTable, found);
     for (const { body } of found) {
-      if (body.kind === 'waiting') this.waiting.set(keyOf(body), body);
+      if (body.kind !== 'waiting') continue;
+      const waiting = this.#toWaiting(body);
+      this.waiting.set(keyOf(waiting), waiting);
     }
   }
 
@@ -273,10 +243,18 @@ export class DeliveryState {
     return { id: this.#webhookId, partition: 'webhooks', order: 0, revision, body };
   }
 
-  #waitingRow(key: string, waiting: Waiting): Omit<DeliveryRow, 'revision'> {
+  #waitingRow(key: string, { tried: _tried, due, ...waiting }: Waiting): Omit<DeliveryRow, 'revision'> {
     const partition = waitingPartition(this.#webhookId, waiting.once ?? false);
-    const body = { ...waiting, kind: 'waiting' } as const;
+    const dueAt = Math.round(this.#clock.now() + Math.max(0, due - this.#clock.elapsed()));
+    const body = { ...waiting, dueAt, kind: 'waiting' } as const;
     return { id: this.#rowId('waiting', key), partition, order: waiting.position, body };
+  }
+
+  /** However the clock was set meanwhile, it is due within the interval that it was to wait for. */
+  #toWaiting({ dueAt, ...stored }: StoredWaiting): Waiting {
+    const tried = this.#clock.elapsed();
+    const leftMs = Math.min(Math.max(0, dueAt - this.#clock.now()), stored.delayMs);
+    return { ...stored, tried, due: tried + leftMs };
   }
 
   #rowId(kind: 'waiting' | 'failed', key: string): string {
@@ -284,6 +262,6 @@ export class DeliveryState {
   }
 }
 
-function keyOf({ stream, next, once }: Waiting): string {
+function keyOf({ stream, next, once }: Pick<Waiting, 'stream' | 'next' | 'once'>): string {
   return once ? `${stream}@${next}` : stream;
 }

@@ -1,13 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Leases } from '../ports/leases.ts';
+import type { ReadModels } from '../ports/readModels.ts';
 import { whileLeader } from '../projector/whileLeader.ts';
 import { pruneAttempts } from './attempts.ts';
 import { deliverEndpoint, type EndpointPorts } from './deliverEndpoint.ts';
+import { dropEarlierModels } from './earlierDelivery.ts';
 import { removeDelivery } from './removeDelivery.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 
 export interface DispatcherPorts extends EndpointPorts {
   leases: Leases;
+  readModels: Pick<ReadModels, 'load' | 'page' | 'drop'>;
   directory: Pick<WebhookDirectory, 'all'>;
 }
 
@@ -86,12 +89,18 @@ export class Dispatcher {
   }
 
   async #clean(): Promise<void> {
-    const { stateStore, clock, directory } = this.#ports;
+    const { stateStore, readModels, clock, directory } = this.#ports;
     await pruneAttempts(stateStore, clock.now());
     const deleted = directory.all().filter(({ state }) => state === 'deleted');
     await removeDelivery(
       stateStore,
       deleted.map(({ id }) => id),
+    );
+    const others = directory.all().filter(({ state }) => state !== 'deleted');
+    await dropEarlierModels(
+      readModels,
+      stateStore,
+      others.map(({ id }) => id),
     );
   }
 

@@ -1,15 +1,17 @@
 import { feedEventType } from '../feed/cloudEvent.ts';
 import type { Deidentifier } from '../feed/deidentify.ts';
+import { formatPosition } from '../feed/position.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { RecordedEvent } from '../ports/eventLog.ts';
+import { eventSubject } from '../records/eventSubject.ts';
 import type { NewAttempt } from './attempts.ts';
 import type { DeliveryState } from './DeliveryState.ts';
 import { buildMessage, buildPing, PING_TYPE, type WebhookMessage } from './message.ts';
+import { openSecrets } from './openSecrets.ts';
 import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from './schedule.ts';
-import { unseal } from './sealSecret.ts';
 import { signMessage } from './signMessage.ts';
 import type { Attempt, WebhookSender } from './WebhookSender.ts';
-import { validSecrets, type Webhook, type WebhookRequest, type WebhookSecret } from './webhook.ts';
+import type { Webhook, WebhookRequest } from './webhook.ts';
 
 export interface MessagePorts {
   sender: Pick<WebhookSender, 'send'>;
@@ -30,6 +32,10 @@ export interface Telling {
   changed: string[];
   /** How often that was tried before. */
   tries: number;
+  /** How many of these tries were due by the schedule. */
+  step: number;
+  /** It is tried before it is due, which it stays in so many milliseconds when it is not taken. */
+  heldMs?: number | undefined;
 }
 
 /** What came of one try. */
@@ -43,8 +49,12 @@ export type Outcome =
 /** The endpoint did not take it. */
 export interface Failure {
   kind: 'failed';
-  /** When to try again, milliseconds since 1970; undefined: the message is given up. */
-  dueAt: number | undefined;
+  /** Milliseconds until it is tried again; undefined: the message is given up. */
+  delayMs: number | undefined;
+  /** How many tries that were due by the schedule it had. */
+  step: number;
+  /** It is not to be tried before it is due. */
+  woken: boolean;
   /** How long to send nothing to the endpoint at all: it said that it gets too much (429). */
   pauseMs: number;
   /** The endpoint took nothing for days. */
@@ -61,45 +71,66 @@ export class MessageDelivery {
   readonly #ports: MessagePorts;
   readonly #state: DeliveryState;
   readonly #brokenOff: AbortSignal;
-  readonly #secrets = new WeakMap<WebhookSecret, string>();
+  /** Until when `at.failing` counts, on the clock that is never set. */
+  #countedAt: number;
 
   /** `brokenOff` ends the tries that are under way. */
   constructor(ports: MessagePorts, state: DeliveryState, brokenOff: AbortSignal) {
     this.#ports = ports;
     this.#state = state;
     this.#brokenOff = brokenOff;
+    this.#countedAt = ports.clock.elapsed();
   }
 
   /** Tells a webhook of an event, once. Throws when only a newer version of the service can read the event. */
-  async deliver(webhook: Webhook, { event, changed, tries }: Telling): Promise<Outcome> {
+  async deliver(webhook: Webhook, telling: Telling): Promise<Outcome> {
+    const { event, changed, tries } = telling;
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
     const message = buildMessage(webhook, event, changed, deidentify, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message);
     if (attempt === undefined) return { kind: 'ended', gone: false };
-    const { at } = this.#state;
-    const now = this.#ports.clock.now();
-    const delay = isSuccess(attempt) ? undefined : nextDelay(this.#ports.schedule, tries + 1, attempt);
+    const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);
     const { type } = feedEventType(event.type) ?? event;
     const subject = { messageId: message.id, type, attempt: tries + 1, event };
     const isGone = attempt.status === GONE;
-    this.#record(subject, attempt, isGone ? now : delay && now + delay);
-    if (isSuccess(attempt)) {
-      at.lastSuccessAt = now;
-      delete at.failingSince;
-      return { kind: 'delivered' };
-    }
-    at.failingSince ??= now;
+    this.#record(subject, attempt, isGone ? 0 : failed?.delayMs);
+    const endpointFails = this.#countFailing(webhook, failed !== undefined);
+    if (failed === undefined) return { kind: 'delivered' };
     if (isGone) return { kind: 'ended', gone: true };
-    if (delay === undefined) {
+    if (failed.delayMs === undefined) {
       const { stream, revision, position } = event;
       this.#state.fail({ messageId: message.id, stream, revision, position });
     }
-    return {
-      kind: 'failed',
-      dueAt: delay === undefined ? undefined : now + delay,
-      pauseMs: attempt.status === TOO_MANY_REQUESTS ? retryAfterMs(attempt) : 0,
-      endpointFails: now - Math.max(at.failingSince, Date.parse(webhook.updatedAt)) >= FAILING_MS,
-    };
+    const pauseMs = attempt.status === TOO_MANY_REQUESTS ? retryAfterMs(attempt) : 0;
+    return { kind: 'failed', ...failed, pauseMs, endpointFails };
+  }
+
+  /** A try that was not due leaves the schedule as it is. */
+  #afterFailure({ step, heldMs }: Telling, attempt: Attempt): Pick<Failure, 'delayMs' | 'step' | 'woken'> {
+    const askedMs = retryAfterMs(attempt);
+    if (heldMs !== undefined) return { delayMs: Math.max(heldMs, askedMs), step, woken: true };
+    const delayMs = nextDelay(this.#ports.schedule, step + 1, attempt);
+    return { delayMs, step: step + 1, woken: askedMs > 0 };
+  }
+
+  /**
+   * Counts for how long nothing was taken while tries were made, by a clock that is never set; true when that is days.
+   * A change of the webhook begins it anew.
+   */
+  #countFailing({ version }: Webhook, hasFailed: boolean): boolean {
+    const { at } = this.#state;
+    const { clock } = this.#ports;
+    const passedMs = clock.elapsed() - this.#countedAt;
+    this.#countedAt += passedMs;
+    if (!hasFailed) {
+      at.lastSuccessAt = clock.now();
+      delete at.failing;
+      return false;
+    }
+    const { since = clock.now(), ms = 0 } = at.failing ?? {};
+    const isSame = at.failing?.version === version;
+    at.failing = { since, ms: isSame ? ms + passedMs : 0, version };
+    return at.failing.ms >= FAILING_MS;
   }
 
   /** Sends what was asked for to see whether messages arrive, once. */
@@ -111,8 +142,7 @@ export class MessageDelivery {
 
   async #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
     const now = this.#ports.clock.now();
-    const valid = validSecrets(webhook.secrets, now);
-    const secrets = await Promise.all(valid.map((secret) => this.#unsealed(webhook, secret)));
+    const secrets = openSecrets(await this.#ports.secretsKey(), webhook, now);
     const headers = signMessage(message, secrets, now);
     const attempt = await this.#ports.sender.send(webhook.url, headers, message.body, this.#brokenOff);
     return attempt.error === 'aborted' ? undefined : attempt;
@@ -121,13 +151,15 @@ export class MessageDelivery {
   #record(
     subject: { messageId: string; type: string; attempt: number; event?: RecordedEvent },
     attempt: Attempt,
-    dueAt: number | undefined,
+    delayMs: number | undefined,
   ): void {
     const { status, error, answer } = attempt;
-    const outcome = isSuccess(attempt) ? 'delivered' : dueAt === undefined ? 'failed' : 'retrying';
+    const outcome = isSuccess(attempt) ? 'delivered' : delayMs === undefined ? 'failed' : 'retrying';
+    const { clock } = this.#ports;
     const shown: NewAttempt['shown'] = {
       message_id: subject.messageId,
       type: subject.type,
+      ...(subject.event && shownEvent(subject.event)),
       attempt: subject.attempt,
       at: attempt.at,
       duration_ms: attempt.durationMs,
@@ -136,21 +168,23 @@ export class MessageDelivery {
       ...(error !== undefined && { error }),
       ...(answer !== undefined && { answer }),
       ...(outcome === 'retrying' &&
-        dueAt !== undefined && { next_attempt_at: new Date(dueAt).toISOString() }),
+        delayMs !== undefined && { next_attempt_at: new Date(clock.now() + delayMs).toISOString() }),
     };
     const event = subject.event && { stream: subject.event.stream, revision: subject.event.revision };
     this.#state.record({ shown, event });
   }
+}
 
-  /** Secrets are unsealed once for each state of the webhook that they came with. */
-  async #unsealed(webhook: Webhook, secret: WebhookSecret): Promise<string> {
-    let text = this.#secrets.get(secret);
-    if (text === undefined) {
-      text = unseal(await this.#ports.secretsKey(), webhook, secret.sealed);
-      this.#secrets.set(secret, text);
-    }
-    return text;
-  }
+/** What an attempt says of the event that it tells of. */
+function shownEvent(event: RecordedEvent): Partial<NewAttempt['shown']> {
+  const { kind, recordId, documentId } = eventSubject(event);
+  return {
+    ...(kind !== undefined && { kind }),
+    ...(recordId !== undefined && { record_id: recordId }),
+    ...(documentId !== undefined && { document_id: documentId }),
+    version: event.revision + 1,
+    position: formatPosition(event.position),
+  };
 }
 
 const refuse: Deidentifier = () => {

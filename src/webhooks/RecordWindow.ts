@@ -18,8 +18,8 @@ export class RecordWindow {
   readonly #records = new Map<string, Pending[]>();
   /** Streams whose first message is to be given out. */
   readonly #ready = new Set<string>();
-  /** Places of all messages in the order of the log, with the place before each. */
-  readonly #unfinished = new Map<Position, Position>();
+  /** All messages by their place, in the order of the log. */
+  readonly #unfinished = new Map<Position, Pending>();
 
   /** How many messages are in memory. */
   get size(): number {
@@ -28,13 +28,19 @@ export class RecordWindow {
 
   /** The place before the oldest message; undefined when there is none. */
   get floor(): Position | undefined {
-    const [before] = this.#unfinished.values();
-    return before;
+    const [oldest] = this.#unfinished.values();
+    return oldest?.before;
+  }
+
+  /** When the event of the oldest message was recorded, milliseconds since 1970; undefined when there is none. */
+  get oldestAt(): number | undefined {
+    const [oldest] = this.#unfinished.values();
+    return oldest && Date.parse(oldest.event.recordedAt);
   }
 
   add(pending: Pending): void {
     const { stream, position } = pending.event;
-    this.#unfinished.set(position, pending.before);
+    this.#unfinished.set(position, pending);
     const record = this.#records.get(stream);
     if (record) {
       record.push(pending);

@@ -4,7 +4,7 @@ import type { Clock } from '../ports/clock.ts';
 import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
 import { UnknownSchemaVersion } from '../records/upcast.ts';
 import type { DeliveryState, Waiting } from './DeliveryState.ts';
-import type { Outcome, Telling } from './MessageDelivery.ts';
+import type { Failure, Outcome, Telling } from './MessageDelivery.ts';
 import { messageId } from './message.ts';
 import type { Webhook } from './webhook.ts';
 
@@ -12,6 +12,9 @@ import type { Webhook } from './webhook.ts';
 const PAGE = 20;
 /** How long a message waits that only a newer version of the service can make. */
 const UPGRADE_MS = 60_000;
+
+/** Of what waits although it is not due, begun at each look once the endpoint takes messages again. */
+const WOKEN_AT_ONCE = 5;
 
 interface RetryContext {
   eventLog: EventLog;
@@ -26,15 +29,20 @@ interface RetryContext {
   followed(): Position;
 }
 
-/** Delivers what waits for another try when it is due, one message at a time for each stream. */
+/**
+ * Delivers what waits for another try, one message at a time for each stream: when it is due; a little at a time when the
+ * endpoint took another message since; and all at once on request. What is tried before it is due keeps its place in the
+ * schedule, and is not tried so again before that.
+ */
 export class Retries {
   readonly #context: RetryContext;
   /** Streams of which a message is on its way. */
   readonly #busy = new Set<string>();
-  /** Of each record that waits, the revision up to which the log was followed meanwhile. */
-  readonly #passed = new Map<string, number>();
-  /** What is due, the latest in the log first. */
-  #due: Waiting[] = [];
+  /** What is to be tried, the latest in the log first. */
+  #next: Waiting[] = [];
+  /** On the clock that is never set: when the endpoint took a message last, and when all was asked for. */
+  #takenAt = Number.NEGATIVE_INFINITY;
+  #askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(context: RetryContext) {
     this.#context = context;
@@ -45,31 +53,39 @@ export class Retries {
     return this.#busy.size;
   }
 
-  /** Looks for what is due by now, or was last tried with another version of the webhook. */
-  look(now: number): void {
-    const { version } = this.#context.webhook();
-    this.#due = [...this.#context.state.waiting.values()]
-      .filter(({ dueAt, triedVersion }) => dueAt <= now || triedVersion !== version)
-      .sort((a, b) => b.position - a.position);
+  /** The endpoint took a message. */
+  taken(): void {
+    this.#takenAt = this.#context.clock.elapsed();
   }
 
-  /** A record waits from now on; the log was followed up to `passed` in it. */
-  wait(waiting: Waiting, passed: number): void {
-    this.#passed.set(waiting.stream, passed);
-    this.#context.state.wait(waiting);
+  /** All that waits now is to be tried now. */
+  retryAll(): void {
+    this.#askedAt = this.#context.clock.elapsed();
+  }
+
+  /** Looks for what is to be tried by now. */
+  look(): void {
+    const waiting = [...this.#context.state.waiting.values()];
+    const isWanted = (one: Waiting) => this.#isDue(one) || one.tried < this.#askedAt;
+    const woken = waiting.filter((one) => !isWanted(one) && this.#isWoken(one)).sort(latestFirst);
+    const wanted = waiting.filter(isWanted);
+    this.#next = [...wanted, ...woken.slice(-WOKEN_AT_ONCE)].sort(latestFirst);
   }
 
   /** Whether an event's record waits, and will be delivered from the log with this event. */
   takes({ stream, revision }: RecordedEvent): boolean {
     const waiting = this.#context.state.waiting.get(stream);
     // What comes before the event that it waits with was delivered before the work was cut off.
-    if (waiting && revision >= waiting.next) this.#passed.set(stream, revision);
+    if (waiting && revision >= waiting.next && revision > waiting.last) {
+      waiting.last = revision;
+      this.#context.state.wait(waiting);
+    }
     return waiting !== undefined;
   }
 
-  /** The work of the next one that is due; undefined when there is none. It rejects with `unavailable`. */
+  /** The work of the next one that is to be tried; undefined when there is none. It rejects with `unavailable`. */
   next(): (() => Promise<void>) | undefined {
-    for (let one = this.#due.pop(); one; one = this.#due.pop()) {
+    for (let one = this.#next.pop(); one; one = this.#next.pop()) {
       const { stream } = one;
       if (this.#busy.has(stream) || !this.#context.state.has(one)) continue;
       this.#busy.add(stream);
@@ -79,50 +95,67 @@ export class Retries {
     return undefined;
   }
 
+  /** Its time has come, or it was last tried with another version of the webhook. */
+  #isDue({ due, triedVersion }: Waiting): boolean {
+    return due <= this.#context.clock.elapsed() || triedVersion !== this.#context.webhook().version;
+  }
+
+  #isWoken({ woken, tried }: Waiting): boolean {
+    return !woken && tried < this.#takenAt;
+  }
+
   /** Goes on until a message is not taken, or the record has come to where the log was followed to. */
   async #retry(waiting: Waiting): Promise<void> {
     const { eventLog, changedFields, followed } = this.#context;
     for (let at = waiting; ; ) {
       const limit = at.once ? 1 : PAGE;
       const events = await eventLog.readStream(at.stream, { from: at.next, limit }).catch(asUnreadable);
-      if (events instanceof UnreadableError) return this.#release(at);
+      if (events instanceof UnreadableError) return this.#context.state.release(at);
       const changed = await changedFields.of(events);
       for (const [index, event] of events.entries()) {
         // The follower is about to come to it.
-        if (!at.once && event.position > followed()) return this.#release(at);
+        if (!at.once && event.position > followed()) return this.#context.state.release(at);
         const told = changed[index] ?? [];
         if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(at);
         // Nobody can tell of it, nor of what follows in the record.
-        if (told instanceof UnreadableError) return this.#release(at);
+        if (told instanceof UnreadableError) return this.#context.state.release(at);
         const next = await this.#retryOne(at, event, told);
         if (next === undefined) return;
         at = next;
       }
       // What the follower passed since it was read is still to be read.
-      if (events.length < limit && (this.#passed.get(at.stream) ?? -1) < at.next) return this.#release(at);
+      if (events.length < limit && at.last < at.next) return this.#context.state.release(at);
     }
   }
 
   /** What then waits; undefined when it is not to go on with that. */
   async #retryOne(waiting: Waiting, event: RecordedEvent, changed: string[]): Promise<Waiting | undefined> {
-    const { state, deliver, wants, webhook } = this.#context;
-    const { tries, once } = waiting;
+    const { state, clock, deliver, wants, webhook } = this.#context;
+    const { tries, step, once } = waiting;
     if (once || wants(event)) {
-      const outcome = await deliver({ event, changed, tries });
+      const heldMs = this.#isDue(waiting) ? undefined : waiting.due - clock.elapsed();
+      const outcome = await deliver({ event, changed, tries, step, heldMs });
       if (outcome.kind === 'ended') return undefined;
-      const triedVersion = webhook().version;
-      if (outcome.kind === 'failed' && outcome.dueAt !== undefined) {
-        state.wait({ ...waiting, tries: tries + 1, dueAt: outcome.dueAt, triedVersion });
+      if (outcome.kind === 'failed' && outcome.delayMs !== undefined) {
+        state.wait({
+          ...waiting,
+          ...tryAgain(outcome, clock),
+          tries: tries + 1,
+          triedVersion: webhook().version,
+        });
         return undefined;
       }
       if (outcome.kind === 'delivered' && once) state.recover(messageId(webhook().id, event.id));
     }
     if (once) {
-      this.#release(waiting);
+      state.release(waiting);
       return undefined;
     }
-    const { position } = event;
-    const next = { ...waiting, next: event.revision + 1, position, tries: 0, dueAt: 0 };
+    const { position, revision, recordedAt } = event;
+    const since = Date.parse(recordedAt);
+    const due = clock.elapsed();
+    const sent = { position, before: position, since, tries: 0, step: 0, woken: false, due, delayMs: 0 };
+    const next = { ...waiting, ...sent, next: revision + 1 };
     state.wait(next);
     return next;
   }
@@ -130,11 +163,21 @@ export class Retries {
   /** Only an instance of a newer version can make the message. */
   #waitForUpgrade(waiting: Waiting): void {
     const { state, clock, webhook } = this.#context;
-    state.wait({ ...waiting, dueAt: clock.now() + UPGRADE_MS, triedVersion: webhook().version });
+    const tried = clock.elapsed();
+    const wait = { tried, due: tried + UPGRADE_MS, delayMs: UPGRADE_MS, triedVersion: webhook().version };
+    state.wait({ ...waiting, ...wait, woken: true });
   }
+}
 
-  #release(waiting: Waiting): void {
-    this.#context.state.release(waiting);
-    if (!waiting.once) this.#passed.delete(waiting.stream);
-  }
+function latestFirst(a: Waiting, b: Waiting): number {
+  return b.position - a.position;
+}
+
+/** When what was not taken is tried again, from now on. */
+export function tryAgain(
+  { delayMs = 0, step, woken }: Failure,
+  clock: Clock,
+): Pick<Waiting, 'tried' | 'due' | 'delayMs' | 'step' | 'woken'> {
+  const tried = clock.elapsed();
+  return { tried, due: tried + delayMs, delayMs, step, woken };
 }

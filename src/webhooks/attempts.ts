@@ -2,13 +2,20 @@ import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
 import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../queries/page.ts';
+import { subjectKinds } from '../records/eventSubject.ts';
 import { attemptErrors } from './WebhookSender.ts';
 
 export const ATTEMPTS_KEPT_DAYS = 30;
 const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
+/** Attempts that one page is looked for in, at most. */
+const MAX_LOOKED_AT = 10_000;
+const LOOKED_AT_ONCE = 500;
 
 /** Beyond every time in microseconds until the year 2096: what is taken off it sorts backwards. */
 const LAST_ORDER = 4_000_000_000_000_000;
+
+/** What came of a try. */
+export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
 
 /** Where the log holds the event of a message. */
 const eventShape = z.object({ stream: z.string(), revision: z.number() });
@@ -17,13 +24,21 @@ const shownShape = z.object({
   message_id: z.string(),
   /** Type of the CloudEvent that the message holds. */
   type: z.string(),
+  /** What the event is about, and its place in the log; none of it for a ping. */
+  kind: z.enum(subjectKinds).optional(),
+  /** Of a document, the id of its encounter. */
+  record_id: z.string().optional(),
+  document_id: z.string().optional(),
+  version: z.number().optional(),
+  /** As `sequence` of the CloudEvent. */
+  position: z.string().optional(),
   /** 1, 2, 3 …; 0 for a ping. */
   attempt: z.number(),
   /** When it began, ISO 8601 in UTC. */
   at: z.string(),
   duration_ms: z.number(),
   /** `delivered`; `retrying` when it is tried again; `failed` when that was the last try. */
-  outcome: z.enum(['delivered', 'retrying', 'failed']),
+  outcome: z.enum(attemptOutcomes),
   /** Status of the answer, when there was one. */
   status: z.number().optional(),
   /** Why there was none, or that it was a redirect. */
@@ -95,22 +110,47 @@ function messageRow({ partition, body }: AttemptRow): string {
   return `${partition}/${body.shown.message_id}`;
 }
 
-/** A page of a webhook's attempts of the last 30 days, newest first. Rejects with `validation_failed`, `unavailable`. */
+/** Which attempts are wanted; all, where a field is undefined. */
+export interface AttemptFilter {
+  outcome?: DeliveryAttempt['outcome'] | undefined;
+  kind?: DeliveryAttempt['kind'] | undefined;
+  record_id?: string | undefined;
+  document_id?: string | undefined;
+}
+
+/**
+ * A page of a webhook's attempts of the last 30 days, newest first. With a filter it may hold fewer than the limit, or
+ * none, although there is a next one. Rejects with `validation_failed`, `unavailable`.
+ */
 export async function listAttempts(
   stateStore: StateStore,
   webhookId: string,
   { limit, pageToken }: PageRequest,
+  filter: AttemptFilter = {},
 ): Promise<Page<DeliveryAttempt>> {
-  const rows = await stateStore.page(attemptsTable, {
-    partition: webhookId,
-    ...(pageToken !== undefined && { after: decodeToken(pageToken) }),
-    limit: limit + 1,
+  const items: DeliveryAttempt[] = [];
+  let after = pageToken === undefined ? -1 : decodeToken(pageToken);
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += LOOKED_AT_ONCE) {
+    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+    const rows = await stateStore.page(attemptsTable, query);
+    for (const { order, body } of rows) {
+      if (!isWanted(body.shown, filter)) continue;
+      if (items.length === limit) return { items, next_page_token: encodeToken(after) };
+      items.push(body.shown);
+      after = order;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { items, next_page_token: null };
+    after = last.order;
+  }
+  return { items, next_page_token: encodeToken(after) };
+}
+
+function isWanted(shown: DeliveryAttempt, { outcome, kind, record_id, document_id }: AttemptFilter): boolean {
+  const wanted = { outcome, kind, record_id, document_id };
+  return Object.entries(wanted).every(([name, value]) => {
+    return value === undefined || shown[name as keyof AttemptFilter] === value;
   });
-  const last = rows[limit - 1];
-  return {
-    items: rows.slice(0, limit).map(({ body }) => body.shown),
-    next_page_token: rows.length > limit && last ? encodeToken(last.order) : null,
-  };
 }
 
 /** The event of a message that a webhook was sent in the last 30 days; undefined when there is none. */

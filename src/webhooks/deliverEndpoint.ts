@@ -1,19 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { asUnreadable, UnreadableError } from '../errors.ts';
-import type { StateStore } from '../ports/stateStore.ts';
-import { findMessage } from './attempts.ts';
+import type { EventLog, Position } from '../ports/eventLog.ts';
+import { findMessage, type MessageEvent } from './attempts.ts';
 import { DeliverySession, MAX_WAITING, type SessionPorts } from './DeliverySession.ts';
-import { DeliveryState } from './DeliveryState.ts';
+import { DeliveryState, type DeliveryStatePorts } from './DeliveryState.ts';
+import { openSecrets } from './openSecrets.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from './webhook.ts';
 
-export interface EndpointPorts extends SessionPorts {
-  stateStore: StateStore;
+export interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
+  eventLog: EventLog;
   /** The webhook as of now, while its messages may go; undefined as long as they may not. */
   findSending(webhookId: string): Webhook | undefined;
 }
 
 /** Failed messages that begin to wait for another try together. */
 const FAILED_PAGE = 200;
+/** How often a webhook that cannot be sent to is looked at. */
+const LOOK_MS = 250;
 
 /**
  * Delivers a webhook's messages and sees to its requests, for as long as they may go and until the signal. The caller
@@ -22,11 +26,18 @@ const FAILED_PAGE = 200;
 export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
   const found = ports.findSending(id);
   if (found === undefined) return;
-  const state = await DeliveryState.open(ports.stateStore, found, ports.clock.now());
+  const state = await DeliveryState.open(ports, found);
   if (state === undefined) return;
   while (!signal.aborted) {
     const webhook = ports.findSending(id);
     if (webhook === undefined) return;
+    if (!(await canSign(ports, webhook))) {
+      state.at.problem = 'secret_unreadable';
+      if (state.changed && !(await state.save())) return;
+      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
+    delete state.at.problem;
     const endpoint = new EndpointDelivery(ports, state, webhook);
     if (!(await endpoint.run(signal))) return;
   }
@@ -35,6 +46,17 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
 /** What is to be sent of which events: a webhook for which that changes begins a new session. */
 function wanted(webhook: Webhook): string {
   return [webhook.payload, ...wantedEventTypes(webhook)].join();
+}
+
+/** Whether its secret can be opened: without a signature nothing is sent. */
+async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean> {
+  try {
+    openSecrets(await ports.secretsKey(), webhook, ports.clock.now());
+    return true;
+  } catch (error) {
+    ports.onDelay(webhook.id, error);
+    return false;
+  }
 }
 
 /** A session, and what a webhook's changes and requests make of it. */
@@ -87,21 +109,31 @@ class EndpointDelivery {
     }
     if (messageId !== undefined) await this.#repeat(messageId);
     if (failed) this.#state.at.retryFailedAfter = -1;
+    if (request.kind === 'retry') this.#session.retryAll();
     if (request.kind === 'ping') this.#session.ping(request);
     this.#state.at.handled = revision;
   }
 
   /** Sends one message once more, if it is known. */
   async #repeat(messageId: string): Promise<void> {
-    const { id, version } = this.#webhook;
+    const { id } = this.#webhook;
     const event = await findMessage(this.#ports.stateStore, id, messageId);
     if (event === undefined) return;
     const { stream, revision: next } = event;
     const found = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 }).catch(asUnreadable);
     const recorded = found instanceof UnreadableError ? undefined : found[0];
     if (recorded === undefined) return;
-    const { position } = recorded;
-    this.#state.wait({ stream, next, once: true, position, tries: 0, dueAt: 0, triedVersion: version });
+    this.#sendOnce(event, recorded.position, Date.parse(recorded.recordedAt));
+  }
+
+  /** Lets a message wait for another try, which is due at once, without regard to others of its record. */
+  #sendOnce({ stream, revision: next }: MessageEvent, position: Position, since: number): void {
+    const due = this.#ports.clock.elapsed();
+    this.#state.wait({
+      ...{ stream, next, last: next, once: true, position, before: position, since },
+      ...{ tries: 0, step: 0, woken: false, tried: due, due, delayMs: 0 },
+      triedVersion: this.#webhook.version,
+    });
   }
 
   /** Lets the next failed messages wait for another try, when that was asked for and there is room. */
@@ -109,10 +141,7 @@ class EndpointDelivery {
     const { at, waiting } = this.#state;
     if (at.retryFailedAfter === undefined || waiting.size + FAILED_PAGE > MAX_WAITING) return;
     const page = await this.#state.failed(at.retryFailedAfter, FAILED_PAGE);
-    const { version: triedVersion } = this.#webhook;
-    for (const { stream, revision: next, position } of page) {
-      this.#state.wait({ stream, next, once: true, position, tries: 0, dueAt: 0, triedVersion });
-    }
+    for (const failed of page) this.#sendOnce(failed, failed.position, this.#ports.clock.now());
     const last = page.at(-1);
     if (last && page.length === FAILED_PAGE) at.retryFailedAfter = last.position;
     else delete at.retryFailedAfter;

@@ -10,7 +10,7 @@ import type { StateStore } from '../ports/stateStore.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
 import { validate, validationError } from '../records/validate.ts';
 import type { AddressRules } from './addresses.ts';
-import { type DeliveryAttempt, findMessage, listAttempts } from './attempts.ts';
+import { type AttemptFilter, type DeliveryAttempt, findMessage, listAttempts } from './attempts.ts';
 import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
 import { messageId } from './message.ts';
@@ -117,11 +117,16 @@ export class WebhookManager {
    * A page of a webhook's attempts of the last 30 days, newest first; what its endpoint answered, which may repeat what
    * it was sent, is left out for whoever may not read events. The read is in the audit trail before it is given.
    */
-  async attempts(caller: WebhookCaller, id: string, request: PageRequest): Promise<Page<DeliveryAttempt>> {
+  async attempts(
+    caller: WebhookCaller,
+    id: string,
+    request: PageRequest,
+    filter?: AttemptFilter,
+  ): Promise<Page<DeliveryAttempt>> {
     await this.find(caller, id);
     const { stateStore, eventLog } = this.#ports;
-    const page = await listAttempts(stateStore, id, request);
-    const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request } } as const;
+    const page = await listAttempts(stateStore, id, request, filter);
+    const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request, ...filter } } as const;
     await recordAccess(eventLog, caller, access);
     if (caller.permissions.includes('events')) return page;
     return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
@@ -203,6 +208,14 @@ export class WebhookManager {
       return newEvent(caller, 'WebhookPinged', { webhook_id: id });
     });
     return messageId(id, caller.requestId);
+  }
+
+  /** Has all that waits tried now; `conflict` when nothing may be sent. */
+  async retry(caller: WebhookCaller, id: string): Promise<void> {
+    await this.#change(caller, id, (webhook) => {
+      this.#requireSending(webhook);
+      return newEvent(caller, 'WebhookRetryRequested', { webhook_id: id });
+    });
   }
 
   /** Asks for messages once more; `conflict` when nothing may be sent. */

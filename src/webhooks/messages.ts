@@ -1,4 +1,5 @@
 /** What the thread that delivers webhooks says to the service, for its log. */
 export type WebhooksMessage =
   | { kind: 'delayed'; webhookId: string; error: Record<string, unknown> }
+  | { kind: 'state_lost'; webhookId: string }
   | { kind: 'unreadable'; webhookId: string; eventId: string; position: number };

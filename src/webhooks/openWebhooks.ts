@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { loadDeidentificationKey, loadWebhookSecretsKey } from '../backends/keys.ts';
-import { openEventLog, openLeases, openStateStore } from '../backends/openBackend.ts';
+import { openEventLog, openLeases, openReadModels, openStateStore } from '../backends/openBackend.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { ChangedFields } from '../feed/ChangedFields.ts';
@@ -9,6 +9,7 @@ import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
 import { createAddressRules } from './addresses.ts';
 import { Dispatcher } from './Dispatcher.ts';
+import { appendNote } from './deliveryNote.ts';
 import { disableWebhook } from './disableWebhook.ts';
 import { maySend } from './maySend.ts';
 import type { WebhooksMessage } from './messages.ts';
@@ -17,10 +18,14 @@ import { type RetrySchedule, retrySchedule } from './schedule.ts';
 import { WebhookDirectory } from './WebhookDirectory.ts';
 import { WebhookSender } from './WebhookSender.ts';
 
+const NOTE_EVERY_MS = 60_000;
+
 /** What tests set so that they need not wait. */
 export interface WebhooksTiming {
   schedule?: RetrySchedule;
   clock?: Clock;
+  /** How often the log is told at most how far a delivery has come. */
+  noteEveryMs?: number;
 }
 
 /**
@@ -30,10 +35,11 @@ export interface WebhooksTiming {
 export async function openWebhooks(
   config: Config,
   report: (message: WebhooksMessage) => void,
-  { schedule = retrySchedule, clock = systemClock }: WebhooksTiming = {},
+  { schedule = retrySchedule, clock = systemClock, noteEveryMs = NOTE_EVERY_MS }: WebhooksTiming = {},
 ): Promise<(signal: AbortSignal) => Promise<void>> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const stateStore = await openStateStore(config.stateUrl);
+  const readModels = await openReadModels(config.readModelUrl);
   const leases = await openLeases(config.stateUrl);
   const directory = await WebhookDirectory.open(eventLog);
   const access = await AccessDirectory.open(eventLog);
@@ -44,6 +50,7 @@ export async function openWebhooks(
     {
       eventLog,
       stateStore,
+      readModels,
       leases,
       directory,
       sender,
@@ -65,8 +72,11 @@ export async function openWebhooks(
         return webhook && maySend(webhook, access.access) ? webhook : undefined;
       },
       recordSent: (webhook, sent) => recordSent(eventLog, webhook, sent),
+      note: (webhook, note) => appendNote(eventLog, webhook, note),
+      noteEveryMs,
       disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
       onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
+      onStateLost: (webhookId) => report({ kind: 'state_lost', webhookId }),
       onUnreadable: (webhookId, { id, position }) =>
         report({ kind: 'unreadable', webhookId, eventId: id, position }),
     },
@@ -76,6 +86,6 @@ export async function openWebhooks(
     await dispatcher.run(signal);
     directory.close();
     access.close();
-    await Promise.all([sender, eventLog, stateStore, leases].map((port) => port.close()));
+    await Promise.all([sender, eventLog, stateStore, readModels, leases].map((port) => port.close()));
   };
 }

@@ -1,5 +1,5 @@
 import type { StateStore } from '../ports/stateStore.ts';
-import { deliveryPartitions, deliveryTable, loadPositions } from './DeliveryState.ts';
+import { deliveryPartitions, deliveryTable, loadPositions } from './deliveryTable.ts';
 
 const PAGE = 500;
 const ANY = Number.MAX_SAFE_INTEGER;

@@ -41,6 +41,11 @@ function startThread(config: Config, logger: Logger, schedule?: RetrySchedule): 
       onMessage({ kind, ...fields }) {
         if (kind === 'unreadable')
           logger.error(fields, 'an event that cannot be read is not sent to a webhook');
+        else if (kind === 'state_lost')
+          logger.warn(
+            fields,
+            'the state of a webhook was lost, or is not of this log: it goes on from what the log says',
+          );
         else logger.warn(fields, 'the delivery of webhooks tries again');
       },
       onError: (error) => logger.error({ error: describeError(error) }, 'the delivery of webhooks failed'),

@@ -21,7 +21,7 @@ export interface WebhookSecret {
   expiresAt?: string;
 }
 
-/** What to send: a ping, or a replay of one of `after`, `messageId` and `failed`. */
+/** What to do: send a ping, try now what waits, or replay one of `after`, `messageId` and `failed`. */
 export interface WebhookRequest {
   /** Of the request's event in the stream of webhooks; later requests have higher ones. */
   revision: number;
@@ -29,7 +29,7 @@ export interface WebhookRequest {
   eventId: string;
   /** When it was asked for, ISO 8601. */
   at: string;
-  kind: 'ping' | 'replay';
+  kind: 'ping' | 'replay' | 'retry';
   /** All events after this position once more. */
   after?: Position;
   /** This one message once more (`msg_…`). */
@@ -167,13 +167,20 @@ const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partia
   },
 };
 
+/** What each type of event asks for. */
+const requestKinds: Record<string, WebhookRequest['kind']> = {
+  WebhookPinged: 'ping',
+  WebhookRetryRequested: 'retry',
+  WebhookReplayRequested: 'replay',
+};
+
 function request({ type, id, revision, data, recordedAt }: RecordedEvent): WebhookRequest {
   const { after, message_id, failed } = data as unknown as WebhookReplayRequested;
   return {
     revision,
     eventId: id,
     at: recordedAt,
-    kind: type === 'WebhookPinged' ? 'ping' : 'replay',
+    kind: requestKinds[type] ?? 'replay',
     ...(after !== undefined && { after }),
     ...(message_id !== undefined && { messageId: message_id }),
     ...(failed && { failed }),
@@ -181,7 +188,7 @@ function request({ type, id, revision, data, recordedAt }: RecordedEvent): Webho
 }
 
 function evolveWebhook(webhook: Webhook, event: RecordedEvent): Webhook {
-  if (event.type === 'WebhookReplayRequested' || event.type === 'WebhookPinged') {
+  if (event.type in requestKinds) {
     return { ...webhook, requests: [...webhook.requests, request(event)].slice(-MAX_REQUESTS) };
   }
   const change = changes[event.type]?.(webhook, event);

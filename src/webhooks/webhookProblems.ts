@@ -1,5 +1,5 @@
 import type { StateStore } from '../ports/stateStore.ts';
-import { loadPositions } from './DeliveryState.ts';
+import { loadPositions } from './deliveryTable.ts';
 import type { WebhookManager } from './manageWebhooks.ts';
 
 /** How many webhooks of a workspace send nothing. */
@@ -17,6 +17,6 @@ export async function webhookProblems(
   const all = await webhooks.all(workspace);
   const enabled = all.filter(({ state }) => state === 'enabled').map(({ id }) => id);
   const positions = await loadPositions(stateStore, enabled);
-  const failing = [...positions.values()].filter(({ failingSince }) => failingSince !== undefined).length;
+  const failing = [...positions.values()].filter(({ failing }) => failing !== undefined).length;
   return { disabled: all.length - enabled.length, failing };
 }

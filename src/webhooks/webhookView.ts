@@ -26,16 +26,19 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
 
 /** A webhook as people see it, and how its delivery does. */
 export function toWebhookStatusView(view: WebhookView, delivery: DeliveryStatus) {
-  const { position, behind, blocked, failed, lastSuccessAt, failingSince } = delivery;
+  const { position, pending, oldestPendingAt, blocked, failed, lastSuccessAt, failingSince, problem } =
+    delivery;
   return {
     ...view,
     delivery: {
       position: formatPosition(position),
-      behind,
+      pending,
+      oldest_pending_at: oldestPendingAt ?? null,
       blocked,
       failed,
       last_success_at: lastSuccessAt ?? null,
       failing_since: failingSince ?? null,
+      problem: problem ?? null,
     },
   };
 }

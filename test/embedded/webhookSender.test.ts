@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { describe, expect, test } from '@jest/globals';
+import { systemClock } from '../../src/ports/clock.ts';
 import { createAddressRules } from '../../src/webhooks/addresses.ts';
 import type { ResolveName } from '../../src/webhooks/resolveName.ts';
 import { WebhookSender } from '../../src/webhooks/WebhookSender.ts';
@@ -26,7 +27,7 @@ async function listenRaw(onSocket: (socket: Socket) => void): Promise<number> {
 describe('a message', () => {
   test('is posted, and the answer told', async () => {
     const receiver = await listen((_req, res) => res.writeHead(202).end('taken'));
-    const send = senderWith({ clock: { now: () => Date.parse('2026-03-14T09:30:00.250Z') } });
+    const send = senderWith({ clock: { ...systemClock, now: () => Date.parse('2026-03-14T09:30:00.250Z') } });
     expect(await send(`http://127.0.0.1:${receiver.port}/hooks/a%20b?x=1`)).toEqual({
       at: '2026-03-14T09:30:00.250Z',
       durationMs: expect.any(Number),
@@ -82,7 +83,7 @@ describe('a message', () => {
     ['99999999999999999999', undefined],
   ])('that is answered with Retry-After: %s waits for %p s', async (value, seconds) => {
     const receiver = await listen((_req, res) => res.writeHead(503, { 'retry-after': value }).end());
-    const send = senderWith({ clock: { now: () => Date.parse('2026-03-14T09:30:00Z') } });
+    const send = senderWith({ clock: { ...systemClock, now: () => Date.parse('2026-03-14T09:30:00Z') } });
     const attempt = await send(`http://127.0.0.1:${receiver.port}`);
     expect(attempt.retryAfterSeconds).toBe(seconds);
   });

@@ -1,17 +1,20 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openStateStore } from '../../src/backends/openBackend.ts';
 import { ChangedFields } from '../../src/feed/ChangedFields.ts';
-import { systemClock } from '../../src/ports/clock.ts';
 import type { EventLog, ReadOptions, RecordedEvent } from '../../src/ports/eventLog.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
+import type { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
+import type { Outcome } from '../../src/webhooks/MessageDelivery.ts';
 import { Retries } from '../../src/webhooks/Retries.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { OffsetClock } from '../support/delivery.ts';
+import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const webhook = sampleWebhook();
 const STREAM = 'clinic.payer-1';
+const HOUR_MS = 3_600_000;
 
 /** The events of one record: revision 0, 1, 2 … at position 10, 20, 30 … */
 function event(revision: number): RecordedEvent {
@@ -34,7 +37,10 @@ function event(revision: number): RecordedEvent {
 }
 
 let stateStore: StateStore;
+let clock: OffsetClock;
 let state: DeliveryState;
+/** What comes of the tries. */
+let answer: Outcome;
 let log: RecordedEvent[];
 let followed: number;
 let delivered: number[];
@@ -43,7 +49,9 @@ let meanwhile: (() => void) | undefined;
 let retries: Retries;
 beforeEach(async () => {
   stateStore = await openStateStore(`sqlite:${join(temporaryFolder(), 'state.db')}`);
-  state = (await DeliveryState.open(stateStore, webhook, Date.now())) as DeliveryState;
+  clock = new OffsetClock();
+  answer = { kind: 'delivered' };
+  state = await openState(stateStore, webhook, { clock });
   delivered = [];
   meanwhile = undefined;
   const eventLog = {
@@ -57,11 +65,11 @@ beforeEach(async () => {
   retries = new Retries({
     eventLog,
     changedFields: new ChangedFields(eventLog),
-    clock: systemClock,
+    clock,
     state,
     deliver: async ({ event: { revision } }) => {
       delivered.push(revision);
-      return { kind: 'delivered' };
+      return answer;
     },
     webhook: () => webhook,
     wants: () => true,
@@ -78,9 +86,16 @@ function follow(one: RecordedEvent): boolean {
 }
 
 async function retry(): Promise<void> {
-  retries.wait({ stream: STREAM, next: 0, position: 10, tries: 1, dueAt: 0, triedVersion: 1 }, 0);
-  retries.look(1);
-  await retries.next()?.();
+  state.wait(waitingRecord(STREAM, { next: 0, last: 0 }));
+  await tryNext();
+}
+
+/** What the next look begins, to its end; false when it begins nothing. */
+async function tryNext(): Promise<boolean> {
+  retries.look();
+  const work = retries.next();
+  await work?.();
+  return work !== undefined;
 }
 
 test('what the follower passes while the record is read is delivered, too', async () => {
@@ -106,15 +121,14 @@ test('what the follower is still to come to is left to it', async () => {
 test('a record of more than one page is delivered whole, and one stream has one message on its way', async () => {
   log = Array.from({ length: 45 }, (_, revision) => event(revision));
   followed = 450;
-  retries.wait({ stream: STREAM, next: 3, position: 40, tries: 1, dueAt: 0, triedVersion: 1 }, 44);
-  state.wait({ stream: STREAM, next: 1, once: true, position: 20, tries: 0, dueAt: 0, triedVersion: 1 });
-  retries.look(1);
+  state.wait(waitingRecord(STREAM, { next: 3, last: 44, position: 40 }));
+  state.wait(waitingRecord(STREAM, { next: 1, once: true, position: 20 }));
+  retries.look();
   const [first, second] = [retries.next(), retries.next()];
   expect(second).toBeUndefined();
   await first?.();
   expect(delivered).toEqual([1]);
-  retries.look(1);
-  await retries.next()?.();
+  await tryNext();
   expect(delivered).toEqual([1, ...Array.from({ length: 42 }, (_, index) => index + 3)]);
   expect(state.waiting.size).toBe(0);
 });
@@ -122,10 +136,71 @@ test('a record of more than one page is delivered whole, and one stream has one 
 test('only what is due is tried, or was last tried with another version of the webhook', async () => {
   log = [event(0)];
   followed = 10;
-  retries.wait({ stream: STREAM, next: 0, position: 10, tries: 1, dueAt: 500, triedVersion: 1 }, 0);
-  retries.look(499);
-  expect(retries.next()).toBeUndefined();
-  retries.wait({ stream: STREAM, next: 0, position: 10, tries: 1, dueAt: 500, triedVersion: 0 }, 0);
-  retries.look(499);
-  expect(retries.next()).toBeDefined();
+  state.wait(waitingRecord(STREAM, { next: 0, due: clock.elapsed() + HOUR_MS }));
+  expect(await tryNext()).toBe(false);
+  clock.set(2 * HOUR_MS);
+  expect(await tryNext()).toBe(false);
+  clock.set(-24 * HOUR_MS);
+  clock.pass(HOUR_MS);
+  expect(await tryNext()).toBe(true);
+  state.wait(waitingRecord(STREAM, { next: 0, due: clock.elapsed() + HOUR_MS, triedVersion: 0 }));
+  expect(await tryNext()).toBe(true);
+});
+
+describe('once the endpoint takes messages again', () => {
+  const streams = Array.from({ length: 12 }, (_, index) => `clinic.payer-${index}`);
+  const due = () => clock.elapsed() + HOUR_MS;
+  const failed = { kind: 'failed', delayMs: HOUR_MS, step: 1, pauseMs: 0, endpointFails: false } as const;
+  /** The records that one look begins to try. */
+  function begun(): Promise<void>[] {
+    retries.look();
+    const works: Promise<void>[] = [];
+    for (let work = retries.next(); work; work = retries.next()) works.push(work());
+    return works;
+  }
+  beforeEach(() => {
+    log = [event(0)];
+    followed = 10;
+    for (const [index, stream] of streams.entries()) {
+      state.wait(waitingRecord(stream, { next: 0, last: 0, position: index, due: due() }));
+    }
+  });
+
+  test('what waits is tried before it is due, a few records at a time', async () => {
+    expect(begun()).toHaveLength(0);
+    retries.taken();
+    const counts: number[] = [];
+    for (let works = begun(); works.length > 0; works = begun()) {
+      counts.push(works.length);
+      await Promise.all(works);
+    }
+    expect(counts).toEqual([5, 5, 2]);
+    expect(state.waiting.size).toBe(0);
+  });
+
+  test('what is still not taken keeps its place in the schedule, and is not tried so again', async () => {
+    answer = { ...failed, woken: true };
+    for (let round = 0; round < 4; round += 1) {
+      retries.taken();
+      await Promise.all(begun());
+    }
+    expect(delivered).toHaveLength(streams.length);
+    expect([...state.waiting.values()].map(({ tries, step }) => [tries, step])).toEqual(
+      streams.map(() => [2, 1]),
+    );
+    clock.pass(HOUR_MS);
+    answer = { kind: 'delivered' };
+    await Promise.all(begun());
+    expect(state.waiting.size).toBe(0);
+  });
+
+  test('on request all is tried at once, also what was tried early before', async () => {
+    for (const one of state.waiting.values()) state.wait({ ...one, woken: true });
+    retries.taken();
+    expect(begun()).toHaveLength(0);
+    retries.retryAll();
+    await Promise.all(begun());
+    expect(delivered).toHaveLength(streams.length);
+    expect(state.waiting.size).toBe(0);
+  });
 });

@@ -4,14 +4,11 @@ import { openStateStore } from '../../src/backends/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { attemptsTable, findMessage, listAttempts, pruneAttempts } from '../../src/webhooks/attempts.ts';
-import {
-  DeliveryState,
-  deliveryPartitions,
-  deliveryTable,
-  type Waiting,
-} from '../../src/webhooks/DeliveryState.ts';
+import type { DeliveryState, Waiting } from '../../src/webhooks/DeliveryState.ts';
+import { deliveryPartitions, deliveryTable } from '../../src/webhooks/deliveryTable.ts';
 import { removeDelivery } from '../../src/webhooks/removeDelivery.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const webhook = sampleWebhook({ startAfter: 5 });
@@ -30,11 +27,7 @@ beforeEach(async () => {
 });
 afterEach(() => stateStore.close());
 
-async function open(from: StateStore = stateStore): Promise<DeliveryState> {
-  const state = await DeliveryState.open(from, webhook, Date.now());
-  expect(state).toBeDefined();
-  return state as DeliveryState;
-}
+const open = (from: StateStore = stateStore): Promise<DeliveryState> => openState(from, webhook);
 
 /** The ids of all rows of a webhook's delivery. */
 async function rowIds(id: string): Promise<string[]> {
@@ -45,9 +38,7 @@ async function rowIds(id: string): Promise<string[]> {
   return rows.map((row) => row.id);
 }
 
-function waiting(stream: string, more: Partial<Waiting> = {}): Waiting {
-  return { stream, next: 2, position: 10, tries: 1, dueAt: 1_000, triedVersion: 1, ...more };
-}
+const waiting = waitingRecord;
 
 /** The state store, one of whose methods fails for one table when it is told to. */
 function fallible(method: string, table: { name: string }): { from: StateStore; fail(fails: boolean): void } {
@@ -84,7 +75,11 @@ test('a new state begins where the webhook starts; what is saved is there when i
   expect(await state.save()).toBe(true);
   const again = await open();
   expect(again.at).toMatchObject({ position: 20, blocked: 1 });
-  expect([...again.waiting.values()].toSorted((x, y) => y.next - x.next)).toMatchObject([a, once]);
+  const kept = ({ due: _due, tried: _tried, ...waits }: Waiting) => waits;
+  expect([...again.waiting.values()].toSorted((x, y) => y.next - x.next)).toMatchObject([
+    kept(a),
+    kept(once),
+  ]);
   expect(await again.failed(-1, 10)).toMatchObject([
     { messageId: 'msg_1', stream: 'c', revision: 0, position: 7 },
   ]);
@@ -213,9 +208,9 @@ test('all of a deleted webhook is removed, and of no other', async () => {
   for (let n = 0; n < 700; n += 1) state.wait(waiting(`s${n}`, { position: n + 1 }));
   state.fail({ messageId: 'msg_1', stream: 'c', revision: 0, position: 7 });
   await state.save();
-  const other = await DeliveryState.open(stateStore, sampleWebhook({ id: 'wh_other' }), Date.now());
-  other?.wait(waiting('a'));
-  await other?.save();
+  const other = await openState(stateStore, sampleWebhook({ id: 'wh_other' }));
+  other.wait(waiting('a'));
+  await other.save();
   await removeDelivery(stateStore, [webhook.id, 'wh_unknown']);
   expect(await rowIds(webhook.id)).toEqual([]);
   expect(await rowIds('wh_other')).toHaveLength(2);

@@ -7,10 +7,10 @@ import { systemClock } from '../../src/ports/clock.ts';
 import type { EventBatch, EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/webhooks/DeliverySession.ts';
-import { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
 import { generateSecret, seal } from '../../src/webhooks/sealSecret.ts';
 import type { Attempt } from '../../src/webhooks/WebhookSender.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import { openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
@@ -72,7 +72,7 @@ afterEach(async () => {
 async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at' | 'durationMs'>>) {
   const log = new EndlessLog();
   const eventLog = log as unknown as EventLog;
-  const state = (await DeliveryState.open(stateStore, webhook, Date.now())) as DeliveryState;
+  const state = await openState(stateStore, webhook);
   const ports = {
     eventLog,
     changedFields: new ChangedFields(eventLog),
@@ -87,6 +87,8 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
         ...(await send(signal)),
       }),
     },
+    note: async () => 0,
+    noteEveryMs: 60_000,
     disable: async () => undefined,
     onDelay: () => undefined,
     recordSent: async () => undefined,

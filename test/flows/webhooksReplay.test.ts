@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { attemptsTable } from '../../src/webhooks/attempts.ts';
-import { deliveryTable } from '../../src/webhooks/DeliveryState.ts';
+import { deliveryTable } from '../../src/webhooks/deliveryTable.ts';
 import { showWebhook, withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -19,7 +19,7 @@ onEveryEngine((start) => {
     await hooks.write([payer], 3);
     await eventually(async () => {
       expect((await showWebhook(hooks.client, id)).delivery).toMatchObject({
-        behind: 0,
+        pending: 0,
         blocked: 0,
         failed: 1,
       });
@@ -76,7 +76,7 @@ onEveryEngine((start) => {
     endpoint.answer = ({ subject }) => (subject === subjectOf(bad) ? 500 : 200);
     await hooks.write([bad, ...good], 2);
     await eventually(async () => {
-      expect((await showWebhook(hooks.client, id)).delivery).toMatchObject({ behind: 0, blocked: 1 });
+      expect((await showWebhook(hooks.client, id)).delivery).toMatchObject({ blocked: 1 });
     });
     await withStateStore(hooks.service, async (stateStore) => {
       await stateStore.prune(deliveryTable, Number.MAX_SAFE_INTEGER);

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { openStateStore } from '../../src/backends/openBackend.ts';
+import type { Clock } from '../../src/ports/clock.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { messageId } from '../../src/webhooks/message.ts';
 import { openWebhooks, type WebhooksTiming } from '../../src/webhooks/openWebhooks.ts';
@@ -13,12 +14,27 @@ import { webhooksPath } from './webhooks.ts';
 /** Settings with which messages go to endpoints of the test's own. */
 export const openLoopback = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
 
-/** A clock that runs as the system's does, and can be put forward. */
-export class OffsetClock {
-  offset = 0;
+/** A clock that runs as the system's does; time can pass faster, and somebody may set it. */
+export class OffsetClock implements Clock {
+  #passed = 0;
+  #set = 0;
 
   now(): number {
-    return Date.now() + this.offset;
+    return Date.now() + this.#passed + this.#set;
+  }
+
+  elapsed(): number {
+    return performance.now() + this.#passed;
+  }
+
+  /** So much time passes. */
+  pass(ms: number): void {
+    this.#passed += ms;
+  }
+
+  /** It is set forward, or back, by so much. */
+  set(ms: number): void {
+    this.#set += ms;
   }
 }
 
@@ -52,7 +68,7 @@ export async function showWebhook(client: Client, id: string) {
 export function delivered(client: Client, id: string, timeoutMs?: number): Promise<void> {
   return eventually(async () => {
     const { delivery } = await showWebhook(client, id);
-    expect(delivery).toMatchObject({ behind: 0, blocked: 0 });
+    expect(delivery).toMatchObject({ pending: 0, blocked: 0 });
   }, timeoutMs);
 }
 

@@ -6,7 +6,7 @@ import {
   rotateSecretSchema,
   updateWebhookSchema,
 } from '../../webhooks/webhookSettings.ts';
-import { pageQuerySchema } from '../routes/parameters.ts';
+import { attemptsQuerySchema, pageQuerySchema } from '../routes/parameters.ts';
 import { exampleRequestId } from './examples.ts';
 import type { Operation } from './operation.ts';
 import { json } from './recordOperations.ts';
@@ -214,6 +214,23 @@ const replay: Operation = {
   errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
 };
 
+const retry: Operation = {
+  ...shared,
+  method: 'post',
+  path: `${member}/retry`,
+  operationId: 'retryWebhook',
+  summary: 'Try now what waits',
+  description:
+    'All messages that wait for another try are tried at once, such as after an outage of the endpoint. A try that ' +
+    'fails changes nothing of when the next one is due. What was given up is sent again by a replay.',
+  request: { params },
+  ok: json('What waits is tried.', done('WebhookRetryRequested', 'What waits is tried now.'), {
+    success: true,
+    message: 'Retry requested',
+  }),
+  errors: ['WebhookNotFound', 'WebhookDisabled'],
+};
+
 const attempts: Operation = {
   ...shared,
   method: 'get',
@@ -221,9 +238,10 @@ const attempts: Operation = {
   operationId: 'listWebhookAttempts',
   summary: 'List the tries to deliver messages',
   description:
-    'Those of the last 30 days, newest first. What the endpoint answered is shown to keys with the permission ' +
+    'Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is ' +
+    'a next one. What the endpoint answered is shown to keys with the permission ' +
     '`events` alone: it may repeat what it was sent.',
-  request: { params, query: pageQuerySchema },
+  request: { params, query: attemptsQuerySchema },
   ok: json(
     'A page of attempts.',
     pageOf(attemptSchema).meta({
@@ -244,6 +262,7 @@ export const webhookOperations: readonly Operation[] = [
   remove,
   rotate,
   ping,
+  retry,
   replay,
   attempts,
 ];

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { subjectKinds } from '../../records/eventSubject.ts';
 import { messageId } from '../../webhooks/message.ts';
 import { disabledReasons, webhookPayloads } from '../../webhooks/webhook.ts';
 import { createWebhookSchema } from '../../webhooks/webhookSettings.ts';
@@ -45,10 +46,13 @@ export const webhookStatusSchema = z
         position: z.string().meta({
           description: 'Every event up to this position was taken, waits for another try, or was given up',
         }),
-        behind: z.int().min(0).meta({
+        pending: z.int().min(0).meta({
           description:
-            '0 when no event lies beyond `position`; else the distance to the last position of the log',
+            'Messages that wait, those of a disabled webhook too; of events that were not looked at yet, at most 1,000 are counted',
         }),
+        oldest_pending_at: timestamp(
+          'When the event of the oldest message that waits was recorded; `null` when none does',
+        ).nullable(),
         blocked: z.int().min(0).meta({
           description:
             'Records and documents whose messages wait, because their oldest one was not taken yet',
@@ -60,6 +64,10 @@ export const webhookStatusSchema = z
           .meta({ description: 'Messages that were given up after the last try, counted up to 1,000' }),
         last_success_at: timestamp('When a message was last taken').nullable(),
         failing_since: timestamp('Since when no message is taken; `null` when the last one was').nullable(),
+        problem: z.enum(['secret_unreadable']).nullable().meta({
+          description:
+            '`secret_unreadable`: nothing is sent, because the secret cannot be opened with the key that the service has (`WEBHOOK_SECRETS_KEY`); rotating it mends that',
+        }),
       })
       .meta({ description: 'How the delivery does' }),
   })
@@ -71,6 +79,17 @@ export const attemptSchema = z
     type: z
       .string()
       .meta({ description: 'Type of the event', examples: ['chartledger.patient.upserted.v1'] }),
+    kind: z
+      .enum(subjectKinds)
+      .optional()
+      .meta({ description: 'Kind of the record that the message is about' }),
+    record_id: z.string().optional().meta({ description: 'Its id; of a document, the id of its encounter' }),
+    document_id: z.string().optional().meta({ description: 'Id of the document' }),
+    version: z.int().min(1).optional().meta({ description: 'Version of the record that the event made' }),
+    position: z
+      .string()
+      .optional()
+      .meta({ description: 'Position of the event: the `sequence` of its CloudEvent' }),
     attempt: z.int().min(0).meta({ description: '1, 2, 3 …; 0 for a ping' }),
     at: timestamp('When it began'),
     duration_ms: z.number().min(0),
@@ -119,16 +138,22 @@ export const statusExample = {
   ...webhookExample,
   delivery: {
     position: '0000000000009120',
-    behind: 0,
+    pending: 0,
+    oldest_pending_at: null,
     blocked: 0,
     failed: 0,
     last_success_at: '2026-03-14T16:05:12.610Z',
     failing_since: null,
+    problem: null,
   },
 };
 export const attemptExample = {
   message_id: messageId(exampleWebhookId, exampleRequestId),
   type: 'chartledger.patient.upserted.v1',
+  kind: 'patient',
+  record_id: 'patient-1',
+  version: 3,
+  position: '0000000000009120',
   attempt: 1,
   at: '2026-03-14T16:05:12.492Z',
   duration_ms: 118,

@@ -5,9 +5,11 @@ import type { WriteCondition } from '../../commands/writeCondition.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Moment } from '../../history/stateAt.ts';
 import type { PageRequest } from '../../queries/page.ts';
+import { subjectKinds } from '../../records/eventSubject.ts';
 import { identifier, requiredDate } from '../../records/fields.ts';
 import { instantOf } from '../../records/instant.ts';
 import { validate, validationError } from '../../records/validate.ts';
+import { type AttemptFilter, attemptOutcomes } from '../../webhooks/attempts.ts';
 
 const DEFAULT_LIMIT = 100;
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
@@ -33,6 +35,33 @@ export const pageQuerySchema = z.object({
     .optional()
     .meta({ description: 'The `next_page_token` of the page before', examples: ['MS4xMDA'] }),
 });
+
+const attemptFilterSchema = z.object({
+  outcome: z
+    .enum(attemptOutcomes)
+    .optional()
+    .meta({
+      description: 'Only attempts that came to this',
+      examples: ['failed'],
+    }),
+  kind: z
+    .enum(subjectKinds)
+    .optional()
+    .meta({ description: 'Only messages about this kind of record', examples: ['patient'] }),
+  record_id: identifier(
+    'patient-1',
+    'Only messages about the record of this id; of documents, about its encounter',
+  ).optional(),
+  document_id: identifier('scan-1', 'Only messages about the document of this id').optional(),
+});
+
+/** Query of the attempts of a webhook. */
+export const attemptsQuerySchema = pageQuerySchema.extend(attemptFilterSchema.shape);
+
+/** Which attempts a request asks for. Throws `validation_failed`. */
+export function attemptFilter(req: Pick<Request, 'query'>): AttemptFilter {
+  return validate(attemptFilterSchema, req.query);
+}
 
 /** The page that a request asks for. Throws `validation_failed`. */
 export function pageRequest(req: Pick<Request, 'query'>): PageRequest {

@@ -6,7 +6,7 @@ import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
 import { readJson } from '../readJson.ts';
 import type { Route } from './index.ts';
-import { pageQuerySchema, pageRequest } from './parameters.ts';
+import { attemptFilter, attemptsQuerySchema, pageQuerySchema, pageRequest } from './parameters.ts';
 
 export interface WebhookRoutePorts {
   webhooks: WebhookManager;
@@ -84,6 +84,10 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
       const messageId = await webhooks.ping(caller, idOf(exchange));
       return { success: true, message: 'Ping requested', message_id: messageId };
     }),
+    endpoint('post', '/:id/retry', async (exchange, caller) => {
+      await webhooks.retry(caller, idOf(exchange));
+      return { success: true, message: 'Retry requested' };
+    }),
     endpoint('post', '/:id/replay', async (exchange, caller) => {
       await webhooks.replay(caller, idOf(exchange), await readJson(exchange));
       return { success: true, message: 'Replay requested' };
@@ -91,8 +95,11 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
     endpoint(
       'get',
       '/:id/attempts',
-      (exchange, caller) => webhooks.attempts(caller, idOf(exchange), pageRequest(exchange.req)),
-      pageQuerySchema,
+      (exchange, caller) => {
+        const { req } = exchange;
+        return webhooks.attempts(caller, idOf(exchange), pageRequest(req), attemptFilter(req));
+      },
+      attemptsQuerySchema,
     ),
   ];
 }

@@ -70,6 +70,16 @@ const changes: readonly WebhookChange[] = [
     },
   },
   {
+    name: 'retry',
+    button: 'Retry now',
+    text: 'All messages that wait for another try are tried at once. When they fail, they wait on as before.',
+    isFor: isEnabled,
+    async make(manager, caller, id, visit) {
+      await manager.retry(caller, id);
+      return done(visit, id, 'What waits is tried now.');
+    },
+  },
+  {
     name: 'replay',
     button: 'Replay',
     text: 'Messages are sent once more, each under its webhook-id of before.',

@@ -12,7 +12,7 @@ import { admins, type DashboardRoute, type Page, type Visit } from '../route.ts'
 import { pageParameters } from './recordQuery.ts';
 import { webhookActions } from './webhookChanges.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
-import { pausedNote, webhookState } from './webhookState.ts';
+import { pausedNote, pendingText, webhookState } from './webhookState.ts';
 
 /** The page of one webhook: settings, how its delivery does, its attempts. */
 export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
@@ -73,7 +73,7 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
     ['Last change', time(view.updated_at)],
     ...(until === null ? [] : [['Previous secret ends', time(until)] as const]),
     ['Last success', moment(delivery.last_success_at)],
-    ['Behind', delivery.behind === 0 ? 'nothing waits' : `${delivery.behind} positions`],
+    ['Messages that wait', pendingText(delivery)],
     ['Records that wait for a retry', delivery.blocked],
     ['Messages given up', delivery.failed],
   ];
@@ -90,6 +90,12 @@ function attemptTable({ csrf }: Visit, path: string, state: string, items: Deliv
         title: 'Message',
         isHeader: true,
         cell: ({ message_id, type }) => html`<span class="nowrap">${code(message_id)}<br>${type}</span>`,
+      },
+      {
+        title: 'Record',
+        cell: ({ kind, record_id, document_id, version }) =>
+          kind &&
+          html`${kind} ${code([record_id, document_id].filter(Boolean).join(' / '))}<br>version ${version}`,
       },
       {
         title: 'Try',

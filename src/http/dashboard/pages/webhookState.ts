@@ -16,9 +16,21 @@ export function webhookState({ state, disabled_reason, delivery }: WebhookStatus
   if (state === 'disabled') {
     return html`${badge('disabled', 'bad')}<br>${disabledTexts[disabled_reason ?? '']}`;
   }
-  const { failing_since } = delivery;
+  const { failing_since, problem } = delivery;
+  if (problem === 'secret_unreadable') {
+    return html`${badge('blocked', 'bad')}<br>its secret cannot be opened with the key that the service has (WEBHOOK_SECRETS_KEY): rotate it`;
+  }
   if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
   return badge('enabled', 'good');
+}
+
+/** How many messages wait, and since when the oldest does. */
+export function pendingText({
+  pending,
+  oldest_pending_at: oldest,
+}: WebhookStatusView['delivery']): Html | string {
+  if (pending === 0 || oldest === null) return 'none';
+  return html`${pending.toLocaleString('en-US')}, the oldest from ${timeAgo(oldest)}`;
 }
 
 /** Tells that nothing is sent while the workspace is deactivated; undefined while it is active. */

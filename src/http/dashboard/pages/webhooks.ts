@@ -8,7 +8,7 @@ import { webhookChangeRoutes } from './webhookChanges.ts';
 import { webhookFormRoutes } from './webhookForm.ts';
 import { webhookPageRoutes } from './webhookPage.ts';
 import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
-import { pausedNote, webhookState } from './webhookState.ts';
+import { pausedNote, pendingText, webhookState } from './webhookState.ts';
 
 /** Settings, Webhooks of a workspace. */
 export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRoute[] {
@@ -54,7 +54,7 @@ function webhookTable(workspace: string, views: WebhookStatusView[]): Html {
       { title: 'Payload', cell: ({ payload }) => payload },
       {
         title: 'Waiting',
-        cell: ({ delivery: { behind } }) => (behind === 0 ? 'nothing' : `${behind} positions behind`),
+        cell: ({ delivery }) => pendingText(delivery),
       },
       { title: 'Given up', cell: ({ delivery: { failed } }) => failed },
       {
