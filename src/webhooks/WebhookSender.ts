@@ -133,7 +133,10 @@ export class WebhookSender {
   }
 
   async #outcomeOf({ statusCode: status, headers, body }: Dispatcher.ResponseData): Promise<Outcome> {
-    const retryAfterSeconds = parseRetryAfter(headers['retry-after'], this.#clock.now());
+    const retryAfterSeconds = parseRetryAfter(
+      headers['retry-after'],
+      dateOf(headers.date) ?? this.#clock.now(),
+    );
     return {
       status,
       ...(status >= 300 && status < 400 && { error: 'redirect' }),
@@ -168,12 +171,17 @@ async function readAnswer(body: AsyncIterable<Buffer>): Promise<string> {
 
 const HTTP_DATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
 
-/** Seconds to wait, by RFC 9110, section 10.2.3: a number of them, or a date; undefined when it is neither. */
+/** A date of HTTP in milliseconds since 1970; undefined when it is none. */
+function dateOf(value: string | string[] | undefined): number | undefined {
+  return typeof value === 'string' && HTTP_DATE.test(value) ? Date.parse(value) : undefined;
+}
+
+/** Seconds to wait from `now` on, by RFC 9110, section 10.2.3: a number of them, or a date; undefined when it is neither. */
 function parseRetryAfter(value: string | string[] | undefined, now: number): number | undefined {
   if (typeof value !== 'string') return undefined;
   if (/^\d{1,9}$/.test(value)) return Number(value);
-  const date = HTTP_DATE.test(value) ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
+  const date = dateOf(value);
+  return date === undefined ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
 }
 
 function errorOf(error: NodeJS.ErrnoException): AttemptError {

@@ -67,9 +67,9 @@ test('what waits is before the place that a note may name', async () => {
 test.each(['a log put back to an earlier state', 'another log'])(
   'the state of %s silences nothing: it goes on from what the log says',
   async (which) => {
+    const state = await open();
     await note(0);
     await note(1);
-    const state = await open();
     state.at.noted = 1;
     state.wait(waitingRecord('clinic.payer-1'));
     await comeTo(state, 2);
