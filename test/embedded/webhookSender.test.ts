@@ -81,12 +81,15 @@ describe('a message', () => {
     ['soon', undefined],
     ['-1', undefined],
     ['99999999999999999999', undefined],
-  ])('that is answered with Retry-After: %s waits for %p s', async (value, seconds) => {
-    const receiver = await listen((_req, res) => res.writeHead(503, { 'retry-after': value }).end());
-    const send = senderWith({ clock: { ...systemClock, now: () => Date.parse('2026-03-14T09:30:00Z') } });
-    const attempt = await send(`http://127.0.0.1:${receiver.port}`);
-    expect(attempt.retryAfterSeconds).toBe(seconds);
-  });
+  ])(
+    'that is answered with Retry-After: %s waits for %p s, by the clock of the endpoint',
+    async (value, seconds) => {
+      const date = 'Sat, 14 Mar 2026 09:30:00 GMT';
+      const receiver = await listen((_req, res) => res.writeHead(503, { 'retry-after': value, date }).end());
+      const attempt = await senderWith()(`http://127.0.0.1:${receiver.port}`);
+      expect(attempt.retryAfterSeconds).toBe(seconds);
+    },
+  );
 });
 
 describe('an answer', () => {
