@@ -1,6 +1,7 @@
+import { createHash } from 'node:crypto';
 import { type Actor, newActorEvent } from '../commands/caller.ts';
 import { ServiceError } from '../errors.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { EventLog, JsonObject } from '../ports/eventLog.ts';
 import { INSTALLATION, totpStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
 import { seal, unseal } from '../sealing.ts';
@@ -26,6 +27,15 @@ export interface TotpProposal {
   uri: string;
   /** The secret sealed for this user: what may be kept until the first code shows that the app has it. */
   sealed: string;
+}
+
+/** Data of `UserTotpCodeUsed`. */
+interface UserTotpCodeUsed {
+  user_id: string;
+  /** Of the code: half minutes since 1970. */
+  step: number;
+  /** Of the sealed secret that the code is of, lower-case hex. */
+  secret_sha256: string;
 }
 
 /** More codes than are valid at once: what was used before them is too old by itself. */
@@ -60,8 +70,7 @@ export class SecondFactor {
     actor: Actor,
   ): Promise<string[]> {
     requirePasswordUser(user);
-    const { secret } = await this.propose(user, sealed);
-    if (!(await this.#takeTotpCode(user, secret, code, actor))) {
+    if (!(await this.#takeTotpCode(user, sealed, code, actor))) {
       const message =
         'This is not the code that the app shows now. Check the clock of the device and try again.';
       throw new ServiceError('validation_failed', message, { details: [{ field: 'code', message }] });
@@ -78,20 +87,22 @@ export class SecondFactor {
     const factor = this.#ports.users.secondFactorOf(user.id);
     if (factor === undefined) return false;
     if (!/^\d{6}$/.test(code)) return this.#takeRecoveryCode(user, code, actor);
-    const key = await this.#ports.totpSecretsKey();
-    return this.#takeTotpCode(user, unseal(key, user.id, factor.sealedSecret), code, actor);
+    return this.#takeTotpCode(user, factor.sealedSecret, code, actor);
   }
 
   /** Which codes were used stands in a stream of the user's own, of which only the end is read. */
-  async #takeTotpCode(user: User, secret: string, code: string, actor: Actor): Promise<boolean> {
+  async #takeTotpCode(user: User, sealed: string, code: string, actor: Actor): Promise<boolean> {
+    const { secret } = await this.propose(user, sealed);
     const step = totpStep(secret, code);
     if (step === undefined) return false;
     const { eventLog } = this.#ports;
     const stream = totpStream(user.id);
+    // An app that was set up anew has codes of its own for the same moment.
+    const used: UserTotpCodeUsed = { user_id: user.id, step, secret_sha256: sha256(sealed) };
     for (;;) {
       const last = await eventLog.readStream(stream, { direction: 'backwards', limit: USED_STEPS });
-      if (last.some((event) => upcast(event).data.step === step)) return false;
-      const event = newActorEvent(actor, INSTALLATION, 'UserTotpCodeUsed', { user_id: user.id, step });
+      if (last.some((event) => isCode(upcast(event).data, used))) return false;
+      const event = newActorEvent(actor, INSTALLATION, 'UserTotpCodeUsed', { ...used });
       try {
         await eventLog.append(stream, event, last[0]?.revision ?? 'none');
         return true;
@@ -120,4 +131,12 @@ export function resetSecondFactor(users: UserDirectory, id: string, actor: Actor
       ? undefined
       : { type: 'UserTotpReset', data: { user_id: id } },
   );
+}
+
+function isCode(data: JsonObject, { step, secret_sha256 }: UserTotpCodeUsed): boolean {
+  return data.step === step && data.secret_sha256 === secret_sha256;
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

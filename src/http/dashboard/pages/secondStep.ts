@@ -31,6 +31,8 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
       access: 'public',
       async handle(visit) {
         const { req, form } = visit;
+        // A password that was changed a moment ago ends the wait, too.
+        await ports.users.refresh();
         const step = secondStepOf(req, ports.users);
         if (step === undefined) return { redirect: '/sign-in' };
         const { user, next } = step;
@@ -64,7 +66,7 @@ function codePage({ csrf }: Visit, error?: ServiceError): Page {
 ${formError(error?.message)}
 <form method="post" action="/dashboard${path}">${csrf}
 ${codeField({ hint: 'The six digits that your authenticator app shows now, or one of your recovery codes.' })}
-<div class="actions"><button type="submit">Sign in</button></div>
+<button type="submit">Sign in</button>
 </form>
 <p class="muted">Without the app and the codes, an administrator can reset two-factor sign-in for you.</p>
 <p><a href="/dashboard/sign-in">Start again</a></p>`,

@@ -114,7 +114,7 @@ function setupPage(
 ${requireTotp && user.totpSetAt === undefined && html`<p>This service requires it. Everything else is open to you afterwards.</p>`}
 ${refusal?.details.length === 0 && formError(refusal.text)}
 <p>Scan the picture with an authenticator app, then enter the code that it shows.</p>
-<p><img class="qr" src="${image}" alt="QR code of the key below" width="240" height="240"></p>
+<p><img src="${image}" alt="QR code of the key below" width="240" height="240"></p>
 <p>Where there is no camera, enter this key in the app: ${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p>
 <form method="post" action="/dashboard${path}">${csrf}
 ${codeField({ hint: 'Six digits.', error: messageOf(refusal?.details, 'code') })}
