@@ -29,6 +29,9 @@ export interface AuditEntry {
   principal: Principal;
   clientIp?: string;
   userAgent?: string;
+  /** What the client calls its request, and the trace that it is part of. */
+  clientRequestId?: string;
+  traceparent?: string;
   /** Left out where it is the event's id. */
   requestId?: string;
   kind?: AuditKind;
@@ -61,6 +64,8 @@ export function auditEntry(recorded: RecordedEvent): AuditEntry {
   const entry: AuditEntry = { position, eventId: id, type, recordedAt, principal: metadata.principal };
   if (metadata.clientIp !== undefined) entry.clientIp = metadata.clientIp;
   if (metadata.userAgent !== undefined) entry.userAgent = metadata.userAgent;
+  if (metadata.clientRequestId !== undefined) entry.clientRequestId = metadata.clientRequestId;
+  if (metadata.traceparent !== undefined) entry.traceparent = metadata.traceparent;
   if (metadata.requestId !== id) entry.requestId = metadata.requestId;
   const subject = eventSubject(event);
   if (subject.kind !== undefined) entry.kind = subject.kind;

@@ -13,6 +13,7 @@ export type ErrorCode =
   | 'conflict'
   | 'version_conflict'
   | 'payload_too_large'
+  | 'range_not_satisfiable'
   | 'request_timeout'
   | 'expectation_failed'
   | 'headers_too_large'

@@ -10,6 +10,10 @@ export interface Caller {
   requestId: string;
   clientIp?: string;
   userAgent?: string;
+  /** What the client calls its request: `X-Request-Id`. */
+  clientRequestId?: string;
+  /** The trace that the request is part of (W3C Trace Context). */
+  traceparent?: string;
 }
 
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
@@ -17,7 +21,7 @@ export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: stri
 
 /** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
-  const { workspace, principal, requestId, clientIp, userAgent } = caller;
+  const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
   return {
     id: requestId,
     type,
@@ -28,6 +32,8 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
       requestId,
       ...(clientIp !== undefined && { clientIp }),
       ...(userAgent !== undefined && { userAgent }),
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      ...(traceparent !== undefined && { traceparent }),
       $correlationId: requestId,
       schemaVersion: currentVersion(type),
     },

@@ -26,6 +26,8 @@ const columns = [
   'client_ip',
   'user_agent',
   'request_id',
+  'client_request_id',
+  'traceparent',
   'event_id',
 ] as const;
 
@@ -69,6 +71,8 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     client_ip: entry.clientIp,
     user_agent: entry.userAgent,
     request_id: entry.requestId ?? entry.eventId,
+    client_request_id: entry.clientRequestId,
+    traceparent: entry.traceparent,
     event_id: entry.eventId,
   } satisfies Record<(typeof columns)[number], string | number | undefined>;
 }

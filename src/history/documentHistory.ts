@@ -2,7 +2,7 @@ import { ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, RecordedEvent } from '../ports/eventLog.ts';
 import type { Page, PageRequest } from '../queries/page.ts';
-import { type DocumentContent, readContent } from '../queries/readDocument.ts';
+import { type DocumentContent, readContent, type WantedPart } from '../queries/readDocument.ts';
 import { type DocumentState, documentFormats, evolveDocument, uploadedBy } from '../records/document.ts';
 import { documentStream } from '../records/streamNames.ts';
 import { upcast } from '../records/upcast.ts';
@@ -64,9 +64,11 @@ export async function readContentAt(
   { eventLog, documentStore }: { eventLog: EventLog; documentStore: DocumentStore },
   name: DocumentName,
   moment: Moment,
+  wantedPart: WantedPart = () => undefined,
 ): Promise<DocumentContent> {
   const { document, version } = await readDocumentAt(eventLog, name, moment);
-  return { document, version, content: await readContent(documentStore, document) };
+  const range = wantedPart(document, version);
+  return { document, version, range, content: await readContent(documentStore, document, range) };
 }
 
 function streamOf({ workspace, encounterId, documentId }: DocumentName): string {

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { promisify } from 'node:util';
+import { createGzip, gzip } from 'node:zlib';
+import express from 'express';
 import type { Exchange } from './exchange.ts';
 import { discardBody } from './requestBody.ts';
 
@@ -12,11 +15,17 @@ export interface Answer {
   body: object | { stream: Readable } | { send(res: ServerResponse): Promise<void> };
 }
 
+/** Media type of JSON lines. */
+export const NDJSON = 'application/x-ndjson';
+
+/** Less is not worth compressing. */
+const MIN_COMPRESSED_BYTES = 1_024;
+const compress = promisify(gzip);
+
+type Sender = Pick<Exchange, 'req' | 'res' | 'headers'>;
+
 /** Sends an answer; resolves when the last byte was handed over, or the client went away. */
-export async function sendAnswer(
-  { req, res, headers }: Pick<Exchange, 'req' | 'res' | 'headers'>,
-  answer: Answer,
-): Promise<void> {
+export async function sendAnswer({ req, res, headers }: Sender, answer: Answer): Promise<void> {
   const { status = 200, body } = answer;
   if (res.destroyed) {
     if ('stream' in body) body.stream.destroy();
@@ -24,13 +33,7 @@ export async function sendAnswer(
   }
   for (const name in answer.headers) headers.push(name, answer.headers[name] as string);
   if ('stream' in body) {
-    res.writeHead(status, headers);
-    if (req.method === 'HEAD') {
-      body.stream.destroy();
-      res.end();
-    } else {
-      await sendStream(body.stream, res);
-    }
+    await sendStream({ req, res, headers }, status, body.stream);
     return;
   }
   if ('send' in body) {
@@ -40,23 +43,44 @@ export async function sendAnswer(
     return;
   }
   const text = JSON.stringify(body);
-  headers.push(
-    'Content-Type',
-    'application/json; charset=utf-8',
-    'Content-Length',
-    `${Buffer.byteLength(text)}`,
-  );
+  headers.push('Content-Type', 'application/json; charset=utf-8');
+  const length = Buffer.byteLength(text);
+  const isCompressed = length >= MIN_COMPRESSED_BYTES && takesGzip(req, headers);
+  const sent = isCompressed ? await compress(text) : text;
+  headers.push('Content-Length', `${isCompressed ? sent.length : length}`);
   // A client that waits to be asked for its body may send it all the same, or not: nobody could tell what comes next.
   if (!req.complete && req.headers.expect !== undefined) res.shouldKeepAlive = false;
   res.writeHead(status, headers);
   // A text leaves together with the head in one write; a buffer would be a second one.
-  res.end(req.method === 'HEAD' ? undefined : text);
+  res.end(req.method === 'HEAD' ? undefined : sent);
   if (!req.complete) discardBody(req);
 }
 
-async function sendStream(stream: Readable, res: ServerResponse): Promise<void> {
+/** Whether the client takes a compressed answer rather than another; the headers say then that it is one. */
+function takesGzip(req: Sender['req'], headers: string[]): boolean {
+  headers.push('Vary', 'Accept-Encoding');
+  // Requests that were found without the router lack what Express adds to them.
+  if (express.request.acceptsEncodings.call(req, 'gzip', 'identity') !== 'gzip') return false;
+  headers.push('Content-Encoding', 'gzip');
+  // Other bytes for the same thing: a strong tag would name these alone (RFC 9110, section 8.8.3).
+  const tag = headers.indexOf('ETag') + 1;
+  if (tag > 0) headers[tag] = `W/${headers[tag]}`;
+  return true;
+}
+
+async function sendStream({ req, res, headers }: Sender, status: number, stream: Readable): Promise<void> {
+  const length = headers.indexOf('Content-Length');
+  const isLines = headers.includes(NDJSON) && Number(headers[length + 1]) >= MIN_COMPRESSED_BYTES;
+  const isCompressed = isLines && takesGzip(req, headers);
+  if (isCompressed) headers.splice(length, 2);
+  res.writeHead(status, headers);
+  if (req.method === 'HEAD') {
+    stream.destroy();
+    res.end();
+    return;
+  }
   try {
-    await pipeline(stream, res);
+    await (isCompressed ? pipeline(stream, createGzip(), res) : pipeline(stream, res));
   } catch (error) {
     // A client that goes away in the middle is no failure of the service.
     if ((error as NodeJS.ErrnoException).code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;

@@ -11,7 +11,7 @@ import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import type { Bodies } from './BodyBudget.ts';
 import { asServiceError, errorAnswer } from './errorResponse.ts';
-import { commonHeaders, type Exchange } from './exchange.ts';
+import { commonHeaders, type Exchange, toldByClient } from './exchange.ts';
 import { requireKnownParameters } from './knownParameters.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
@@ -56,6 +56,7 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
       requestId,
       headers: commonHeaders(requestId),
       clientIp: context.clientIp(req),
+      told: toldByClient(req),
       bodies: context.bodies,
       found: undefined,
       input: undefined,
@@ -99,7 +100,7 @@ async function auditRefusal(
 
 function logRequest(
   logger: Logger,
-  { req, res, requestId, found }: Exchange,
+  { req, res, requestId, told, found }: Exchange,
   route: string,
   code: string | undefined,
   startedAt: number,
@@ -112,6 +113,8 @@ function logRequest(
       code,
       ms: Math.round((performance.now() - startedAt) * 100) / 100,
       requestId,
+      clientRequestId: told.clientRequestId,
+      traceparent: told.traceparent,
       key: found?.key.id,
       workspace: found?.workspace.id,
     },

@@ -18,6 +18,7 @@ export const statusOf: Record<ErrorCode, number> = {
   version_conflict: 412,
   payload_too_large: 413,
   unsupported_media_type: 415,
+  range_not_satisfiable: 416,
   expectation_failed: 417,
   rate_limited: 429,
   headers_too_large: 431,

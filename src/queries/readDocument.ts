@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { documentsModel } from '../../projections/documents.ts';
 import { ServiceError } from '../errors.ts';
-import type { DocumentStore } from '../ports/documentStore.ts';
+import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
   type DocumentState,
@@ -37,15 +37,25 @@ export async function listDocuments(
   return page;
 }
 
-/** The bytes that an upload left in the store, hashed on their way. */
-export async function readContent(store: DocumentStore, document: DocumentUploaded): Promise<Readable> {
-  return checkedContent(await store.get(document.object_id), document);
+/** The bytes that an upload left in the store, hashed on their way; a part of them cannot be. */
+export async function readContent(
+  store: DocumentStore,
+  document: DocumentUploaded,
+  range?: ByteRange,
+): Promise<Readable> {
+  const content = await store.get(document.object_id, range);
+  return range ? content : checkedContent(content, document);
 }
+
+/** Which part of a document is wanted; undefined: all of it. It may throw. */
+export type WantedPart = (document: DocumentUploaded, version: number) => ByteRange | undefined;
 
 export interface DocumentContent {
   document: DocumentUploaded;
   version: number;
   content: Readable;
+  /** What part of the document the content is; undefined: all of it. */
+  range: ByteRange | undefined;
 }
 
 /**
@@ -58,10 +68,13 @@ export async function readDocument(
   workspace: string,
   encounterId: string,
   documentId: string,
+  wantedPart: WantedPart = () => undefined,
 ): Promise<DocumentContent> {
   const stream = documentStream(workspace, encounterId, documentId);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
   const document = uploadedBy(last);
-  return { document, version: last.revision + 1, content: await readContent(store, document) };
+  const version = last.revision + 1;
+  const range = wantedPart(document, version);
+  return { document, version, range, content: await readContent(store, document, range) };
 }

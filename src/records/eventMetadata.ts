@@ -16,6 +16,10 @@ export interface EventMetadata {
   requestId: string;
   clientIp?: string;
   userAgent?: string;
+  /** What the client calls its request (`X-Request-Id`): up to 128 printable ASCII characters. */
+  clientRequestId?: string;
+  /** The trace that the request is part of (W3C Trace Context). */
+  traceparent?: string;
   /** EventStoreDB's conventional name; the request that caused the event. */
   $correlationId: string;
   /** Version of the shape of the event's data. */

@@ -81,7 +81,8 @@ export class Client {
           res.on('end', () => {
             const bytes = Buffer.concat(chunks);
             const text = bytes.toString();
-            const isJson = res.headers['content-type']?.startsWith('application/json') && text !== '';
+            const isPlain = res.headers['content-encoding'] === undefined && text !== '';
+            const isJson = isPlain && res.headers['content-type']?.startsWith('application/json');
             resolve({
               status: res.statusCode ?? 0,
               headers: res.headers,

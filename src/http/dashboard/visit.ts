@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
 import type { User } from '../../users/user.ts';
-import { userAgentOf } from '../exchange.ts';
+import { toldByClient } from '../exchange.ts';
 import { csrfField } from './csrf.ts';
 import type { Visit } from './route.ts';
 
@@ -28,12 +28,11 @@ export function createVisit(req: Request, res: Response, { requestId, clientIp, 
       return workspace;
     },
     get actor() {
-      const userAgent = userAgentOf(req);
       return {
         principal: { type: 'user' as const, id: this.user.id },
         requestId,
         clientIp,
-        ...(userAgent !== undefined && { userAgent }),
+        ...toldByClient(req),
       };
     },
     get caller() {

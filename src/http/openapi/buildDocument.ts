@@ -43,6 +43,12 @@ you have seen.
 **Parameters.** A query parameter that an operation does not know is refused with 400, and the known ones are named;
 \`GET /healthz\` and \`GET /readyz\` take no notice of a query.
 
+**Compression.** JSON may be sent with \`Content-Encoding: gzip\`; answers in JSON and JSON lines of 1 KB and more are compressed
+for clients that accept it.
+
+**Tracing.** \`X-Request-Id\` (up to 128 characters of printable ASCII) and \`traceparent\` of a request are kept beside its
+own id, in the audit trail and in the service's log. Send no data of patients in them.
+
 **Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
 method with 405 and \`Allow\`. Requests are limited by client IP address; on 429 wait \`retryAfter\` seconds, on 503 as

@@ -1,7 +1,9 @@
+import { z } from 'zod';
 import { catalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { momentQuerySchema, pageQuerySchema } from '../routes/parameters.ts';
 import { documentExample, exampleOf } from './examples.ts';
+import { headerRefs } from './headers.ts';
 import type { Operation } from './operation.ts';
 import { conditionHeaders, documentPath, matchHeader, recordPath } from './parameters.ts';
 import { json } from './recordOperations.ts';
@@ -74,6 +76,31 @@ const list: Operation = {
 };
 
 const file = { schema: { type: 'string', format: 'binary' } } as const;
+const files = Object.fromEntries(Object.values(documentFormats).map((type) => [type, file]));
+const fileHeaders = [
+  'ETag',
+  'Content-Disposition',
+  'Content-Length',
+  'Accept-Ranges',
+  'Repr-Digest',
+] as const;
+
+const rangeHeaders = z.object({
+  Range: z
+    .string()
+    .optional()
+    .meta({
+      description: 'One part of the file, in bytes; several are not sent',
+      examples: ['bytes=0-1023'],
+    }),
+  'If-Range': z
+    .string()
+    .optional()
+    .meta({
+      description: 'The `ETag` of the parts before: the whole file when it has changed',
+      examples: ['"1"'],
+    }),
+});
 
 const download: Operation = {
   method: 'get',
@@ -86,13 +113,21 @@ const download: Operation = {
     'of retention.',
   tag: 'Documents',
   access: 'read',
-  request: { params: documentPath(encounter), query: momentQuerySchema },
+  request: { params: documentPath(encounter), query: momentQuerySchema, headers: rangeHeaders },
   ok: {
     description: 'The file.',
-    headers: ['ETag', 'Content-Disposition', 'Content-Length', 'Repr-Digest'],
-    content: Object.fromEntries(Object.values(documentFormats).map((type) => [type, file])),
+    headers: [...fileHeaders],
+    content: files,
   },
-  errors: ['DocumentNotFound'],
+  responses: {
+    206: {
+      description:
+        'The part of the file that `Range` asks for. It is not compared with the digest, as the whole is.',
+      headers: headerRefs('Request-Id', ...fileHeaders, 'Content-Range', 'RateLimit-Policy', 'RateLimit'),
+      content: files,
+    },
+  },
+  errors: ['DocumentNotFound', 'RangeNotSatisfiable'],
 };
 
 const remove: Operation = {

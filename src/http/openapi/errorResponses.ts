@@ -143,6 +143,16 @@ const errorResponses = {
     description: 'The file is larger than 250 MB (262,144,000 bytes).',
     errors: { payload_too_large: new ServiceError('payload_too_large', 'The file is larger than 250 MB.') },
   },
+  RangeNotSatisfiable: {
+    description: 'The file does not have the bytes that `Range` asks for.',
+    errors: {
+      range_not_satisfiable: new ServiceError(
+        'range_not_satisfiable',
+        'The document does not have these bytes.',
+      ),
+    },
+    headers: ['Content-Range'],
+  },
   NotJson: {
     description: 'The body is not `application/json` in UTF-8, or it is compressed otherwise than with gzip.',
     errors: {

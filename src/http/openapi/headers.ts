@@ -9,7 +9,7 @@ export const headers = {
   },
   ETag: {
     description:
-      'The version, in quotes. Send it as `If-Match` to write only when nobody else did meanwhile. Of a schema, a digest: send it as `If-None-Match` to get it only when it changed.',
+      'The version, in quotes. Send it as `If-Match` to write only when nobody else did meanwhile. In a compressed answer it is weak: `W/"2"`. Of a schema, a digest: send it as `If-None-Match` to get it only when it changed.',
     schema: { type: 'string' },
     example: '"2"',
   },
@@ -55,8 +55,19 @@ export const headers = {
     schema: { type: 'string' },
     example: '0000000000008136',
   },
+  'Accept-Ranges': {
+    description: 'Parts of the file can be asked for, with `Range`.',
+    schema: { type: 'string' },
+    example: 'bytes',
+  },
+  'Content-Range': {
+    description:
+      'Which part of the file the answer holds, and how large the file is; with 416 its size alone.',
+    schema: { type: 'string' },
+    example: `bytes 0-1023/${documentExample.size}`,
+  },
   'Repr-Digest': {
-    description: 'SHA-256 of the file (RFC 9530).',
+    description: 'SHA-256 of the whole file (RFC 9530).',
     schema: { type: 'string' },
     example: `sha-256=:${Buffer.from(documentExample.sha256, 'hex').toString('base64')}:`,
   },

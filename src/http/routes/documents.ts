@@ -8,12 +8,18 @@ import {
   uploadDocument,
 } from '../../commands/uploadDocument.ts';
 import { readContentAt } from '../../history/documentHistory.ts';
-import { listDocuments, readDocument } from '../../queries/readDocument.ts';
+import {
+  type DocumentContent,
+  listDocuments,
+  readDocument,
+  type WantedPart,
+} from '../../queries/readDocument.ts';
 import type { QueryPorts } from '../../queries/readRecord.ts';
 import { documentFormats } from '../../records/document.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { callerOf, type Exchange } from '../exchange.ts';
 import { readMultipart } from '../readMultipart.ts';
+import { requestedRange } from '../requestedRange.ts';
 import {
   accessSubject,
   momentQuerySchema,
@@ -112,14 +118,17 @@ export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): En
       const { workspace } = caller;
       const at = requestedMoment(exchange.req);
       const name = { workspace, encounterId: encounter, documentId: id };
-      const { document, version, content } = at
-        ? await readContentAt({ eventLog, documentStore }, name, at.moment)
-        : await readDocument(eventLog, documentStore, workspace, encounter, id);
+      const part: WantedPart = ({ size }, version) => requestedRange(exchange, size, `"${version}"`);
+      const found = at
+        ? await readContentAt({ eventLog, documentStore }, name, at.moment, part)
+        : await readDocument(eventLog, documentStore, workspace, encounter, id, part);
+      const { range, content } = found;
+      const query = { ...at?.query, ...(range && { bytes: `${range.start}-${range.end}` }) };
       const read = {
         kind: 'document',
         record_id: encounter,
         document_id: id,
-        ...(at && { query: { ...at.query } }),
+        ...(Object.keys(query).length > 0 && { query }),
       } as const;
       try {
         await recordAccess(eventLog, caller, { action: 'document.download', ...read });
@@ -127,17 +136,21 @@ export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): En
         content.destroy();
         throw error;
       }
-      return {
-        headers: {
-          'Content-Type': documentFormats[document.format],
-          'Content-Length': String(document.size),
-          'Content-Disposition': `attachment; filename*=UTF-8''${encodeFilename(document.filename)}`,
-          'Repr-Digest': `sha-256=:${Buffer.from(document.sha256, 'hex').toString('base64')}:`,
-          ETag: `"${version}"`,
-        },
-        body: { stream: content },
-      };
+      return { status: range ? 206 : 200, headers: fileHeaders(found), body: { stream: content } };
     },
+  };
+}
+
+function fileHeaders({ document, version, range }: DocumentContent): Record<string, string> {
+  const { format, filename, size, sha256 } = document;
+  return {
+    'Content-Type': documentFormats[format],
+    'Content-Length': String(range ? range.end - range.start + 1 : size),
+    ...(range && { 'Content-Range': `bytes ${range.start}-${range.end}/${size}` }),
+    'Accept-Ranges': 'bytes',
+    'Content-Disposition': `attachment; filename*=UTF-8''${encodeFilename(filename)}`,
+    'Repr-Digest': `sha-256=:${Buffer.from(sha256, 'hex').toString('base64')}:`,
+    ETag: `"${version}"`,
   };
 }
 

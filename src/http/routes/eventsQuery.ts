@@ -2,10 +2,11 @@ import { z } from 'zod';
 import { feedEventTypes } from '../../feed/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
 import { requiredDate } from '../../records/fields.ts';
+import { NDJSON } from '../answer.ts';
 import { wholeNumber } from './parameters.ts';
 
 /** The forms in which events are sent; the first one is for who takes any. */
-export const eventMediaTypes = { ndjson: 'application/x-ndjson', sse: 'text/event-stream' } as const;
+export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;
 
 function listOf(names: string[]) {
   return z

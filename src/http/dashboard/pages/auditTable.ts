@@ -27,9 +27,11 @@ export function auditColumns(names: PrincipalNames, place: Place): TableColumn<A
 }
 
 /** From where it came, and its id. */
-function origin({ clientIp, userAgent, requestId, eventId }: AuditEntry): Html {
+function origin({ clientIp, userAgent, requestId, eventId, clientRequestId }: AuditEntry): Html {
   return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
-<div class="request-id">${code(requestId ?? eventId)}</div>`;
+<div class="request-id">${code(requestId ?? eventId)}</div>${
+    clientRequestId && html`<div class="request-id">${code(clientRequestId)}</div>`
+  }`;
 }
 
 /** Leads to all that they did. */

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { auditEntry } from '../../projections/auditEntry.ts';
+import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { paths } from '../support/fieldValues.ts';
+import { outputFolder } from '../support/output.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents, type TestService } from '../support/service.ts';
+
+const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** What the events of a write, a read and a refused request say of the request, which are the same. */
+  async function told(headers: Record<string, string>) {
+    const events = await newEvents(service, async () => {
+      const written = await service.post(paths.payer, samples.payer(), headers);
+      expect(written.status).toBe(200);
+      expect(written.headers['request-id']).toMatch(/^[0-9a-f-]{36}$/);
+      await service.get(paths.payer, headers);
+      expect((await service.get(`${paths.payer}?limit=0`, headers)).status).toBe(400);
+    });
+    expect(events.map(({ type }) => type)).toEqual(['PayerUpserted', 'AccessRecorded', 'AccessRecorded']);
+    const [first, ...others] = events.map(({ id, metadata }) => {
+      expect(metadata.requestId).toBe(id);
+      return { clientRequestId: metadata.clientRequestId, traceparent: metadata.traceparent };
+    });
+    for (const other of others) expect(other).toEqual(first);
+    return first;
+  }
+
+  test.each([
+    ['req-42', 'req-42'],
+    ['  a b~ ', 'a b~'],
+    ['x'.repeat(200), 'x'.repeat(128)],
+    ['caf\u00e9\u0080-1', 'caf-1'],
+    ['\u00fc', undefined],
+  ])('X-Request-Id %j is kept beside ours', async (sent, kept) => {
+    expect(await told({ 'x-request-id': sent })).toEqual({ clientRequestId: kept, traceparent: undefined });
+  });
+
+  test('traceparent is kept, and nothing that is none', async () => {
+    expect(await told({ traceparent })).toEqual({ clientRequestId: undefined, traceparent });
+    for (const bad of ['nonsense', traceparent.toUpperCase(), `${traceparent}<b>`, traceparent.slice(1)]) {
+      expect(await told({ traceparent: bad, 'x-request-id': 'a' })).toEqual({
+        clientRequestId: 'a',
+        traceparent: undefined,
+      });
+    }
+  });
+
+  test('the log line and the audit trail have both', async () => {
+    const headers = { 'x-request-id': 'req-43', traceparent };
+    const kept = { clientRequestId: 'req-43', traceparent };
+    const [event] = await newEvents(service, async () => {
+      await service.post(paths.payer, samples.payer(), headers);
+    });
+    expect(auditEntry(event as RecordedEvent)).toMatchObject(kept);
+    const log = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8').split('\n');
+    const line = log.find((one) => one.includes(`"requestId":"${event?.id}"`));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ status: 200, ...kept });
+  });
+
+  test('without them nothing is kept', async () => {
+    expect(await told({})).toEqual({ clientRequestId: undefined, traceparent: undefined });
+  });
+});
