@@ -200,7 +200,7 @@ onEveryEngine((start) => {
     expect(await runCli(['signing-key'], { env: { SIGNING_KEY: rsa.toString('base64') } })).toEqual({
       code: 1,
       stdout: '',
-      stderr: 'The signing key is no Ed25519 private key (PKCS#8, DER).\n',
+      stderr: 'SIGNING_KEY is no Ed25519 private key (PKCS#8, DER). Restore it from a backup.\n',
     });
   });
 
