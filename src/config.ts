@@ -111,6 +111,11 @@ const schema = z.object({
    * to come back. For one start; left on, it would hide a loss.
    */
   ALLOW_OTHER_EVENT_LOG: variable(onOff.default(false)),
+  /**
+   * Whether to start although a key is not the one that the event log knows, which was lost for good: the present one
+   * takes its place. For one start.
+   */
+  ALLOW_OTHER_KEYS: variable(onOff.default(false)),
   LOG_LEVEL: variable(z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info')),
   NODE_ENV: variable(z.string().default('development')),
 });
@@ -160,6 +165,7 @@ export interface Config {
   openIdConnect: OpenIdConnectSettings | undefined;
   roles: Role[];
   allowOtherEventLog: boolean;
+  allowOtherKeys: boolean;
   logLevel: string;
   production: boolean;
 }
@@ -221,6 +227,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     openIdConnect: openIdConnectOf(settings),
     roles: settings.ROLES,
     allowOtherEventLog: settings.ALLOW_OTHER_EVENT_LOG,
+    allowOtherKeys: settings.ALLOW_OTHER_KEYS,
     logLevel: settings.LOG_LEVEL,
     production: settings.NODE_ENV === 'production',
   };

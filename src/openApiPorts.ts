@@ -1,4 +1,4 @@
-import { loadDeidentificationKey, loadTotpSecretsKey, loadWebhookSecretsKey } from './backends/keys.ts';
+import type { LastingKeyName } from './backends/keys.ts';
 import { RecordExistence } from './commands/RecordExistence.ts';
 import type { Config } from './config.ts';
 import { EventFeed } from './feed/EventFeed.ts';
@@ -11,6 +11,7 @@ import type { EventLog } from './ports/eventLog.ts';
 import type { RateLimiters } from './ports/rateLimiters.ts';
 import type { ReadModels } from './ports/readModels.ts';
 import type { StateStore } from './ports/stateStore.ts';
+import type { KnownKeys } from './sameLog/KnownKeys.ts';
 import { IdentityProvider } from './users/IdentityProvider.ts';
 import { SecondFactor } from './users/SecondFactor.ts';
 import { openSignInLimits } from './users/signInLimits.ts';
@@ -27,16 +28,17 @@ interface OpenStores {
   limiters: RateLimiters;
   directory: AccessDirectory;
   webhookDirectory: WebhookDirectory;
+  knownKeys: KnownKeys<LastingKeyName>;
 }
 
 /** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
 export async function openApiPorts(
   config: Config,
-  { webhookDirectory, limiters, ...stores }: OpenStores,
+  { webhookDirectory, limiters, knownKeys, ...stores }: OpenStores,
 ): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
-  const feed = new EventFeed(config.eventLogUrl, () => loadDeidentificationKey(config));
+  const feed = new EventFeed(config.eventLogUrl, () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const ports = {
     ...stores,
@@ -44,7 +46,7 @@ export async function openApiPorts(
     webhookDirectory,
     users,
     signInLimits: openSignInLimits(limiters),
-    secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => loadTotpSecretsKey(config) }),
+    secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => knownKeys.load('totpSecrets') }),
     requireTotp: config.dashboardRequireTotp,
     requestLimit: requestLimit(limiters, config.dashboardRateLimitPerMinute),
     identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
@@ -60,7 +62,7 @@ export async function openApiPorts(
       access: directory,
       names,
       addresses: createAddressRules(config.webhookAllowNetworks),
-      secretsKey: () => loadWebhookSecretsKey(config),
+      secretsKey: () => knownKeys.load('webhookSecrets'),
     }),
   };
   const close = async () => {

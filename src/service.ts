@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { keepFilesPrivate } from './backends/keepFilesPrivate.ts';
-import { checkKeys, loadSessionSecret } from './backends/keys.ts';
+import { checkKeys, type LastingKeyName, lastingKeys, loadSessionSecret } from './backends/keys.ts';
 import {
   openDocumentStore,
   openEventLog,
@@ -27,6 +27,7 @@ import { createFirstKey } from './keys/createFirstKey.ts';
 import type { CreatedKey } from './keys/manageAccess.ts';
 import { openApiPorts } from './openApiPorts.ts';
 import { startProjector } from './projector/startProjector.ts';
+import { KnownKeys } from './sameLog/KnownKeys.ts';
 import { ownReadModels } from './sameLog/ownReadModels.ts';
 import { requireStoresOfLog } from './sameLog/requireStoresOfLog.ts';
 import { issueFirstSetupLink } from './users/issueFirstSetupLink.ts';
@@ -86,13 +87,24 @@ export async function startService(
     const documentStore = await step(openDocumentStore(config.documentsUrl));
     stops.push(() => documentStore.close());
     await step(requireStoresOfLog({ eventLog, readModels, documentStore }, config, logger));
+    const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+    await step(knownKeys.require(neededKeys(config), config.allowOtherKeys));
     const limiters = await step(openRateLimiters(config.stateUrl));
     stops.push(() => limiters.close());
     const directory = await step(AccessDirectory.open(eventLog));
     stops.push(() => directory.close());
     const webhookDirectory = await step(WebhookDirectory.open(eventLog));
     stops.push(() => webhookDirectory.close());
-    const stores = { eventLog, readModels, stateStore, documentStore, limiters, directory, webhookDirectory };
+    const stores = {
+      eventLog,
+      readModels,
+      stateStore,
+      documentStore,
+      limiters,
+      directory,
+      webhookDirectory,
+      knownKeys,
+    };
     const isApi = config.roles.includes('api');
     if (isApi)
       stops.push(await step(keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger)));
@@ -143,6 +155,12 @@ async function openDashboard(
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;
   return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
+}
+
+/** The keys that work with what the log holds; commands alone sign. */
+function neededKeys({ roles }: Config): LastingKeyName[] {
+  if (roles.includes('api')) return ['deidentification', 'webhookSecrets', 'totpSecrets'];
+  return roles.includes('webhooks') ? ['deidentification', 'webhookSecrets'] : [];
 }
 
 /** Settles abandoned uploads now and again and again; a store that is away is asked again. The result ends it. */

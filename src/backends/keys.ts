@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
+import type { LastingKey } from '../sameLog/KnownKeys.ts';
 import { SEALING_KEY_BYTES } from '../sealing.ts';
 import { readSecretFile, secretFile } from './localFiles/secretFile.ts';
 
@@ -66,19 +67,35 @@ const keys = {
 /** The names of the files in the data folder that hold keys. */
 export const keyFiles: readonly string[] = Object.values(keys).map(({ file }) => file);
 
-/** Rejects with `internal`, whose `problem` names the file or setting, as the next four do. */
-export function loadDeidentificationKey(config: Config): Promise<Buffer> {
-  return load(keys.deidentification, config);
+/** What comes of another key, of those that what the log holds depends on. */
+const consequences = {
+  deidentification: 'the hashes in the de-identified view are others, and fit nothing that was read before',
+  webhookSecrets: 'the secrets of webhooks cannot be opened, and nothing is sent until each is rotated',
+  totpSecrets: 'no authenticator app that was set up is accepted',
+  signing: 'exports and tree heads are signed with a key that nobody who verifies them has',
+};
+
+/** The name of a key that the log knows by its fingerprint. */
+export type LastingKeyName = keyof typeof consequences;
+
+/** The keys that what the log holds depends on. They reject with `internal`, whose `problem` names file or setting. */
+export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> {
+  const lasting = (name: LastingKeyName): LastingKey => ({
+    setting: keys[name].setting,
+    consequence: consequences[name],
+    place: keys[name].set(config) === undefined ? join(config.dataDir, keys[name].file) : keys[name].setting,
+    find: () => find(keys[name], config),
+    load: () => load(keys[name], config),
+  });
+  return {
+    deidentification: lasting('deidentification'),
+    webhookSecrets: lasting('webhookSecrets'),
+    totpSecrets: lasting('totpSecrets'),
+    signing: lasting('signing'),
+  };
 }
 
-export function loadWebhookSecretsKey(config: Config): Promise<Buffer> {
-  return load(keys.webhookSecrets, config);
-}
-
-export function loadTotpSecretsKey(config: Config): Promise<Buffer> {
-  return load(keys.totpSecrets, config);
-}
-
+/** Rejects with `internal`, whose `problem` names the file or setting, as the next does. */
 export function loadSessionSecret(config: Config): Promise<Buffer> {
   return load(keys.session, config);
 }
@@ -104,6 +121,20 @@ export async function checkKeys(config: Config, logger: Logger): Promise<void> {
       if (key.file !== keys.signing.file || !isDenied(error)) throw failure;
       logger.warn({ problem: failure.problem }, 'the signing key is not readable for the service');
     }
+  }
+}
+
+async function find(key: Key, config: Config): Promise<Buffer | undefined> {
+  const set = key.set(config);
+  if (set !== undefined) return check(key, key.setting, Buffer.from(set, 'base64'));
+  const path = join(config.dataDir, key.file);
+  try {
+    const bytes = await readSecretFile(path);
+    return bytes && check(key, path, bytes);
+  } catch (error) {
+    // A signing key may be kept from the service's user on purpose.
+    if (key.file === keys.signing.file && isDenied(error)) return undefined;
+    throw asKeyError(error, path);
   }
 }
 

@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { subjectKinds } from '../records/eventSubject.ts';
 import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/attempts.ts';
 import { webhookPayloads } from '../webhooks/webhook.ts';
-import { example, writeJson, writeLine, writeTable } from './output.ts';
+import { example, writeJson, writeLine } from './output.ts';
+import { writeAttempts, writeWebhooks } from './webhookTables.ts';
 import { eventLogName, withWebhooks } from './withStores.ts';
 
 interface Scope {
@@ -63,50 +64,10 @@ async function list({ workspace, json }: Scope): Promise<void> {
   }));
   if (json) writeJson(found);
   else if (found.length === 0) writeLine('There are no webhooks yet.');
-  else
-    writeTable(
-      [
-        'WEBHOOK',
-        'STATE',
-        'PAYLOAD',
-        'EVENTS',
-        'PENDING',
-        'OLDEST',
-        'BLOCKED',
-        'FAILED',
-        'LAST SUCCESS',
-        'MADE BY',
-        'URL',
-      ],
-      found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery, created_by }) => [
-        id,
-        stateOf(state, disabled_reason ?? delivery.problem),
-        payload,
-        (types ?? kinds ?? ['all']).join(','),
-        String(delivery.pending),
-        delivery.oldest_pending_at ? ageOf(delivery.oldest_pending_at) : '-',
-        String(delivery.blocked),
-        String(delivery.failed),
-        delivery.last_success_at ?? '-',
-        created_by.id,
-        url,
-      ]),
-    );
+  else writeWebhooks(found);
   if (!json && isDeactivated) {
     writeLine(`Nothing is sent: workspace ${workspace} is deactivated.`);
   }
-}
-
-function stateOf(state: string, reason: string | null): string {
-  return reason === null ? state : `${state} (${reason})`;
-}
-
-/** `3 d`, `5 h`, `12 min`, `8 s`. */
-function ageOf(instant: string): string {
-  const seconds = Math.max(0, Math.round((Date.now() - Date.parse(instant)) / 1000));
-  if (seconds >= 172_800) return `${Math.floor(seconds / 86_400)} d`;
-  if (seconds >= 7_200) return `${Math.floor(seconds / 3_600)} h`;
-  return seconds >= 120 ? `${Math.floor(seconds / 60)} min` : `${seconds} s`;
 }
 
 async function update(id: string, { workspace, json, ...body }: Scope & Settings): Promise<void> {
@@ -164,22 +125,7 @@ async function attempts(
   );
   if (json) writeJson(items);
   else if (items.length === 0) writeLine('Nothing was sent in the last 30 days.');
-  else
-    writeTable(
-      ['TIME', 'MESSAGE', 'TYPE', 'RECORD', 'VERSION', 'TRY', 'OUTCOME', 'STATUS', 'MS', 'NEXT TRY'],
-      items.map((item) => [
-        item.at,
-        item.message_id,
-        item.type,
-        [item.record_id, item.document_id].filter(Boolean).join('/') || '-',
-        String(item.version ?? '-'),
-        String(item.attempt),
-        item.outcome,
-        String(item.status ?? item.error ?? '-'),
-        String(item.duration_ms),
-        item.next_attempt_at ?? '-',
-      ]),
-    );
+  else writeAttempts(items);
 }
 
 function addSettings(command: Command): Command {

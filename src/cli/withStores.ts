@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
-import { loadWebhookSecretsKey, loadSigningKey as openSigningKey } from '../backends/keys.ts';
+import { lastingKeys, loadSigningKey as openSigningKey } from '../backends/keys.ts';
 import {
   openDocumentStore,
   openEventLog,
@@ -23,6 +23,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { Principal } from '../records/eventMetadata.ts';
 import { INSTALLATION } from '../records/streamNames.ts';
+import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { UserManager } from '../users/manageUsers.ts';
 import { resetSecondFactor } from '../users/SecondFactor.ts';
 import { UserDirectory } from '../users/UserDirectory.ts';
@@ -218,6 +219,7 @@ export function withWebhooks<Result>(
     withReadModels(async (readModels) => {
       const stateStore = await openStateStore(config.stateUrl);
       const directory = await WebhookDirectory.open(eventLog);
+      const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
       try {
         const manager = new WebhookManager({
           eventLog,
@@ -229,7 +231,7 @@ export function withWebhooks<Result>(
           addresses: createAddressRules(config.webhookAllowNetworks),
           secretsKey: async () => {
             requireKeyFolder(config.webhookSecretsKey, config.dataDir);
-            return loadWebhookSecretsKey(config);
+            return knownKeys.load('webhookSecrets');
           },
         });
         return await work(manager, { ...caller, permissions });

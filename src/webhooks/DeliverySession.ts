@@ -1,20 +1,19 @@
 import { once } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { SentEvents } from '../commands/SentEvents.ts';
-import { ServiceError, UnreadableError } from '../errors.ts';
-import type { ChangedFields } from '../feed/ChangedFields.ts';
+import { UnreadableError } from '../errors.ts';
 import { feedEventType } from '../feed/cloudEvent.ts';
 import { logFilter } from '../feed/selection.ts';
-import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
-import type { Shown } from '../records/shown.ts';
+import type { Position, RecordedEvent } from '../ports/eventLog.ts';
 import { UnknownSchemaVersion } from '../records/upcast.ts';
-import { DeliveryNotes, type NotePorts } from './DeliveryNotes.ts';
+import { DeliveryNotes } from './DeliveryNotes.ts';
 import type { DeliveryState } from './DeliveryState.ts';
-import { MessageDelivery, type MessagePorts, type Outcome, type Telling } from './MessageDelivery.ts';
+import { MessageDelivery, type Outcome, type Telling } from './MessageDelivery.ts';
 import { type Pending, RecordWindow } from './RecordWindow.ts';
 import { Retries, tryAgain } from './Retries.ts';
+import type { SessionPorts } from './sessionPorts.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from './webhook.ts';
+import { isUnavailable, pause, whenAvailable } from './whenAvailable.ts';
 
 /** Messages of one webhook that are in memory at most. */
 export const WINDOW = 500;
@@ -28,22 +27,8 @@ export const MAX_WAITING = 10_000;
 const MAX_UNSAVED = 5_000;
 const TICK_MS = 100;
 const SAVE_MS = 1_000;
-const RETRY_MS = 250;
 /** What is under way when the work is to end may take so long. */
 const GRACE_MS = 1_000;
-
-export interface SessionPorts extends MessagePorts, NotePorts {
-  eventLog: EventLog;
-  changedFields: ChangedFields;
-  /** Writes into the audit trail what was sent. */
-  recordSent(webhook: Webhook, sent: Pick<Shown, 'ranges' | 'count'>): Promise<void>;
-  /** Disables the webhook, by an event. */
-  disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
-  /** Told of an error that delays the delivery to a webhook. */
-  onDelay(webhookId: string, error: unknown): void;
-  /** Told of an event that is never delivered, because the log can no longer read it. */
-  onUnreadable(webhookId: string, event: Pick<RecordedEvent, 'id' | 'position'>): void;
-}
 
 /**
  * Follows the log from where a webhook's delivery has come to, and delivers what it wants. Messages of one record go one
@@ -294,24 +279,12 @@ export class DeliverySession {
     );
   }
 
-  /** A store that is away is asked again; undefined when the session ended meanwhile. */
-  async #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    for (; !this.#ended; await this.#pause(RETRY_MS)) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isUnavailable(error)) throw error;
-        this.#ports.onDelay(this.#webhook.id, error);
-      }
-    }
-    return undefined;
+  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const onDelay = (error: unknown) => this.#ports.onDelay(this.#webhook.id, error);
+    return whenAvailable(work, onDelay, this.#end.signal);
   }
 
-  async #pause(ms: number): Promise<void> {
-    await sleep(ms, undefined, { signal: this.#end.signal }).catch(() => undefined);
+  #pause(ms: number): Promise<void> {
+    return pause(ms, this.#end.signal);
   }
-}
-
-function isUnavailable(error: unknown): boolean {
-  return error instanceof ServiceError && error.code === 'unavailable';
 }

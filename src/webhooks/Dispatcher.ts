@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Leases } from '../ports/leases.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { whileLeader } from '../projector/whileLeader.ts';
@@ -7,6 +6,7 @@ import { deliverEndpoint, type EndpointPorts } from './deliverEndpoint.ts';
 import { dropEarlierModels } from './earlierDelivery.ts';
 import { removeDelivery } from './removeDelivery.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
+import { pause } from './whenAvailable.ts';
 
 export interface DispatcherPorts extends EndpointPorts {
   leases: Leases;
@@ -116,8 +116,4 @@ export class Dispatcher {
       await pause(failures === 0 ? pauseMs : Math.min(RETRY_MS * 2 ** failures, RETRY_MOST_MS), signal);
     }
   }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await sleep(ms, undefined, { signal }).catch(() => undefined);
 }

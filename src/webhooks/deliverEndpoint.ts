@@ -1,12 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { asUnreadable, UnreadableError } from '../errors.ts';
 import type { EventLog, Position } from '../ports/eventLog.ts';
 import { findMessage, type MessageEvent } from './attempts.ts';
-import { DeliverySession, MAX_WAITING, type SessionPorts } from './DeliverySession.ts';
+import { DeliverySession, MAX_WAITING } from './DeliverySession.ts';
 import { DeliveryState, type DeliveryStatePorts } from './DeliveryState.ts';
 import { openSecrets } from './openSecrets.ts';
+import type { SessionPorts } from './sessionPorts.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from './webhook.ts';
+import { pause } from './whenAvailable.ts';
 
 export interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
   eventLog: EventLog;
@@ -34,7 +35,7 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
     if (!(await canSign(ports, webhook))) {
       state.at.problem = 'secret_unreadable';
       if (state.changed && !(await state.save())) return;
-      await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+      await pause(LOOK_MS, signal);
       continue;
     }
     delete state.at.problem;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { loadDeidentificationKey, loadWebhookSecretsKey } from '../backends/keys.ts';
+import { lastingKeys } from '../backends/keys.ts';
 import { openEventLog, openLeases, openReadModels, openStateStore } from '../backends/openBackend.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
@@ -7,6 +7,7 @@ import { ChangedFields } from '../feed/ChangedFields.ts';
 import { createDeidentifier, type Deidentifier } from '../feed/deidentify.ts';
 import { AccessDirectory } from '../keys/AccessDirectory.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
+import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from './addresses.ts';
 import { Dispatcher } from './Dispatcher.ts';
 import { appendNote } from './deliveryNote.ts';
@@ -41,6 +42,7 @@ export async function openWebhooks(
   const stateStore = await openStateStore(config.stateUrl);
   const readModels = await openReadModels(config.readModelUrl);
   const leases = await openLeases(config.stateUrl);
+  const keys = new KnownKeys(eventLog, lastingKeys(config));
   const directory = await WebhookDirectory.open(eventLog);
   const access = await AccessDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
@@ -60,11 +62,11 @@ export async function openWebhooks(
       changedFields: new ChangedFields(eventLog),
       // A key that cannot be used is asked for again: its file may be mended.
       secretsKey: async () => {
-        secretsKey ??= await loadWebhookSecretsKey(config);
+        secretsKey ??= await keys.load('webhookSecrets');
         return secretsKey;
       },
       deidentifier: async () => {
-        deidentifier ??= createDeidentifier(await loadDeidentificationKey(config));
+        deidentifier ??= createDeidentifier(await keys.load('deidentification'));
         return deidentifier;
       },
       findSending(id) {

@@ -108,7 +108,7 @@ onEveryEngine((start) => {
     const operations = operationsOf(document).filter(
       ({ operation }) => operation['x-permission'] === 'webhooks',
     );
-    expect(operations).toHaveLength(9);
+    expect(operations).toHaveLength(10);
     for (const { operation } of operations) {
       const body = operation.responses[200].content['application/json'].example;
       const text = JSON.stringify(body);

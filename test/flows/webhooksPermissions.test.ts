@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Permission } from '../../src/keys/access.ts';
-import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
 import type { Client } from '../support/client.ts';
-import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { createWebhook, hookUrl, patch, webhooksPath } from '../support/webhooks.ts';
@@ -119,30 +117,5 @@ onEveryEngine((start) => {
         expect(await shownTo(await clientWith('webhooks', 'events'))).toContain(made.id);
       },
     );
-  });
-
-  test('what an endpoint answered is shown to keys that may read events, and to no others', async () => {
-    const made = await createWebhook(client);
-    const shown: DeliveryAttempt = {
-      message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
-      type: 'chartledger.payer.upserted.v1',
-      attempt: 1,
-      at: new Date().toISOString(),
-      duration_ms: 12,
-      outcome: 'failed',
-      status: 400,
-      answer: 'Jane Roe is not known here',
-    };
-    await withStateStore(service, (stateStore) =>
-      recordAttempts(stateStore, [new AttemptRows(made.id).of({ shown, event: undefined })]),
-    );
-    const { answer: _answer, ...others } = shown;
-    const seenBy = async (...permissions: Permission[]) => {
-      const as = await clientWith('webhooks', ...permissions);
-      return (await as.get(`${memberOf(made)}/attempts`)).body.items;
-    };
-    expect(await seenBy('events')).toEqual([shown]);
-    expect(await seenBy('events:deidentified', 'read', 'write')).toEqual([others]);
-    expect(await seenBy()).toEqual([others]);
   });
 });

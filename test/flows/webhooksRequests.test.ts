@@ -1,9 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { v7 as uuidv7 } from 'uuid';
 import type { Permission } from '../../src/keys/access.ts';
-import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
 import type { Client } from '../support/client.ts';
-import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
@@ -160,49 +157,5 @@ onEveryEngine((start) => {
       });
       expect(appended).toEqual([]);
     });
-  });
-
-  test('attempts are listed newest first, and a message among them can be sent once more', async () => {
-    const reader = await clientWith('webhooks', 'events');
-    const made = await createWebhook(client);
-    const other = await createWebhook(client);
-    const path = `${memberOf(made)}/attempts`;
-    expect((await client.get(path)).body).toEqual({ items: [], next_page_token: null });
-    const tried = (attempt: number, more: Partial<DeliveryAttempt>): DeliveryAttempt => ({
-      message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
-      type: 'chartledger.payer.upserted.v1',
-      attempt,
-      at: new Date(Date.now() + attempt).toISOString(),
-      duration_ms: 12,
-      outcome: 'retrying',
-      ...more,
-    });
-    const shown = [
-      tried(1, { status: 500, answer: 'Oh no', next_attempt_at: new Date().toISOString() }),
-      tried(2, { error: 'timeout', next_attempt_at: new Date().toISOString() }),
-      tried(3, { status: 204, answer: '', outcome: 'delivered' }),
-    ];
-    const rows = new AttemptRows(made.id);
-    const event = { stream: `${service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
-    await withStateStore(service, (stateStore) =>
-      recordAttempts(
-        stateStore,
-        shown.map((one) => rows.of({ shown: one, event })),
-      ),
-    );
-    const events = await changesBy(service, async () => {
-      const first = await reader.get(`${path}?limit=2`);
-      expect(first.body.items).toEqual([shown[2], shown[1]]);
-      const second = await reader.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);
-      expect(second.body).toEqual({ items: [shown[0]], next_page_token: null });
-      expect((await client.get(`${memberOf(other)}/attempts`)).body.items).toEqual([]);
-
-      const again = { message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' };
-      expect((await client.post(`${memberOf(made)}/replay`, again)).status).toBe(200);
-      expect((await client.post(`${memberOf(other)}/replay`, again)).status).toBe(404);
-    });
-    expect(events.map(({ type, data }) => [type, data])).toEqual([
-      ['WebhookReplayRequested', { webhook_id: made.id, message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' }],
-    ]);
   });
 });

@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth';
-import { loadTotpSecretsKey } from '../../src/backends/keys.ts';
+import { lastingKeys } from '../../src/backends/keys.ts';
 import { SecondFactor } from '../../src/users/SecondFactor.ts';
 import { UserDirectory } from '../../src/users/UserDirectory.ts';
 import type { TestUser } from './dashboard.ts';
@@ -39,7 +39,11 @@ export async function setUpApp(
   { id }: TestUser,
 ): Promise<{ app: TestApp; recoveryCodes: string[] }> {
   const users = await UserDirectory.open(eventLog);
-  const factor = new SecondFactor({ eventLog, users, totpSecretsKey: () => loadTotpSecretsKey(config) });
+  const factor = new SecondFactor({
+    eventLog,
+    users,
+    totpSecretsKey: () => lastingKeys(config).totpSecrets.load(),
+  });
   const user = users.find(id);
   if (user === undefined) throw new Error('there is no such user');
   const { secret, sealed } = await factor.propose(user);

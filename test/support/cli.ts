@@ -62,6 +62,9 @@ export function storesOf(config: Config): Record<string, string> {
     READ_MODEL_URL: config.readModelUrl,
     STATE_URL: config.stateUrl,
     DOCUMENTS_URL: config.documentsUrl,
+    DEIDENTIFICATION_KEY: config.deidentificationKey ?? '',
+    WEBHOOK_SECRETS_KEY: config.webhookSecretsKey ?? '',
+    TOTP_SECRETS_KEY: config.totpSecretsKey ?? '',
   };
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe } from '@jest/globals';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
@@ -42,6 +42,14 @@ async function startOwnLog(): Promise<StandIn | undefined> {
   return standIn;
 }
 
+/** The services of a log have one set of keys, though each has a data folder of its own. */
+const sharedKeys = Object.fromEntries(
+  ['DEIDENTIFICATION_KEY', 'WEBHOOK_SECRETS_KEY', 'TOTP_SECRETS_KEY'].map((name) => [
+    name,
+    createHash('sha256').update(name).digest('base64'),
+  ]),
+);
+
 /** Settings for fresh read models and documents on the production engines; the services of a file share its log. */
 export function productionSettings(): Record<string, string> {
   const [log, database, storage] = servers.map(({ url }) => url ?? '');
@@ -52,6 +60,7 @@ export function productionSettings(): Record<string, string> {
     EVENT_LOG_URL: ownLog?.url ?? log ?? '',
     READ_MODEL_URL: databaseUrl.href,
     DOCUMENTS_URL: `gs://${gcsBucket}/${name}?endpoint=${storage}`,
+    ...sharedKeys,
   };
 }
 

@@ -1,5 +1,5 @@
 import { expect } from '@jest/globals';
-import { loadWebhookSecretsKey } from '../../src/backends/keys.ts';
+import { lastingKeys } from '../../src/backends/keys.ts';
 import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import { unseal } from '../../src/webhooks/sealSecret.ts';
 import type { Client, TestResponse } from './client.ts';
@@ -31,5 +31,5 @@ export async function secretIn({ config }: TestService, event: RecordedEvent | u
   if (event === undefined) throw new Error('there is no such event');
   const { metadata, data } = event;
   const owner = { workspace: metadata.workspace, id: String(data.webhook_id) };
-  return unseal(await loadWebhookSecretsKey(config), owner, String(data.sealed_secret));
+  return unseal(await lastingKeys(config).webhookSecrets.load(), owner, String(data.sealed_secret));
 }

@@ -1,0 +1,97 @@
+import { randomBytes } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { runCli, temporaryFolder } from '../support/cli.ts';
+import { Client } from '../support/client.ts';
+import { openLoopback, showWebhook } from '../support/delivery.ts';
+import { eventually } from '../support/eventually.ts';
+import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { samples } from '../support/samples.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+import { createWebhook, webhooksPath } from '../support/webhooks.ts';
+
+/** Each test starts several processes. */
+const LONG_MS = 180_000;
+let folder: string;
+let running: ServiceProcess | undefined;
+let endpoint: HookEndpoint;
+beforeEach(async () => {
+  folder = temporaryFolder();
+  endpoint = await HookEndpoint.open();
+});
+afterEach(async () => {
+  await running?.end();
+  await endpoint.down();
+});
+
+const KEY_FILE = 'webhook-secrets-key';
+const file = (name: string) => join(folder, name);
+
+function launch(env: Record<string, string> = {}): ServiceProcess {
+  running = new ServiceProcess({ DATA_DIR: folder, RATE_LIMIT_PER_MINUTE: '0', ...openLoopback, ...env });
+  return running;
+}
+
+/** A service with a webhook, to which a first message came. */
+async function withWebhook(): Promise<{ key: string; id: string }> {
+  const url = await launch().url();
+  const args = [
+    'keys',
+    'create',
+    '--workspace',
+    'clinic',
+    '--name',
+    'Test',
+    '--permissions',
+    'write,webhooks',
+  ];
+  const { stdout } = await runCli([...args, '--json'], { cwd: folder, env: { DATA_DIR: folder } });
+  const { key } = JSON.parse(stdout);
+  const client = new Client(url, key);
+  const { id } = await createWebhook(client, { url: endpoint.url });
+  await client.post('/integration/payers', samples.payer());
+  await eventually(() => expect(endpoint.accepted).toHaveLength(1));
+  await running?.end();
+  return { key, id };
+}
+
+const losses: [string, () => void, RegExp][] = [
+  ['gone', () => rmSync(file(KEY_FILE)), /WEBHOOK_SECRETS_KEY: there is no key in \S+webhook-secrets-key/],
+  [
+    'another one',
+    () => writeFileSync(file(KEY_FILE), randomBytes(32)),
+    /WEBHOOK_SECRETS_KEY: the key in \S+webhook-secrets-key \(\w{16}\) is not the one that the event log knows/,
+  ],
+];
+test.each(losses)(
+  'with a key that is %s it does not start, and says which setting is wrong and what it means',
+  async (_what, lose, named) => {
+    const { key, id } = await withWebhook();
+    lose();
+    const { code, stdout, stderr } = await launch().exit();
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toMatch(named);
+    expect(stderr).toContain('the secrets of webhooks cannot be opened');
+    expect(stderr).toContain('ALLOW_OTHER_KEYS=true');
+    expect(stderr.trim().split('\n')).toHaveLength(1);
+
+    await launch({ ALLOW_OTHER_KEYS: 'true' }).url();
+    await running?.end();
+    const client = new Client(await launch().url(), key);
+    await client.post('/integration/payers', samples.payer());
+    await eventually(async () => {
+      expect(await showWebhook(client, id)).toMatchObject({
+        state: 'enabled',
+        delivery: { pending: 1, problem: 'secret_unreadable' },
+      });
+    }, LONG_MS);
+    expect(endpoint.accepted).toHaveLength(1);
+    expect((await client.post(`${webhooksPath}/${id}/secret/rotate`, {})).status).toBe(200);
+    await eventually(() => expect(endpoint.accepted).toHaveLength(2), LONG_MS);
+    await eventually(async () => {
+      expect((await showWebhook(client, id)).delivery).toMatchObject({ pending: 0, problem: null });
+    });
+  },
+  LONG_MS,
+);
