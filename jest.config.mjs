@@ -9,7 +9,7 @@ const common = {
       { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } },
     ],
   },
-  testTimeout: 30_000,
+  testTimeout: 120_000,
   // In effect a process for each file: one that had run dozens of them crashed in Node now and then (SIGSEGV).
   workerIdleMemoryLimit: '100MB',
 };

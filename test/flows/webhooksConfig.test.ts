@@ -62,7 +62,9 @@ onEveryEngine((start) => {
       const read = await client.get(memberOf({ id: String(shown.id) }));
       const delivery = {
         position: shown.start_after,
-        behind: expect.any(Number),
+        pending: expect.any(Number),
+        oldest_pending_at: null,
+        problem: null,
         blocked: 0,
         failed: 0,
         last_success_at: null,

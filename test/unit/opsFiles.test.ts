@@ -26,7 +26,9 @@ describe('files for operators', () => {
   test.each(files)('%s holds no credentials', (path) => {
     const text = read(path);
     expect(text).not.toMatch(/:\/\/[^\s/]+@/);
-    expect(text).not.toMatch(/\w*(?:PASSWORD|SECRET|TOKEN|_KEY)\w*[ \t]*[:=][ \t]*(?!\$\{\w+:-\}|-\})\S/);
+    expect(text).not.toMatch(
+      /\w*(?:PASSWORD|SECRET|TOKEN|_KEY)\w*[ \t]*[:=][ \t]*(?!\$\{\w+:-(?:false)?\}|-(?:false)?\}|false\b)\S/,
+    );
     expect(text).not.toMatch(/kind: Secret/);
   });
 });
