@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Repeats `check` until it no longer throws, and gives its result; throws its last error after `timeoutMs`. */
 export async function eventually<Result>(
   check: () => Result | Promise<Result>,
-  timeoutMs = 10_000,
+  timeoutMs = 30_000,
 ): Promise<Result> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {
