@@ -1,4 +1,5 @@
-import type { EventBatch, EventLog, Position } from '../ports/eventLog.ts';
+import type { EventBatch, EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import { isBookkeeping } from '../records/streamNames.ts';
 import { type ApplyPorts, applyBatch, type Target } from './applyBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
@@ -55,8 +56,8 @@ export async function project(
 async function advance(progress: Progress, ports: ProjectorPorts, batch: EventBatch): Promise<void> {
   const { target, wanted, position } = progress;
   if (batch.position <= position) return;
-  const isNew = (event: { type: string; position: Position }) =>
-    event.position > position && (wanted === undefined || wanted.has(event.type));
+  const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
+    event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
   const { events, unreadable = [] } = batch;
   const own = { ...batch, events: events.filter(isNew), unreadable: unreadable.filter(isNew) };
   await applyBatch(target, ports, own);

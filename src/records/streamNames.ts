@@ -12,6 +12,14 @@ export const USERS_STREAM = 'users';
 /** Every stream that holds events of several workspaces. All others begin with the workspace and a dot. */
 export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
 
+/**
+ * Whether a stream holds what the service notes for itself, such as how far a webhook has come: it belongs to no history,
+ * tree or audit trail.
+ */
+export function isBookkeeping(stream: string): boolean {
+  return !stream.includes('.') && !sharedStreams.includes(stream);
+}
+
 /** Id of a workspace: it is the prefix of its streams, so it has no dot. */
 export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 

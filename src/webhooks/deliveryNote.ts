@@ -14,7 +14,7 @@ export interface DeliveryNote {
 
 const noteShape = z.object({ position: z.number(), handled: z.number() });
 
-/** A stream of its own, of which only the last event is read. No workspace's prefix selects it, nor a shared stream's. */
+/** A stream of its own, of which only the last event is read: bookkeeping (`isBookkeeping`). */
 function noteStream(webhookId: string): string {
   return `delivery-${webhookId}`;
 }
@@ -26,7 +26,6 @@ export async function appendNote(
   note: DeliveryNote,
 ): Promise<number> {
   const eventId = uuidv7();
-  // Bookkeeping of the service: its type is none of those that histories, audit trails and hash trees hold.
   const event: NewEvent = {
     id: eventId,
     type: 'DeliveryNoted',

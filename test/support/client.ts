@@ -17,7 +17,7 @@ interface Options {
 }
 
 /** How often a list is asked for that lags behind. */
-const MOST_TRIES = 3;
+const MOST_TRIES = 15;
 
 /** Whether it is a list that the projector has not caught up with in time. */
 function lags({ status, body }: TestResponse): boolean {

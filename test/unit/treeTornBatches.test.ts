@@ -25,6 +25,10 @@ beforeAll(async () => {
       await eventLog.append(workspace.stream('payer-1'), workspace.event({ n }, 'PayerUpserted'), 'any');
     }
   }
+  // What the service notes for itself is in no tree, though it names a workspace.
+  for (const workspace of workspaces) {
+    await eventLog.append('delivery-wh_1', workspace.event({ position: 1 }, 'DeliveryNoted'), 'any');
+  }
 });
 afterAll(async () => {
   await eventLog.close();
