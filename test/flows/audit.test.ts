@@ -4,6 +4,7 @@ import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { openReadModels } from '../../src/backends/openBackend.ts';
 import { recordAccess } from '../../src/commands/recordAccess.ts';
+import { ServiceError } from '../../src/errors.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { lastUses, recentMinutes } from '../../src/queries/auditTallies.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/queries/auditTrail.ts';
@@ -15,6 +16,8 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
+
+const MOST_TRIES = 15;
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -31,8 +34,17 @@ onEveryEngine((start) => {
   });
 
   const ports = () => ({ eventLog: service.eventLog, readModels });
-  const trail = async (label: string, filter: AuditFilter = {}, limit = 100, pageToken?: string) =>
-    readAuditTrail(ports(), service.workspaceId(label), filter, { limit, pageToken });
+  /** Asks again for a trail that lags, a few times, as callers do. */
+  const trail = async (label: string, filter: AuditFilter = {}, limit = 100, pageToken?: string) => {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await readAuditTrail(ports(), service.workspaceId(label), filter, { limit, pageToken });
+      } catch (error) {
+        const lags = error instanceof ServiceError && error.code === 'unavailable';
+        if (!lags || tries === MOST_TRIES) throw error;
+      }
+    }
+  };
   const entries = async (label: string, filter?: AuditFilter) => (await trail(label, filter)).items;
 
   async function whole(label: string, filter: AuditFilter = {}): Promise<AuditEntry[]> {
