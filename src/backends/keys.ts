@@ -6,6 +6,7 @@ import { ServiceError } from '../errors.ts';
 import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
 import type { LastingKey } from '../sameLog/KnownKeys.ts';
 import { SEALING_KEY_BYTES } from '../sealing.ts';
+import { fileProblem } from './fileProblem.ts';
 import { readSecretFile, secretFile } from './localFiles/secretFile.ts';
 
 const LEAST_SECRET_BYTES = 32;
@@ -158,6 +159,7 @@ function check({ problem }: Key, place: string, bytes: Buffer): Buffer {
 function asKeyError(error: unknown, path: string): ServiceError {
   if (error instanceof ServiceError) return error;
   const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOTDIR') return keyError(`${fileProblem(path, error)}`, error);
   const advice = isDenied(error)
     ? 'Give the file and its folder to the user of the service (chown).'
     : 'Check the path and its file system.';
