@@ -36,9 +36,10 @@ const providerButton = (page: Page) => page.getByRole('button', { name: 'Sign in
 
 /** Somebody without a session goes to a page, and signs in through the provider. */
 async function signInByProvider(path = '/account'): Promise<Page> {
+  const signInPage = `${service.url}/dashboard/sign-in?`;
   const page = await dashboard.open(path);
   await providerButton(page).click();
-  await page.waitForLoadState();
+  await page.waitForURL(({ href }) => href.startsWith(service.url) && !href.startsWith(signInPage));
   return page;
 }
 
@@ -53,7 +54,7 @@ describe('signing in through an identity provider', () => {
     };
     const appended = await events(async () => {
       const page = await signInByProvider('/account?from=test');
-      expect(page.url()).toBe(`${service.url}/dashboard/account?from=test`);
+      await page.waitForURL(`${service.url}/dashboard/account?from=test`);
       const facts = await page.locator('dl').textContent();
       expect(facts).toMatch(/grace\s*Role\s*compliance.*identity provider/s);
       expect(await page.getByLabel('Present password').count()).toBe(0);
@@ -198,7 +199,7 @@ test('before users are changed, the user proves anew at the provider who he is, 
     await unlock();
     provider.account = { sub: 'sub-8', preferred_username: 'judy', roles: 'admin' };
     await confirm.click();
-    expect(new URL(page.url()).pathname).toBe(`/dashboard/users/${other.id}`);
+    await page.waitForURL(`**/dashboard/users/${other.id}`);
     await page.getByRole('button', { name: 'Unlock' }).click();
     expect(await page.getByRole('status').textContent()).toContain('is unlocked.');
   });

@@ -1,36 +1,22 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import type { Permission } from '../../src/keys/access.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
-import type { Client } from '../support/client.ts';
 import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { changesBy, type TestService } from '../support/service.ts';
-import { createWebhook, webhooksPath } from '../support/webhooks.ts';
-
-const _DAY_MS = 86_400_000;
+import { changesBy } from '../support/service.ts';
+import { WebhookSuite } from '../support/WebhookSuite.ts';
+import { createWebhook, memberOf } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
-  let service: TestService;
-  let client: Client;
-  beforeAll(async () => {
-    service = await start({ ROLES: 'api,projector' });
-    client = await clientWith('webhooks');
-  });
-  afterAll(() => service.stop());
-
-  async function clientWith(...permissions: Permission[]): Promise<Client> {
-    return service.as((await service.createKey('clinic', permissions)).key);
-  }
-
-  const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+  const suite = new WebhookSuite(start);
 
   test('attempts are listed newest first, and a message among them can be sent once more', async () => {
-    const reader = await clientWith('webhooks', 'events');
-    const made = await createWebhook(client);
-    const other = await createWebhook(client);
+    const reader = await suite.clientWith('webhooks', 'events');
+    const made = await createWebhook(suite.client);
+    const other = await createWebhook(suite.client);
     const path = `${memberOf(made)}/attempts`;
-    expect((await client.get(path)).body).toEqual({ items: [], next_page_token: null });
+    expect((await suite.client.get(path)).body).toEqual({ items: [], next_page_token: null });
     const tried = (attempt: number, more: Partial<DeliveryAttempt>): DeliveryAttempt => ({
       message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
       type: 'chartledger.payer.upserted.v1',
@@ -46,23 +32,23 @@ onEveryEngine((start) => {
       tried(3, { status: 204, answer: '', outcome: 'delivered' }),
     ];
     const rows = new AttemptRows(made.id);
-    const event = { stream: `${service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
-    await withStateStore(service, (stateStore) =>
+    const event = { stream: `${suite.service.workspaceId('clinic')}.payer-${uuidv7()}`, revision: 0 };
+    await withStateStore(suite.service, (stateStore) =>
       recordAttempts(
         stateStore,
         shown.map((one) => rows.of({ shown: one, event })),
       ),
     );
-    const events = await changesBy(service, async () => {
+    const events = await changesBy(suite.service, async () => {
       const first = await reader.get(`${path}?limit=2`);
       expect(first.body.items).toEqual([shown[2], shown[1]]);
       const second = await reader.get(`${path}?limit=2&page_token=${first.body.next_page_token}`);
       expect(second.body).toEqual({ items: [shown[0]], next_page_token: null });
-      expect((await client.get(`${memberOf(other)}/attempts`)).body.items).toEqual([]);
+      expect((await suite.client.get(`${memberOf(other)}/attempts`)).body.items).toEqual([]);
 
       const again = { message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' };
-      expect((await client.post(`${memberOf(made)}/replay`, again)).status).toBe(200);
-      expect((await client.post(`${memberOf(other)}/replay`, again)).status).toBe(404);
+      expect((await suite.client.post(`${memberOf(made)}/replay`, again)).status).toBe(200);
+      expect((await suite.client.post(`${memberOf(other)}/replay`, again)).status).toBe(404);
     });
     expect(events.map(({ type, data }) => [type, data])).toEqual([
       ['WebhookReplayRequested', { webhook_id: made.id, message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn' }],
@@ -70,7 +56,7 @@ onEveryEngine((start) => {
   });
 
   test('what an endpoint answered is shown to keys that may read events, and to no others', async () => {
-    const made = await createWebhook(client);
+    const made = await createWebhook(suite.client);
     const shown: DeliveryAttempt = {
       message_id: 'msg_9TqXk2mVb4cR7sLw0ZdFyHn',
       type: 'chartledger.payer.upserted.v1',
@@ -81,12 +67,12 @@ onEveryEngine((start) => {
       status: 400,
       answer: 'Jane Roe is not known here',
     };
-    await withStateStore(service, (stateStore) =>
+    await withStateStore(suite.service, (stateStore) =>
       recordAttempts(stateStore, [new AttemptRows(made.id).of({ shown, event: undefined })]),
     );
     const { answer: _answer, ...others } = shown;
     const seenBy = async (...permissions: Permission[]) => {
-      const as = await clientWith('webhooks', ...permissions);
+      const as = await suite.clientWith('webhooks', ...permissions);
       return (await as.get(`${memberOf(made)}/attempts`)).body.items;
     };
     expect(await seenBy('events')).toEqual([shown]);

@@ -1,33 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { CreatedKey } from '../../src/keys/manageAccess.ts';
-import type { Client } from '../support/client.ts';
+import { describe, expect, test } from '@jest/globals';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, newEvents, type TestService } from '../support/service.ts';
-import { createWebhook, hookUrl, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+import { appendedBy, newEvents } from '../support/service.ts';
+import { WebhookSuite } from '../support/WebhookSuite.ts';
+import { createWebhook, hookUrl, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
 
 const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 const position = expect.stringMatching(/^\d{16}$/);
 
 onEveryEngine((start) => {
-  let service: TestService;
-  let maker: CreatedKey;
-  let client: Client;
-  beforeAll(async () => {
-    service = await start({ ROLES: 'api,projector' });
-    maker = await service.createKey('clinic', ['webhooks', 'events']);
-    client = service.as(maker.key);
-  });
-  afterAll(() => service.stop());
-
-  const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+  const suite = new WebhookSuite(start, 'events');
 
   describe('a new webhook', () => {
     test('has its secret shown once, and every choice made for it', async () => {
       const url = hookUrl();
       let made: Record<string, unknown> = {};
-      const [event, ...others] = await newEvents(service, async () => {
-        made = await createWebhook(client, { url });
+      const [event, ...others] = await newEvents(suite.service, async () => {
+        made = await createWebhook(suite.client, { url });
       });
       const { secret, ...shown } = made;
       expect(shown).toEqual({
@@ -42,7 +31,7 @@ onEveryEngine((start) => {
         disabled_reason: null,
         previous_secret_expires_at: null,
         created_at: instant,
-        created_by: { type: 'api_key', id: maker.id, name: maker.name },
+        created_by: { type: 'api_key', id: suite.maker.id, name: suite.maker.name },
         updated_at: instant,
       });
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -51,15 +40,15 @@ onEveryEngine((start) => {
         stream: 'webhooks',
         type: 'WebhookCreated',
         metadata: {
-          workspace: service.workspaceId('clinic'),
+          workspace: suite.service.workspaceId('clinic'),
           principal: { type: 'api_key', id: expect.stringMatching(/^key_/) },
           clientIp: '127.0.0.1',
         },
       });
       expect(JSON.stringify(event)).not.toContain(secret);
-      expect(await secretIn(service, event)).toBe(secret);
+      expect(await secretIn(suite.service, event)).toBe(secret);
 
-      const read = await client.get(memberOf({ id: String(shown.id) }));
+      const read = await suite.client.get(memberOf({ id: String(shown.id) }));
       const delivery = {
         position: shown.start_after,
         pending: expect.any(Number),
@@ -81,8 +70,8 @@ onEveryEngine((start) => {
         types: ['chartledger.patient.upserted.v1'],
         payload: 'full',
       };
-      const appended = await appendedBy(service, async () => {
-        expect(await createWebhook(client, { ...settings, start: 'beginning' })).toMatchObject({
+      const appended = await appendedBy(suite.service, async () => {
+        expect(await createWebhook(suite.client, { ...settings, start: 'beginning' })).toMatchObject({
           ...settings,
           kinds: ['patient', 'encounter'],
           start_after: '0000000000000000',
@@ -92,9 +81,11 @@ onEveryEngine((start) => {
     });
 
     test('starts at the log’s end, at a position, or just before the first event of a time', async () => {
-      const writer = service;
+      const writer = suite.service;
       const recorded = async () => {
-        const [event] = await newEvents(service, () => writer.post('/integration/payers', samples.payer()));
+        const [event] = await newEvents(suite.service, () =>
+          writer.post('/integration/payers', samples.payer()),
+        );
         if (event === undefined) throw new Error('nothing was stored');
         return event;
       };
@@ -103,8 +94,8 @@ onEveryEngine((start) => {
       let third = await recorded();
       while (third.recordedAt === second.recordedAt) third = await recorded();
       const startAfter = async (value: string) =>
-        Number((await createWebhook(client, { start: value })).start_after);
-      const appended = await appendedBy(service, async () => {
+        Number((await createWebhook(suite.client, { start: value })).start_after);
+      const appended = await appendedBy(suite.service, async () => {
         expect(await startAfter(String(second.position))).toBe(second.position);
         const atSecond = await startAfter(second.recordedAt);
         expect(atSecond).toBeLessThan(second.position);
@@ -114,7 +105,7 @@ onEveryEngine((start) => {
         expect(await startAfter('2001-01-01')).toBeLessThan(first.position);
         const now = await startAfter('now');
         expect(now).toBeGreaterThanOrEqual(third.position);
-        expect(now).toBeLessThanOrEqual(await service.eventLog.head());
+        expect(now).toBeLessThanOrEqual(await suite.service.eventLog.head());
       });
       expect(appended).toEqual(Array(5).fill('webhooks: WebhookCreated'));
     });
@@ -142,8 +133,8 @@ onEveryEngine((start) => {
       [{ kind: ['patient'] }, '', 'a field that is not known; the fields are url'],
       [{ secret: 'whsec_' }, '', 'a field that is not known'],
     ])('is refused with %.60j', async (settings, field, message) => {
-      const appended = await appendedBy(service, async () => {
-        const { status, body } = await client.post(webhooksPath, { url: hookUrl(), ...settings });
+      const appended = await appendedBy(suite.service, async () => {
+        const { status, body } = await suite.client.post(webhooksPath, { url: hookUrl(), ...settings });
         expect([status, body.code]).toEqual([400, 'validation_failed']);
         expect(body.details).toContainEqual({ field, message: expect.stringContaining(message) });
       });
@@ -151,21 +142,21 @@ onEveryEngine((start) => {
     });
 
     test('is refused with a start, and replayed from none, where no event begins', async () => {
-      const { id } = await createWebhook(client);
-      const between = (await service.eventLog.head()) - 1;
-      if (await service.eventLog.hasPosition(between)) return;
-      const appended = await appendedBy(service, async () => {
-        const made = await client.post(webhooksPath, { url: hookUrl(), start: String(between) });
+      const { id } = await createWebhook(suite.client);
+      const between = (await suite.service.eventLog.head()) - 1;
+      if (await suite.service.eventLog.hasPosition(between)) return;
+      const appended = await appendedBy(suite.service, async () => {
+        const made = await suite.client.post(webhooksPath, { url: hookUrl(), start: String(between) });
         expect(made).toMatchObject({ status: 400, body: { details: [{ field: 'start' }] } });
-        const replayed = await client.post(`${webhooksPath}/${id}/replay`, { after: String(between) });
+        const replayed = await suite.client.post(`${webhooksPath}/${id}/replay`, { after: String(between) });
         expect(replayed).toMatchObject({ status: 400, body: { details: [{ field: 'after' }] } });
       });
       expect(appended).toEqual([]);
     });
 
     test('is refused when the workspace has a hundred, until one is deleted', async () => {
-      const crowded = service.as((await service.createKey('crowded', ['webhooks'])).key);
-      const appended = await appendedBy(service, async () => {
+      const crowded = suite.service.as((await suite.service.createKey('crowded', ['webhooks'])).key);
+      const appended = await appendedBy(suite.service, async () => {
         const first = await createWebhook(crowded);
         for (let count = 1; count < 100; count++) await createWebhook(crowded);
         const refused = await crowded.post(webhooksPath, { url: hookUrl() });
@@ -179,13 +170,13 @@ onEveryEngine((start) => {
 
     test('is seen by every instance at once, and so are ones that are made at the same time', async () => {
       const label = 'crowd';
-      const { key } = await service.createKey(label, ['webhooks']);
-      const here = service.as(key);
-      const other = await service.another({ ROLES: 'api' });
-      const there = service.as(key);
+      const { key } = await suite.service.createKey(label, ['webhooks']);
+      const here = suite.service.as(key);
+      const other = await suite.service.another({ ROLES: 'api' });
+      const there = suite.service.as(key);
       there.url = other.url;
       try {
-        const appended = await appendedBy(service, async () => {
+        const appended = await appendedBy(suite.service, async () => {
           const one = await createWebhook(here);
           expect((await there.get(memberOf(one))).status).toBe(200);
           await Promise.all([here, there, here, there, here, there].map((each) => createWebhook(each)));
@@ -201,13 +192,13 @@ onEveryEngine((start) => {
   });
 
   test('lists come in pages, in the order of creation', async () => {
-    const reader = service.as((await service.createKey('listed', ['webhooks'])).key);
+    const reader = suite.service.as((await suite.service.createKey('listed', ['webhooks'])).key);
     expect((await reader.get(webhooksPath)).body).toEqual({ items: [], next_page_token: null });
     const ids: string[] = [];
     for (let count = 0; count < 5; count++) ids.push((await createWebhook(reader)).id);
     const found: string[] = [];
     let token: string | null = null;
-    const appended = await appendedBy(service, async () => {
+    const appended = await appendedBy(suite.service, async () => {
       do {
         const query: string = token === null ? '' : `&page_token=${token}`;
         const { body } = await reader.get(`${webhooksPath}?limit=2${query}`);
@@ -223,15 +214,15 @@ onEveryEngine((start) => {
 
   describe('a change', () => {
     test('replaces what is sent, clears with null, and leaves the rest', async () => {
-      const made = await createWebhook(client, { description: 'Billing', kinds: ['payer'] });
+      const made = await createWebhook(suite.client, { description: 'Billing', kinds: ['payer'] });
       const { secret, updated_at, ...before } = made;
       const url = hookUrl();
-      const events = await newEvents(service, async () => {
-        const changed = await patch(client, memberOf(made), { url, kinds: null });
+      const events = await newEvents(suite.service, async () => {
+        const changed = await patch(suite.client, memberOf(made), { url, kinds: null });
         expect(changed.status).toBe(200);
         expect(changed.body).toEqual({ ...before, url, kinds: null, updated_at: instant });
-        expect((await client.get(memberOf(made))).body).toMatchObject(changed.body);
-        const cleared = await patch(client, memberOf(made), { description: null });
+        expect((await suite.client.get(memberOf(made))).body).toMatchObject(changed.body);
+        const cleared = await patch(suite.client, memberOf(made), { description: null });
         expect(cleared.body).toMatchObject({ description: null, url });
       });
       expect(events.map(({ type, data }) => [type, data])).toEqual([
@@ -241,10 +232,12 @@ onEveryEngine((start) => {
     });
 
     test('that changes nothing is no event', async () => {
-      const { secret, start_after, ...made } = await createWebhook(client, { kinds: ['payer', 'patient'] });
-      const appended = await appendedBy(service, async () => {
+      const { secret, start_after, ...made } = await createWebhook(suite.client, {
+        kinds: ['payer', 'patient'],
+      });
+      const appended = await appendedBy(suite.service, async () => {
         for (const same of [{}, { url: made.url, kinds: ['patient', 'payer'] }, { state: 'enabled' }]) {
-          const { status, body } = await patch(client, memberOf(made), same);
+          const { status, body } = await patch(suite.client, memberOf(made), same);
           expect([status, body]).toEqual([200, { ...made, start_after }]);
         }
       });
@@ -252,12 +245,12 @@ onEveryEngine((start) => {
     });
 
     test('disables and enables; with settings it is two events, the settings first', async () => {
-      const made = await createWebhook(client);
+      const made = await createWebhook(suite.client);
       const url = hookUrl();
-      const events = await newEvents(service, async () => {
-        const disabled = await patch(client, memberOf(made), { state: 'disabled' });
+      const events = await newEvents(suite.service, async () => {
+        const disabled = await patch(suite.client, memberOf(made), { state: 'disabled' });
         expect(disabled.body).toMatchObject({ state: 'disabled', disabled_reason: 'caller' });
-        const enabled = await patch(client, memberOf(made), { url, state: 'enabled' });
+        const enabled = await patch(suite.client, memberOf(made), { url, state: 'enabled' });
         expect(enabled.body).toMatchObject({ state: 'enabled', disabled_reason: null, url });
       });
       expect(events.map(({ type, data }) => [type, data])).toEqual([
@@ -277,23 +270,23 @@ onEveryEngine((start) => {
       [{ kinds: ['document'] }, 'types'],
       [{ start: 'now' }, ''],
     ])('is refused with %j', async (change, field) => {
-      const made = await createWebhook(client, { types: ['chartledger.payer.upserted.v1'] });
-      const appended = await appendedBy(service, async () => {
-        const { status, body } = await patch(client, memberOf(made), change);
+      const made = await createWebhook(suite.client, { types: ['chartledger.payer.upserted.v1'] });
+      const appended = await appendedBy(suite.service, async () => {
+        const { status, body } = await patch(suite.client, memberOf(made), change);
         expect([status, body.code, body.details[0].field]).toEqual([400, 'validation_failed', field]);
       });
       expect(appended).toEqual([]);
     });
 
     test('deletes, for ever', async () => {
-      const made = await createWebhook(client);
-      const appended = await appendedBy(service, async () => {
-        const { status, body } = await client.delete(memberOf(made));
+      const made = await createWebhook(suite.client);
+      const appended = await appendedBy(suite.service, async () => {
+        const { status, body } = await suite.client.delete(memberOf(made));
         expect([status, body]).toEqual([200, { success: true, message: 'Webhook deleted' }]);
-        expect((await client.get(memberOf(made))).status).toBe(404);
-        expect((await client.delete(memberOf(made))).status).toBe(404);
-        expect((await patch(client, memberOf(made), { state: 'enabled' })).status).toBe(404);
-        const ids = (await client.get(webhooksPath)).body.items.map(({ id }: { id: string }) => id);
+        expect((await suite.client.get(memberOf(made))).status).toBe(404);
+        expect((await suite.client.delete(memberOf(made))).status).toBe(404);
+        expect((await patch(suite.client, memberOf(made), { state: 'enabled' })).status).toBe(404);
+        const ids = (await suite.client.get(webhooksPath)).body.items.map(({ id }: { id: string }) => id);
         expect(ids).not.toContain(made.id);
       });
       expect(appended).toEqual(['webhooks: WebhookDeleted']);

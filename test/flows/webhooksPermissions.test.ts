@@ -1,26 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import type { Permission } from '../../src/keys/access.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
-import { createWebhook, hookUrl, patch, webhooksPath } from '../support/webhooks.ts';
-
-const _DAY_MS = 86_400_000;
+import { appendedBy } from '../support/service.ts';
+import { WebhookSuite } from '../support/WebhookSuite.ts';
+import { createWebhook, hookUrl, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
-  let service: TestService;
-  let client: Client;
-  beforeAll(async () => {
-    service = await start({ ROLES: 'api,projector' });
-    client = await clientWith('webhooks');
-  });
-  afterAll(() => service.stop());
-
-  async function clientWith(...permissions: Permission[]): Promise<Client> {
-    return service.as((await service.createKey('clinic', permissions)).key);
-  }
-
-  const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+  const suite = new WebhookSuite(start);
 
   describe('who may do it', () => {
     const requests = [
@@ -41,9 +28,11 @@ onEveryEngine((start) => {
       });
 
     test('another workspace’s webhook is not found, as one that never was', async () => {
-      const made = await createWebhook(client);
-      const stranger = service.as((await service.createKey('elsewhere', ['webhooks', 'events'])).key);
-      const appended = await appendedBy(service, async () => {
+      const made = await createWebhook(suite.client);
+      const stranger = suite.service.as(
+        (await suite.service.createKey('elsewhere', ['webhooks', 'events'])).key,
+      );
+      const appended = await appendedBy(suite.service, async () => {
         for (const request of requests) {
           const theirs = await send(stranger, made.id, request);
           const nobodys = await send(stranger, 'wh_0000000000000000', request);
@@ -56,13 +45,13 @@ onEveryEngine((start) => {
     });
 
     test('a key needs the permission webhooks for everything', async () => {
-      const made = await createWebhook(client);
-      const others = await clientWith('write', 'read', 'events', 'events:deidentified');
-      const appended = await appendedBy(service, async () => {
+      const made = await createWebhook(suite.client);
+      const others = await suite.clientWith('write', 'read', 'events', 'events:deidentified');
+      const appended = await appendedBy(suite.service, async () => {
         for (const request of requests) expect((await send(others, made.id, request)).status).toBe(403);
         expect((await others.get(webhooksPath)).status).toBe(403);
         expect((await others.post(webhooksPath, { url: hookUrl() })).status).toBe(403);
-        expect((await service.as(undefined).get(webhooksPath)).status).toBe(401);
+        expect((await suite.service.as(undefined).get(webhooksPath)).status).toBe(401);
       });
       expect(appended).toEqual([]);
     });
@@ -79,9 +68,9 @@ onEveryEngine((start) => {
     ] as [string, Permission[], number][])(
       'the payload %s with webhooks and %j is answered with %d',
       async (payload, more, expected) => {
-        const one = await clientWith('webhooks', ...more);
+        const one = await suite.clientWith('webhooks', ...more);
         const made = await createWebhook(one);
-        const appended = await appendedBy(service, async () => {
+        const appended = await appendedBy(suite.service, async () => {
           const created = await one.post(webhooksPath, { url: hookUrl(), payload });
           const changed = await patch(one, memberOf(made), { payload });
           expect([created.status, changed.status]).toEqual([expected, expected]);
@@ -102,9 +91,9 @@ onEveryEngine((start) => {
     ] as [string, Permission[]][])(
       'nothing is done to a webhook of the payload %s with webhooks and %j, and no list shows it',
       async (payload, more) => {
-        const made = await createWebhook(await clientWith('webhooks', 'events'), { payload });
-        const one = await clientWith('webhooks', ...more);
-        const appended = await appendedBy(service, async () => {
+        const made = await createWebhook(await suite.clientWith('webhooks', 'events'), { payload });
+        const one = await suite.clientWith('webhooks', ...more);
+        const appended = await appendedBy(suite.service, async () => {
           for (const request of requests) {
             const { status, body } = await send(one, made.id, request);
             expect([request, status, body.code]).toEqual([request, 403, 'permission_denied']);
@@ -114,7 +103,7 @@ onEveryEngine((start) => {
         const shownTo = async (as: Client) =>
           (await as.get(`${webhooksPath}?limit=100`)).body.items.map(({ id }: { id: string }) => id);
         expect(await shownTo(one)).not.toContain(made.id);
-        expect(await shownTo(await clientWith('webhooks', 'events'))).toContain(made.id);
+        expect(await shownTo(await suite.clientWith('webhooks', 'events'))).toContain(made.id);
       },
     );
   });

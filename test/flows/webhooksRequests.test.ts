@@ -1,27 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Permission } from '../../src/keys/access.ts';
-import type { Client } from '../support/client.ts';
+import { describe, expect, test } from '@jest/globals';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { createWebhook, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
+import { appendedBy, changesBy } from '../support/service.ts';
+import { WebhookSuite } from '../support/WebhookSuite.ts';
+import { createWebhook, memberOf, patch, secretIn, webhooksPath } from '../support/webhooks.ts';
 
 const DAY_MS = 86_400_000;
 
 onEveryEngine((start) => {
-  let service: TestService;
-  let client: Client;
-  beforeAll(async () => {
-    service = await start({ ROLES: 'api,projector' });
-    client = await clientWith('webhooks');
-  });
-  afterAll(() => service.stop());
-
-  async function clientWith(...permissions: Permission[]): Promise<Client> {
-    return service.as((await service.createKey('clinic', permissions)).key);
-  }
-
-  const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+  const suite = new WebhookSuite(start);
 
   describe('a new secret', () => {
     test.each([
@@ -30,11 +17,12 @@ onEveryEngine((start) => {
       [undefined, DAY_MS],
       [{ overlap_seconds: 604_800 }, 7 * DAY_MS],
     ])('with %j lets the previous one sign, too, for so long', async (body, overlapMs) => {
-      const made = await createWebhook(client);
+      const made = await createWebhook(suite.client);
       const path = `${memberOf(made)}/secret/rotate`;
       const before = Date.now();
-      const [event, ...others] = await changesBy(service, async () => {
-        const sent = body === undefined ? client.send(path, { method: 'POST' }) : client.post(path, body);
+      const [event, ...others] = await changesBy(suite.service, async () => {
+        const sent =
+          body === undefined ? suite.client.send(path, { method: 'POST' }) : suite.client.post(path, body);
         const { status, body: answer } = await sent;
         expect([status, answer.error]).toEqual([200, undefined]);
         expect(answer).toMatchObject({ id: made.id, state: 'enabled' });
@@ -43,42 +31,42 @@ onEveryEngine((start) => {
         const until = Date.parse(answer.previous_secret_expires_at);
         expect(until).toBeGreaterThanOrEqual(before + overlapMs);
         expect(until).toBeLessThanOrEqual(Date.now() + overlapMs);
-        const { previous_secret_expires_at } = (await client.get(memberOf(made))).body;
+        const { previous_secret_expires_at } = (await suite.client.get(memberOf(made))).body;
         expect(previous_secret_expires_at).toBe(answer.previous_secret_expires_at);
         made.secret = answer.secret;
       });
       expect(others).toEqual([]);
       expect(event?.type).toBe('WebhookSecretRotated');
-      expect(await secretIn(service, event)).toBe(made.secret);
+      expect(await secretIn(suite.service, event)).toBe(made.secret);
     });
 
     test('without overlap ends all that were before it', async () => {
-      const made = await createWebhook(client);
+      const made = await createWebhook(suite.client);
       const path = `${memberOf(made)}/secret/rotate`;
-      const appended = await appendedBy(service, async () => {
-        expect((await client.post(path, { overlap_seconds: 600 })).status).toBe(200);
-        const { body } = await client.post(path, { overlap_seconds: 0 });
+      const appended = await appendedBy(suite.service, async () => {
+        expect((await suite.client.post(path, { overlap_seconds: 600 })).status).toBe(200);
+        const { body } = await suite.client.post(path, { overlap_seconds: 0 });
         expect(body.previous_secret_expires_at).toBeNull();
       });
       expect(appended).toEqual(Array(2).fill('webhooks: WebhookSecretRotated'));
     });
 
     test.each([-1, 604_801, 1.5, '60'])('is refused with an overlap of %j', async (overlap) => {
-      const made = await createWebhook(client);
-      const appended = await appendedBy(service, async () => {
+      const made = await createWebhook(suite.client);
+      const appended = await appendedBy(suite.service, async () => {
         const path = `${memberOf(made)}/secret/rotate`;
-        const { status, body } = await client.post(path, { overlap_seconds: overlap });
+        const { status, body } = await suite.client.post(path, { overlap_seconds: overlap });
         expect([status, body.details?.[0].field]).toEqual([400, 'overlap_seconds']);
       });
       expect(appended).toEqual([]);
     });
 
     test('is never shown again', async () => {
-      const { secret, ...made } = await createWebhook(client);
+      const { secret, ...made } = await createWebhook(suite.client);
       const shown = [
-        await client.get(webhooksPath),
-        await client.get(memberOf(made)),
-        await patch(client, memberOf(made), { description: 'Billing' }),
+        await suite.client.get(webhooksPath),
+        await suite.client.get(memberOf(made)),
+        await patch(suite.client, memberOf(made), { description: 'Billing' }),
       ];
       for (const { status, text } of shown) {
         expect([status, text.includes(made.id)]).toEqual([200, true]);
@@ -90,11 +78,11 @@ onEveryEngine((start) => {
 
   describe('what is asked for', () => {
     test('is an event: a ping, whose message is named, and replays', async () => {
-      const made = await createWebhook(client);
-      await service.post('/integration/payers', samples.payer());
-      const head = await service.eventLog.head();
-      const events = await changesBy(service, async () => {
-        const pinged = await client.send(`${memberOf(made)}/ping`, { method: 'POST' });
+      const made = await createWebhook(suite.client);
+      await suite.service.post('/integration/payers', samples.payer());
+      const head = await suite.service.eventLog.head();
+      const events = await changesBy(suite.service, async () => {
+        const pinged = await suite.client.send(`${memberOf(made)}/ping`, { method: 'POST' });
         expect([pinged.status, pinged.body]).toEqual([
           200,
           {
@@ -109,7 +97,7 @@ onEveryEngine((start) => {
           { from: '2001-01-01' },
           { failed: true },
         ]) {
-          const { status, body } = await client.post(`${memberOf(made)}/replay`, replay);
+          const { status, body } = await suite.client.post(`${memberOf(made)}/replay`, replay);
           expect([status, body]).toEqual([200, { success: true, message: 'Replay requested' }]);
         }
       });
@@ -135,23 +123,23 @@ onEveryEngine((start) => {
       [{ failed: false }, 'failed'],
       [{ all: true }, ''],
     ])('is refused as the replay %j', async (replay, field) => {
-      const made = await createWebhook(client);
-      const appended = await appendedBy(service, async () => {
-        const { status, body } = await client.post(`${memberOf(made)}/replay`, replay);
+      const made = await createWebhook(suite.client);
+      const appended = await appendedBy(suite.service, async () => {
+        const { status, body } = await suite.client.post(`${memberOf(made)}/replay`, replay);
         expect([status, body.code, body.details[0].field]).toEqual([400, 'validation_failed', field]);
       });
       expect(appended).toEqual([]);
     });
 
     test('is refused while the webhook is disabled', async () => {
-      const made = await createWebhook(client);
-      await patch(client, memberOf(made), { state: 'disabled' });
-      const appended = await appendedBy(service, async () => {
+      const made = await createWebhook(suite.client);
+      await patch(suite.client, memberOf(made), { state: 'disabled' });
+      const appended = await appendedBy(suite.service, async () => {
         for (const [path, body] of [
           ['ping', {}],
           ['replay', { failed: true }],
         ] as const) {
-          const refused = await client.post(`${memberOf(made)}/${path}`, body);
+          const refused = await suite.client.post(`${memberOf(made)}/${path}`, body);
           expect([path, refused.status, refused.body.code]).toEqual([path, 409, 'conflict']);
         }
       });

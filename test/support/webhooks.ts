@@ -8,6 +8,9 @@ import type { TestService } from './service.ts';
 
 export const webhooksPath = '/integration/webhooks';
 
+/** The path of one webhook. */
+export const memberOf = ({ id }: { id: string }) => `${webhooksPath}/${id}`;
+
 /** A URL that leads nowhere; no log may hold it. */
 export function hookUrl(): string {
   return `https://billing.invalid/${phi('hook')}`;

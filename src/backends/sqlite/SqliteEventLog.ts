@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { stringify as formatUuid, validate as isUuid } from 'uuid';
+import { validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
 import {
   type Appended,
@@ -15,7 +15,6 @@ import {
   type Position,
   type ReadOptions,
   type RecordedEvent,
-  type UnreadableEvent,
 } from '../../ports/eventLog.ts';
 import { DamagedEvent, eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
@@ -23,6 +22,7 @@ import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
+import { isoTime, toEvents } from './recordedEvents.ts';
 
 const STORE = 'event log';
 const BATCH_EVENTS = 500;
@@ -31,7 +31,6 @@ const SCAN_WINDOW = 5_000;
 const POLL_MS = 20;
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
-const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
 const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, s.name AS stream
   FROM events e JOIN streams s ON s.id = e.stream_id`;
@@ -252,48 +251,4 @@ function condition(filter: EventFilter | undefined): { sql: string; values: SQLI
     sql: `AND (${clauses.join(' OR ')})`,
     values: filter.streamPrefixes.flatMap((prefix) => [prefix, prefix]),
   };
-}
-
-/** The events of the rows, but for those whose bytes are no longer what was appended. */
-function toEvents(rows: Record<string, unknown>[]): {
-  events: RecordedEvent[];
-  unreadable?: UnreadableEvent[];
-} {
-  const events: RecordedEvent[] = [];
-  const unreadable: UnreadableEvent[] = [];
-  for (const row of rows) {
-    try {
-      events.push(toEvent(row));
-    } catch {
-      const { type, stream, revision, position } = row as unknown as UnreadableEvent;
-      const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
-      unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
-    }
-  }
-  return unreadable.length > 0 ? { events, unreadable } : { events };
-}
-
-/** Throws when the row's bytes are not those of an event. */
-function toEvent(row: Record<string, unknown>): RecordedEvent {
-  const metadata = JSON.parse(row.metadata as string);
-  if (typeof metadata?.workspace !== 'string') throw new Error('an event is of a workspace');
-  return {
-    id: formatUuid(row.event_id as Uint8Array),
-    type: row.type as string,
-    data: JSON.parse(row.data as string),
-    dataText: row.data as string,
-    metadata,
-    stream: row.stream as string,
-    revision: row.revision as number,
-    position: row.position as number,
-    recordedAt: isoTime(row.recorded_at as number),
-  };
-}
-
-let lastTime = { ms: 0, iso: new Date(0).toISOString() };
-
-/** Events of one commit have the same time: it is formatted once. */
-function isoTime(ms: number): string {
-  if (ms !== lastTime.ms) lastTime = { ms, iso: new Date(ms).toISOString() };
-  return lastTime.iso;
 }

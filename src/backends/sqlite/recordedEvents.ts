@@ -1,0 +1,51 @@
+import { stringify as formatUuid } from 'uuid';
+import type { EventBatch, RecordedEvent, UnreadableEvent } from '../../ports/eventLog.ts';
+
+const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
+
+/** The events of the rows, but for those whose bytes are no longer what was appended. */
+export function toEvents(rows: Record<string, unknown>[]): Pick<EventBatch, 'events' | 'unreadable'> {
+  const events: RecordedEvent[] = [];
+  const unreadable: UnreadableEvent[] = [];
+  for (const row of rows) {
+    try {
+      events.push(toEvent(row));
+    } catch {
+      const { type, stream, revision, position } = row as unknown as UnreadableEvent;
+      const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
+      unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
+    }
+  }
+  return unreadable.length > 0 ? { events, unreadable } : { events };
+}
+
+/** Throws when the row's bytes are not those of an event. */
+function toEvent(row: Record<string, unknown>): RecordedEvent {
+  const metadata = JSON.parse(row.metadata as string);
+  if (typeof metadata?.workspace !== 'string') throw new Error('an event is of a workspace');
+  const data = JSON.parse(row.data as string);
+  if (!isObject(data)) throw new Error('the data of an event are an object');
+  return {
+    id: formatUuid(row.event_id as Uint8Array),
+    type: row.type as string,
+    data,
+    dataText: row.data as string,
+    metadata,
+    stream: row.stream as string,
+    revision: row.revision as number,
+    position: row.position as number,
+    recordedAt: isoTime(row.recorded_at as number),
+  };
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+let lastTime = { ms: 0, iso: new Date(0).toISOString() };
+
+/** A time in ms as ISO 8601. Events of one commit have the same one: it is formatted once. */
+export function isoTime(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, iso: new Date(ms).toISOString() };
+  return lastTime.iso;
+}
