@@ -67,7 +67,7 @@ const expected: Record<keyof typeof accessNames, string[]> = {
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
     ...both('/workspaces/:workspace/webhooks/new'),
-    ...['edit', 'ping', 'replay', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
+    ...['edit', 'ping', 'replay', 'retry', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/webhooks/:id/${action}`),
     ),
   ],
