@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../src/events/event.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';

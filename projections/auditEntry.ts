@@ -1,8 +1,8 @@
-import type { Position, RecordedEvent } from '../src/ports/eventLog.ts';
-import type { Principal } from '../src/records/eventMetadata.ts';
+import type { Shown } from '../src/audit/shown.ts';
+import type { Position, RecordedEvent } from '../src/events/event.ts';
+import type { Principal } from '../src/events/eventMetadata.ts';
+import { upcast } from '../src/events/upcast.ts';
 import { eventSubject } from '../src/records/eventSubject.ts';
-import type { Shown } from '../src/records/shown.ts';
-import { upcast } from '../src/records/upcast.ts';
 
 /** What an entry is about: a record or document, or what was changed of the settings. */
 export type AuditKind =

@@ -1,5 +1,5 @@
+import { encounterOfDocument, recordStream } from '../src/events/streamNames.ts';
 import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
-import { encounterOfDocument, recordStream } from '../src/records/streamNames.ts';
 import { incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Every document's current state, a row a stream; partitions list one encounter's documents by creation. */

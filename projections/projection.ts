@@ -1,4 +1,4 @@
-import type { JsonObject, RecordedEvent, UnreadableEvent } from '../src/ports/eventLog.ts';
+import type { JsonObject, RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
 import type { Row } from '../src/ports/readModels.ts';
 
 /** Pure code that folds events into one read model. */

@@ -1,6 +1,6 @@
+import { kindPartition, partitionOfRecord } from '../src/events/streamNames.ts';
 import { catalog } from '../src/records/catalog.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
-import { kindPartition, partitionOfRecord } from '../src/records/streamNames.ts';
 import { incompleteBody, modelName, type Projection } from './projection.ts';
 
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));

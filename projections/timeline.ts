@@ -1,4 +1,4 @@
-import type { Position } from '../src/ports/eventLog.ts';
+import type { Position } from '../src/events/event.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { catalog } from '../src/records/catalog.ts';
 import { documentEventTypes } from '../src/records/document.ts';

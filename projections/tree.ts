@@ -1,6 +1,6 @@
+import type { Position, RecordedEvent } from '../src/events/event.ts';
 import { eventLeaf } from '../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
-import type { Position, RecordedEvent } from '../src/ports/eventLog.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { modelName, type Projection } from './projection.ts';
 

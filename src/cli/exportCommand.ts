@@ -1,25 +1,25 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { recordAccess } from '../commands/recordAccess.ts';
-import { signObject } from '../evidence/signing.ts';
-import { signTreeHead } from '../evidence/treeHead.ts';
-import { ExportFile, type FileDigest } from '../export/ExportFile.ts';
+import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
+import { ExportFile, type FileDigest } from '../evidence/export/ExportFile.ts';
 import {
   type ExportJob,
   type ExportProgress,
   type ExportSink,
   exportEvents,
   startOfExport,
-} from '../export/exportEvents.ts';
-import type { ExportFormat } from '../export/exportLines.ts';
-import { type ExportManifest, manifestPath } from '../export/manifest.ts';
+} from '../evidence/export/exportEvents.ts';
+import type { ExportFormat } from '../evidence/export/exportLines.ts';
+import { type ExportManifest, manifestPath } from '../evidence/export/manifest.ts';
+import { signObject } from '../evidence/signing.ts';
+import { signTreeHead } from '../evidence/treeHead.ts';
 import { eventTypesOf, type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instant.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, writeLine } from './output.ts';
-import { loadSigningKey, type WorkspaceTools, withWorkspace } from './withStores.ts';
 
 interface ExportOptions {
   workspace: string;

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { type AccessRecorded, recordAccess } from '../commands/recordAccess.ts';
-import { readDocumentAt, readDocumentHistory } from '../history/documentHistory.ts';
-import { readRecordAt, readRecordHistory } from '../history/recordHistory.ts';
-import type { Moment } from '../history/stateAt.ts';
-import type { Page, PageRequest } from '../queries/page.ts';
+import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../app/withStores.ts';
+import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
+import { readDocumentAt, readDocumentHistory } from '../reads/history/documentHistory.ts';
+import { readRecordAt, readRecordHistory } from '../reads/history/recordHistory.ts';
+import type { Moment } from '../reads/history/stateAt.ts';
+import type { Page, PageRequest } from '../reads/page.ts';
 import { catalog, catalogEntry, type RecordKind } from '../records/catalog.ts';
 import { dottedFields } from '../records/diff.ts';
 import { viewDocument } from '../records/document.ts';
@@ -13,7 +14,6 @@ import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instant.ts';
 import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
 import { example } from './output.ts';
-import { type WorkspaceTools, withDocumentStore, withWorkspace } from './withStores.ts';
 
 /** Versions read at once. */
 const PAGE = 1000;

@@ -1,6 +1,6 @@
-import { csvLine } from '../export/csv.ts';
-import type { DocumentVersion } from '../history/documentHistory.ts';
-import type { RecordVersion } from '../history/recordHistory.ts';
+import { csvLine } from '../evidence/export/csv.ts';
+import type { DocumentVersion } from '../reads/history/documentHistory.ts';
+import type { RecordVersion } from '../reads/history/recordHistory.ts';
 
 export type Version = RecordVersion | DocumentVersion;
 

@@ -1,11 +1,17 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import {
+  type ApiKey,
+  type Permission,
+  permissionSchema,
+  permissions,
+  stateOf,
+} from '../access/keys/access.ts';
+import type { CreatedKey } from '../access/keys/manageAccess.ts';
+import { eventLogName, withAccess } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
-import { type ApiKey, type Permission, permissionSchema, permissions, stateOf } from '../keys/access.ts';
-import type { CreatedKey } from '../keys/manageAccess.ts';
-import { deleteKey } from '../webhooks/deleteKey.ts';
-import { WebhookDirectory } from '../webhooks/WebhookDirectory.ts';
+import { deleteKey } from '../webhooks/settings/deleteKey.ts';
+import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { eventLogName, withAccess } from './withStores.ts';
 
 interface CreateOptions {
   workspace: string;

@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import type { Position } from '../ports/eventLog.ts';
+import type { Position } from '../events/event.ts';
 
 /** How a command that reads a log tells people, on standard error, how far it is. */
 export interface LogProgress {

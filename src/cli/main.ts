@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { setUpStores } from '../app/withStores.ts';
 import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
@@ -16,7 +17,6 @@ import { addServeCommand } from './serveCommand.ts';
 import { addUserCommands } from './userCommands.ts';
 import { addVerifyCommand } from './verifyCommand.ts';
 import { addWebhookCommands } from './webhookCommands.ts';
-import { setUpStores } from './withStores.ts';
 import { addWorkspaceCommands } from './workspaceCommands.ts';
 
 const WRONG_USAGE = 2;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { projections } from '../../projections/index.ts';
+import { withStores } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { rebuildProjection } from '../projector/rebuildProjection.ts';
-import { projectionStatus } from '../queries/projectionStatus.ts';
+import { projectionStatus } from '../reads/projectionStatus.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { withStores } from './withStores.ts';
 
 function chosen(name: string | undefined) {
   const found = projections.filter((projection) => name === undefined || projection.name === name);

@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
-import { stopSignal } from '../stopSignal.ts';
+import { stopSignal } from '../threads/stopSignal.ts';
 import { example } from './output.ts';
 
 /** `chartledger serve` */
@@ -14,7 +14,7 @@ export function addServeCommand(program: Command): void {
       // As `npm start` has them; the second one counts for threads.
       setFlagsFromString('--heap-growing-percent=40');
       setFlagsFromString('--max-semi-space-size=16');
-      const { serve } = await import('../serve.ts');
+      const { serve } = await import('../app/serve.ts');
       process.exit(await serve(process.env, stopping));
     });
 }

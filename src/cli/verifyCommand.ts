@@ -1,8 +1,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import { recordAccess } from '../commands/recordAccess.ts';
+import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
 import { ServiceError } from '../errors.ts';
+import { writeWhole } from '../evidence/export/ExportFile.ts';
+import { manifestSchema } from '../evidence/export/manifest.ts';
+import { verifyExport } from '../evidence/export/verifyExport.ts';
 import {
   type OddEvent,
   type OddEvents,
@@ -13,16 +17,12 @@ import {
 import { parsePublicKey, publicKeyPem, signatureProblem } from '../evidence/signing.ts';
 import { signTreeHead, type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
-import { writeWhole } from '../export/ExportFile.ts';
-import { manifestSchema } from '../export/manifest.ts';
-import { verifyExport } from '../export/verifyExport.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, FAILED, fail, writeLine } from './output.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
-import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from './withStores.ts';
 
 interface VerifyOptions {
   workspace?: string;

@@ -1,7 +1,7 @@
+import { withDocumentStore, withWorkspace } from '../app/withStores.ts';
 import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocuments.ts';
 import { createLogProgress } from './logProgress.ts';
 import { count, fail, writeLine } from './output.ts';
-import { withDocumentStore, withWorkspace } from './withStores.ts';
 
 /** Reads every stored document of a workspace, and names each that is not what was uploaded: the command fails then. */
 export async function verifyStoredDocuments(workspace: string): Promise<void> {

@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { eventLogName, withWebhooks } from '../app/withStores.ts';
 import { subjectKinds } from '../records/eventSubject.ts';
-import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/attempts.ts';
-import { webhookPayloads } from '../webhooks/webhook.ts';
+import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/delivery/attempts.ts';
+import { webhookPayloads } from '../webhooks/settings/webhook.ts';
 import { example, writeJson, writeLine } from './output.ts';
 import { writeAttempts, writeWebhooks } from './webhookTables.ts';
-import { eventLogName, withWebhooks } from './withStores.ts';
 
 interface Scope {
   workspace: string;

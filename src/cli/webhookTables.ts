@@ -1,5 +1,5 @@
-import type { DeliveryAttempt } from '../webhooks/attempts.ts';
-import type { WebhookStatusView } from '../webhooks/webhookView.ts';
+import type { DeliveryAttempt } from '../webhooks/delivery/attempts.ts';
+import type { WebhookStatusView } from '../webhooks/settings/webhookView.ts';
 import { writeTable } from './output.ts';
 
 /** Prints webhooks, and how their delivery does. */

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Workspace } from '../keys/access.ts';
+import type { Workspace } from '../access/keys/access.ts';
+import { eventLogName, withAccess } from '../app/withStores.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
-import { eventLogName, withAccess } from './withStores.ts';
 
 interface JsonOption {
   json?: boolean;

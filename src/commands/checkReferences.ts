@@ -1,6 +1,6 @@
 import { ServiceError } from '../errors.ts';
+import { recordStream } from '../events/streamNames.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from '../records/catalog.ts';
-import { recordStream } from '../records/streamNames.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 interface Reference {

@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { UnreadableError } from '../errors.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
+import { UnknownSchemaVersion } from '../events/upcast.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import { documentEventTypes, uploadedBy } from '../records/document.ts';
-import { UnknownSchemaVersion } from '../records/upcast.ts';
 
 const DAY_MS = 86_400_000;
 /** Where the purge keeps its place in each log, by the log's identity. */

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
+import { type Caller, newEvent } from '../events/newEvent.ts';
+import { documentStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { DocumentRemoved } from '../records/document.ts';
-import { documentStream } from '../records/streamNames.ts';
-import { type Caller, newEvent } from './caller.ts';
 import { requireDocument, type WriteCondition } from './writeCondition.ts';
 
 /** Appends the removal of a document; `not_found` when the encounter has none of that id (spec 4.7). */

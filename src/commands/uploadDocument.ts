@@ -2,6 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
 import { ServiceError, UnreadableError, unavailable } from '../errors.ts';
+import { type Caller, newEvent } from '../events/newEvent.ts';
+import { documentStream, recordStream } from '../events/streamNames.ts';
+import { upcast } from '../events/upcast.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -10,10 +13,7 @@ import {
   documentFieldsSchema,
   MAX_FILENAME_LENGTH,
 } from '../records/document.ts';
-import { documentStream, recordStream } from '../records/streamNames.ts';
-import { upcast } from '../records/upcast.ts';
 import { validate } from '../records/validate.ts';
-import { type Caller, newEvent } from './caller.ts';
 import { documentFormat, FileHead } from './documentFile.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import { appendToDocument, type WriteCondition } from './writeCondition.ts';

@@ -1,10 +1,10 @@
 import type { FieldMessage } from '../errors.ts';
+import { type Caller, newEvent } from '../events/newEvent.ts';
+import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import { qualityWarnings } from '../records/quality.ts';
-import { recordStream } from '../records/streamNames.ts';
 import { validate } from '../records/validate.ts';
-import { type Caller, newEvent } from './caller.ts';
 import { checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import { conditionNotMet, type WriteCondition } from './writeCondition.ts';

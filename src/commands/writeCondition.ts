@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
-import type { Appended, EventLog, ExpectedRevision, NewEvent, RecordedEvent } from '../ports/eventLog.ts';
+import type { NewEvent, RecordedEvent } from '../events/event.ts';
+import type { Appended, EventLog, ExpectedRevision } from '../ports/eventLog.ts';
 
 /** What a write asks of what is there: as `ExpectedRevision`, or `exists`: whatever it is, it must be there. */
 export type WriteCondition = ExpectedRevision | 'exists';

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import { EventIds } from './EventIds.ts';
 import type { TreeHead } from './treeHead.ts';
 

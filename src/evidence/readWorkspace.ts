@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceError, unavailable } from '../errors.ts';
-import type { EventBatch, EventLog, Position, RecordedEvent, UnreadableEvent } from '../ports/eventLog.ts';
-import { sharedStreams } from '../records/streamNames.ts';
+import type { Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
+import { sharedStreams } from '../events/streamNames.ts';
+import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 
 /** The log waits by itself for a store that is away; nobody who looks at a screen waits longer than this. */
 const STALLED_MS = 30_000;

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
+import type { RecordedEvent } from '../events/event.ts';
 import { type HashTree, treeRoot } from '../hashing/hashTree.ts';
-import type { RecordedEvent } from '../ports/eventLog.ts';
 import { signObject } from './signing.ts';
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);

@@ -1,7 +1,8 @@
 import { ServiceError } from '../errors.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
-import { checkedContent, DocumentMismatch } from '../queries/checkedContent.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { checkedContent, DocumentMismatch } from '../reads/checkedContent.ts';
 import { uploadedBy } from '../records/document.ts';
 import { readWorkspace } from './readWorkspace.ts';
 

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { UnreadableError, unavailable } from '../errors.ts';
-import type { Position } from '../ports/eventLog.ts';
-import { FeedThread } from './FeedThread.ts';
-import type { LiveWindow } from './LiveWindow.ts';
-import { type Start, Subscription, type SubscriptionSource } from './Subscription.ts';
+import type { Position } from '../events/event.ts';
 import type { Selection } from './selection.ts';
+import { FeedThread } from './thread/FeedThread.ts';
+import type { LiveWindow } from './thread/LiveWindow.ts';
+import { type Start, Subscription, type SubscriptionSource } from './thread/Subscription.ts';
 
 /** A page ends early when it has so many bytes, so that it fits into memory. */
 const PAGE_BYTES = 16 * 1024 * 1024;

@@ -1,4 +1,5 @@
-import type { EventLog, Position } from '../ports/eventLog.ts';
+import type { Position } from '../events/event.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { validationError } from '../records/validate.ts';
 
 /** Digits of the largest safe integer. */

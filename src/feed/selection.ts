@@ -1,5 +1,5 @@
 import type { EventFilter } from '../ports/eventLog.ts';
-import { feedEventType, feedEventTypes } from './cloudEvent.ts';
+import { feedEventType, feedEventTypes } from './format/cloudEvent.ts';
 
 /** Which events a subscriber gets, and in which form; equal selections share their bytes. */
 export interface Selection {

@@ -6,7 +6,7 @@ import {
   timelineModel,
 } from '../../projections/timeline.ts';
 import { ServiceError } from '../errors.ts';
-import type { Position } from '../ports/eventLog.ts';
+import type { Position } from '../events/event.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import { canonicalJson } from './canonicalJson.ts';
 import { type Hash, leafHash } from './hashTree.ts';
 

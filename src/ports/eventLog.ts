@@ -1,34 +1,7 @@
-import type { EventMetadata } from '../records/eventMetadata.ts';
-
-/** Data and metadata of one event together, as JSON in UTF-8. */
-export const MAX_EVENT_BYTES = 1024 * 1024;
-
-/** Place in the whole log: ordered, with gaps, above 0; 0 means "before the first event". A safe integer. */
-export type Position = number;
+import type { NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 
 /** `any`: whatever is there; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
 export type ExpectedRevision = 'any' | 'none' | number;
-
-export type JsonObject = { [key: string]: unknown };
-
-export interface NewEvent {
-  /** UUID; a repeat of the id in the same stream makes a repeated append harmless. */
-  id: string;
-  type: string;
-  data: JsonObject;
-  metadata: EventMetadata;
-}
-
-export interface RecordedEvent extends NewEvent {
-  /** `data` as the text that the log holds, where it holds one: who passes data on need not make it once more. */
-  dataText?: string | undefined;
-  stream: string;
-  /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
-  revision: number;
-  position: Position;
-  /** When the log took it, ISO 8601 in UTC. See `EventLog.timesRise`. */
-  recordedAt: string;
-}
 
 export interface Appended {
   revision: number;
@@ -53,9 +26,6 @@ export interface FollowOptions {
   /** Ends the iteration, without an error; so does closing the log. */
   signal: AbortSignal;
 }
-
-/** An event that the store holds, but cannot read: its bytes are no longer what was appended. */
-export type UnreadableEvent = Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'>;
 
 export interface EventBatch {
   events: RecordedEvent[];

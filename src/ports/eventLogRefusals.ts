@@ -1,4 +1,4 @@
-import { ServiceError, UnreadableError } from '../errors.ts';
+import { ServiceError } from '../errors.ts';
 
 /** The refusal of an event whose id is no UUID. */
 export function idNotUuid(): ServiceError {
@@ -21,14 +21,4 @@ export function versionConflict(version: number | bigint): ServiceError {
 /** The refusal to follow a log after a position that it does not have. */
 export function positionUnknown(): ServiceError {
   return new ServiceError('validation_failed', 'The log has no event at that position.');
-}
-
-/** What stands in a stream is not what the service appended. */
-export class DamagedEvent extends UnreadableError {
-  constructor() {
-    super(
-      'An event of this history cannot be read: its bytes are not what was written. Nothing else is affected; tell ' +
-        'the operators of the service.',
-    );
-  }
 }

@@ -1,4 +1,4 @@
-import type { JsonObject, Position } from './eventLog.ts';
+import type { JsonObject, Position } from '../events/event.ts';
 
 /** One row of a read model. */
 export interface Row {

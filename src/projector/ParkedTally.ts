@@ -1,5 +1,5 @@
 import { describeError } from '../errors.ts';
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import type { ProjectorMessage } from './messages.ts';
 
 type Parked = ProjectorMessage & { kind: 'parked' };

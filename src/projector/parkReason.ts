@@ -1,4 +1,4 @@
-import { currentVersion, UnknownSchemaVersion } from '../records/upcast.ts';
+import { currentVersion, UnknownSchemaVersion } from '../events/upcast.ts';
 
 /**
  * Why an event was parked: the kind of error, as messages may hold data; of an event that a newer version wrote, also

@@ -1,5 +1,6 @@
-import type { EventBatch, EventLog, Position, RecordedEvent } from '../ports/eventLog.ts';
-import { isBookkeeping } from '../records/streamNames.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
+import { isBookkeeping } from '../events/streamNames.ts';
+import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 import { type ApplyPorts, applyBatch, type Target } from './applyBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Projection } from '../../projections/projection.ts';
 import { unavailable } from '../errors.ts';
-import type { EventLog, Position } from '../ports/eventLog.ts';
+import type { Position } from '../events/event.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { type ResumePorts, resumeAfter } from '../sameLog/resumeAfter.ts';
 import { ownTarget, type Target } from './applyBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
-import { encounterSchema } from './encounter.ts';
-import { facilitySchema } from './facility.ts';
-import { insuranceFields, patientSchema } from './patient.ts';
-import { payerSchema } from './payer.ts';
-import { providerSchema } from './provider.ts';
+import { encounterSchema } from './kinds/encounter.ts';
+import { facilitySchema } from './kinds/facility.ts';
+import { insuranceFields, patientSchema } from './kinds/patient.ts';
+import { payerSchema } from './kinds/payer.ts';
+import { providerSchema } from './kinds/provider.ts';
 
 export type RecordKind = 'payer' | 'patient' | 'provider' | 'facility' | 'encounter';
 

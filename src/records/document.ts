@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { requireNext } from '../events/nextVersion.ts';
+import { laterTime } from '../events/recordedTime.ts';
+import { upcast } from '../events/upcast.ts';
 import { identifier } from './fields.ts';
-import { requireNext } from './nextVersion.ts';
-import { laterTime } from './recordedTime.ts';
-import { upcast } from './upcast.ts';
 
 /** 250 MB (spec section 8), taken as mebibytes. */
 export const MAX_DOCUMENT_BYTES = 250 * 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
 import { catalog, type RecordKind } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
 

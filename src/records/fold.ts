@@ -1,8 +1,8 @@
-import type { RecordedEvent } from '../ports/eventLog.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { requireNext } from '../events/nextVersion.ts';
+import { laterTime } from '../events/recordedTime.ts';
+import { upcast } from '../events/upcast.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
-import { requireNext } from './nextVersion.ts';
-import { laterTime } from './recordedTime.ts';
-import { upcast } from './upcast.ts';
 
 /** A record as of some version: the fold of the first `version` events of its stream. */
 export interface RecordState {

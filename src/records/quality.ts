@@ -1,7 +1,7 @@
 import type { FieldMessage } from '../errors.ts';
 import type { CatalogEntry, RecordFields, RecordKind } from './catalog.ts';
 import { fieldChecks } from './fieldChecks.ts';
-import { insuranceFields, insuranceSchema } from './patient.ts';
+import { insuranceFields, insuranceSchema } from './kinds/patient.ts';
 
 /** Unknown fields that are named in warnings, and characters shown of each name. */
 const MAX_UNKNOWN_NAMED = 20;

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
-import type { EventLog, NewEvent } from '../ports/eventLog.ts';
+import type { NewEvent } from '../events/event.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 
 /** A key that what the log holds depends on. */
 export interface LastingKey {

@@ -1,4 +1,5 @@
-import type { EventLog, Position } from '../ports/eventLog.ts';
+import type { Position } from '../events/event.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { type LogMismatch, logMismatch } from './logMismatch.ts';
 

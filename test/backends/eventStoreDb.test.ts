@@ -1,6 +1,6 @@
 import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openEventLog } from '../../src/backends/openBackend.ts';
+import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogContract } from '../contracts/eventLog.ts';
 import { eventually } from '../support/eventually.ts';

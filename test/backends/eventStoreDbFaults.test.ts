@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
-import { openEventLog } from '../../src/backends/openBackend.ts';
-import type { Appended, EventLog, NewEvent } from '../../src/ports/eventLog.ts';
+import type { NewEvent } from '../../src/events/event.ts';
+import type { Appended, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { insist } from '../support/insist.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { openRateLimiters } from '../../src/app/openBackend.ts';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
-import { openRateLimiters } from '../../src/backends/openBackend.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';

@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openEventLog } from '../../src/backends/openBackend.ts';
+import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogContract } from '../contracts/eventLog.ts';
 import { eventually } from '../support/eventually.ts';

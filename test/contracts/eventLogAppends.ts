@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../../src/errors.ts';
-import { type EventLog, type ExpectedRevision, MAX_EVENT_BYTES } from '../../src/ports/eventLog.ts';
+import { MAX_EVENT_BYTES } from '../../src/events/event.ts';
+import type { EventLog, ExpectedRevision } from '../../src/ports/eventLog.ts';
 import { followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { EventLog, Position } from '../../src/ports/eventLog.ts';
+import type { Position } from '../../src/events/event.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 import { followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { EventLog, JsonObject, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
 export function eventLogReads(open: () => Promise<EventLog>): void {

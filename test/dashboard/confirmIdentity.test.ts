@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { openStateStore } from '../../src/backends/openBackend.ts';
-import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
 import { inShort } from '../support/installation.ts';

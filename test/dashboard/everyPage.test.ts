@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
-import { UserDirectory } from '../../src/users/UserDirectory.ts';
-import { UserLinks } from '../../src/users/UserLinks.ts';
+import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { UserLinks } from '../../src/access/users/UserLinks.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
 import { inShort } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { notePhi } from '../support/phi.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { openReadModels, openStateStore } from '../../src/backends/openBackend.ts';
+import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { admins, everyone, phiReaders } from '../../src/http/dashboard/route.ts';
-import { type DashboardPorts, dashboardRoutes } from '../../src/http/dashboard/routes.ts';
-import { INSTALLATION } from '../../src/records/streamNames.ts';
-import { type Role, roles } from '../../src/users/user.ts';
+import { type Role, roles } from '../../src/access/users/user.ts';
+import { admins, everyone, phiReaders } from '../../src/dashboard/shell/route.ts';
+import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
+import { INSTALLATION } from '../../src/events/streamNames.ts';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { recordsModel } from '../../projections/records.ts';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { openDocumentStore, openStateStore } from '../../src/backends/openBackend.ts';
+import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
 import { purgeDocuments } from '../../src/commands/purgeDocuments.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { expect, jest, test } from '@jest/globals';
-import { openEventLog } from '../../src/backends/openBackend.ts';
-import { recordStream } from '../../src/records/streamNames.ts';
+import { openEventLog } from '../../src/app/openBackend.ts';
+import { recordStream } from '../../src/events/streamNames.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';

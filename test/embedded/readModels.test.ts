@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import type { EventMetadata } from '../../src/records/eventMetadata.ts';
-import { documentStream, recordStream } from '../../src/records/streamNames.ts';
+import type { EventMetadata } from '../../src/events/eventMetadata.ts';
+import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

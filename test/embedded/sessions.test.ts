@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Cookie, type SessionData } from 'express-session';
-import { openStateStore } from '../../src/backends/openBackend.ts';
-import { SessionStore, sessionsTable } from '../../src/http/dashboard/SessionStore.ts';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import { SessionStore, sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { eventually } from '../support/eventually.ts';
 

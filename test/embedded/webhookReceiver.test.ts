@@ -4,10 +4,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { createAddressRules } from '../../src/webhooks/addresses.ts';
-import { buildMessage, type WebhookMessage } from '../../src/webhooks/message.ts';
-import { signMessage } from '../../src/webhooks/signMessage.ts';
-import { WebhookSender } from '../../src/webhooks/WebhookSender.ts';
+import { buildMessage, type WebhookMessage } from '../../src/webhooks/delivery/message.ts';
+import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
+import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { deidentify, recordedEventOf } from '../support/cloudEvents.ts';
 import { eventually } from '../support/eventually.ts';
 

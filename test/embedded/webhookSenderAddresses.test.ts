@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, test } from '@jest/globals';
-import { createNameResolver, type ResolveName } from '../../src/webhooks/resolveName.ts';
+import { createNameResolver, type ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { afterTest, listen, ok, senderWith, times } from '../support/webhookSending.ts';
 
 describe('an endpoint on a forbidden address is not connected to', () => {

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openEventLog, openReadModels, openStateStore } from '../../src/backends/openBackend.ts';
+import { openEventLog, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import type { DeliveryState } from '../../src/webhooks/DeliveryState.ts';
-import { appendNote } from '../../src/webhooks/deliveryNote.ts';
-import { deliveryTable } from '../../src/webhooks/deliveryTable.ts';
-import { dropEarlierModels } from '../../src/webhooks/earlierDelivery.ts';
+import type { DeliveryState } from '../../src/webhooks/delivery/DeliveryState.ts';
+import { appendNote } from '../../src/webhooks/delivery/deliveryNote.ts';
+import { deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
+import { dropEarlierModels } from '../../src/webhooks/delivery/earlierDelivery.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';

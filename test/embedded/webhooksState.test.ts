@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openStateStore } from '../../src/backends/openBackend.ts';
+import { openStateStore } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { attemptsTable, findMessage, listAttempts, pruneAttempts } from '../../src/webhooks/attempts.ts';
-import type { DeliveryState, Waiting } from '../../src/webhooks/DeliveryState.ts';
-import { deliveryPartitions, deliveryTable } from '../../src/webhooks/deliveryTable.ts';
-import { removeDelivery } from '../../src/webhooks/removeDelivery.ts';
+import {
+  attemptsTable,
+  findMessage,
+  listAttempts,
+  pruneAttempts,
+} from '../../src/webhooks/delivery/attempts.ts';
+import type { DeliveryState, Waiting } from '../../src/webhooks/delivery/DeliveryState.ts';
+import { deliveryPartitions, deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
+import { removeDelivery } from '../../src/webhooks/delivery/removeDelivery.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';

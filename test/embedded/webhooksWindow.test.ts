@@ -1,14 +1,20 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openStateStore } from '../../src/backends/openBackend.ts';
-import { ChangedFields } from '../../src/feed/ChangedFields.ts';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';
 import { systemClock } from '../../src/ports/clock.ts';
-import type { EventBatch, EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { DeliverySession, MAX_WAITING, PARALLEL, WINDOW } from '../../src/webhooks/DeliverySession.ts';
-import { generateSecret, seal } from '../../src/webhooks/sealSecret.ts';
-import type { Attempt } from '../../src/webhooks/WebhookSender.ts';
+import {
+  DeliverySession,
+  MAX_WAITING,
+  PARALLEL,
+  WINDOW,
+} from '../../src/webhooks/delivery/DeliverySession.ts';
+import type { Attempt } from '../../src/webhooks/delivery/WebhookSender.ts';
+import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { openEventLog } from '../../src/backends/openBackend.ts';
+import { openEventLog } from '../../src/app/openBackend.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { StandInCluster } from '../support/StandInCluster.ts';

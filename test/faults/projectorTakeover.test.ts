@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { withOwnServers } from '../support/ownServers.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { type CloudEvent, feedEventTypes } from '../../src/feed/cloudEvent.ts';
+import { type CloudEvent, feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

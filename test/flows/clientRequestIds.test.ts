@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { auditEntry } from '../../projections/auditEntry.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { paths } from '../support/fieldValues.ts';
 import { outputFolder } from '../support/output.ts';

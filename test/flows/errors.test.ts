@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../src/errors.ts';
-import { statusOf } from '../../src/http/errorResponse.ts';
+import { statusOf } from '../../src/http/server/errorResponse.ts';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

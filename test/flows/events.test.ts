@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { CloudEvent } from '../../src/feed/cloudEvent.ts';
+import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { openDocumentStore } from '../../src/backends/openBackend.ts';
+import { openDocumentStore } from '../../src/app/openBackend.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

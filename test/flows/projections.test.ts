@@ -3,7 +3,7 @@ import { documents } from '../../projections/documents.ts';
 import { projections as registered } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { records, recordsModel } from '../../projections/records.ts';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

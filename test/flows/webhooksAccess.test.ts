@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { CreatedKey } from '../../src/keys/manageAccess.ts';
+import type { CreatedKey } from '../../src/access/keys/manageAccess.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { Delivery, openLoopback, showWebhook } from '../support/delivery.ts';

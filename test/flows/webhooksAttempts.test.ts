@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import type { Permission } from '../../src/keys/access.ts';
-import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/attempts.ts';
+import type { Permission } from '../../src/access/keys/access.ts';
+import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/delivery/attempts.ts';
 import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { changesBy } from '../support/service.ts';

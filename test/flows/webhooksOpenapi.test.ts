@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { feedEventTypes } from '../../src/feed/cloudEvent.ts';
+import { feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {

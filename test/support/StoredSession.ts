@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { SessionData } from 'express-session';
 import type { Page } from 'playwright-core';
-import { sessionsTable } from '../../src/http/dashboard/SessionStore.ts';
+import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
 import type { StateRow, StateStore } from '../../src/ports/stateStore.ts';
 
 /** How many sessions the service keeps. */

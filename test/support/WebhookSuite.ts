@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import type { Permission } from '../../src/keys/access.ts';
-import type { CreatedKey } from '../../src/keys/manageAccess.ts';
+import type { Permission } from '../../src/access/keys/access.ts';
+import type { CreatedKey } from '../../src/access/keys/manageAccess.ts';
 import type { Client } from './client.ts';
 import type { StartService } from './engines.ts';
 import type { TestService } from './service.ts';

@@ -3,33 +3,33 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
-import { loadSessionSecret } from '../../src/backends/keys.ts';
+import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
+import { SecondFactor } from '../../src/access/users/SecondFactor.ts';
+import { openSignInLimits } from '../../src/access/users/signInLimits.ts';
+import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { loadSessionSecret } from '../../src/app/keyFiles.ts';
 import {
   openDocumentStore,
   openRateLimiters,
   openReadModels,
   openStateStore,
-} from '../../src/backends/openBackend.ts';
+} from '../../src/app/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import { dashboardApp } from '../../src/dashboard/shell/dashboardApp.ts';
+import { requestLimit } from '../../src/dashboard/shell/requestLimit.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { StoreWatch } from '../../src/health/StoreWatch.ts';
-import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
-import { createApp } from '../../src/http/createApp.ts';
-import { dashboardApp } from '../../src/http/dashboard/dashboardApp.ts';
-import { requestLimit } from '../../src/http/dashboard/requestLimit.ts';
-import { apiRoutes, healthRoutes } from '../../src/http/routes/index.ts';
-import { AccessDirectory } from '../../src/keys/AccessDirectory.ts';
+import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
+import { createApp } from '../../src/http/server/createApp.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { SecondFactor } from '../../src/users/SecondFactor.ts';
-import { openSignInLimits } from '../../src/users/signInLimits.ts';
-import { UserDirectory } from '../../src/users/UserDirectory.ts';
-import { createAddressRules } from '../../src/webhooks/addresses.ts';
-import { WebhookManager } from '../../src/webhooks/manageWebhooks.ts';
-import { WebhookDirectory } from '../../src/webhooks/WebhookDirectory.ts';
+import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { WebhookManager } from '../../src/webhooks/settings/manageWebhooks.ts';
+import { WebhookDirectory } from '../../src/webhooks/settings/WebhookDirectory.ts';
 import { Client } from './client.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';

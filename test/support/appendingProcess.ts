@@ -1,4 +1,4 @@
-import { openEventLog } from '../../src/backends/openBackend.ts';
+import { openEventLog } from '../../src/app/openBackend.ts';
 import { TestWorkspace } from './newEvents.ts';
 
 /** Appends to one stream of the log at a URL, many at once, and prints each acknowledged event, until killed. */

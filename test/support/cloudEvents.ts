@@ -1,8 +1,13 @@
 import { expect } from '@jest/globals';
-import { type CloudEvent, type FeedKind, feedEventTypes, toCloudEvent } from '../../src/feed/cloudEvent.ts';
-import { createDeidentifier } from '../../src/feed/deidentify.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { documentStream, recordStream } from '../../src/records/streamNames.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { documentStream, recordStream } from '../../src/events/streamNames.ts';
+import {
+  type CloudEvent,
+  type FeedKind,
+  feedEventTypes,
+  toCloudEvent,
+} from '../../src/feed/format/cloudEvent.ts';
+import { createDeidentifier } from '../../src/feed/format/deidentify.ts';
 
 export type Fields = Record<string, unknown>;
 

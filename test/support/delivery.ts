@@ -1,9 +1,9 @@
 import { expect } from '@jest/globals';
-import { openStateStore } from '../../src/backends/openBackend.ts';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import { openWebhooks, type WebhooksTiming } from '../../src/app/openWebhooks.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { messageId } from '../../src/webhooks/message.ts';
-import { openWebhooks, type WebhooksTiming } from '../../src/webhooks/openWebhooks.ts';
+import { messageId } from '../../src/webhooks/delivery/message.ts';
 import type { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';

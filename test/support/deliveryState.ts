@@ -1,8 +1,12 @@
 import type { Clock } from '../../src/ports/clock.ts';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { DeliveryState, type DeliveryStatePorts, type Waiting } from '../../src/webhooks/DeliveryState.ts';
-import type { Webhook } from '../../src/webhooks/webhook.ts';
+import {
+  DeliveryState,
+  type DeliveryStatePorts,
+  type Waiting,
+} from '../../src/webhooks/delivery/DeliveryState.ts';
+import type { Webhook } from '../../src/webhooks/settings/webhook.ts';
 
 /** The ports of a delivery over a log that knows every position and holds no notes; `more` overrides them. */
 export function statePorts(

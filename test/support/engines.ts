@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, describe } from '@jest/globals';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
 import { StandIn } from './standIn.ts';

@@ -1,4 +1,5 @@
-import type { EventBatch, EventLog, FollowOptions, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import type { EventBatch, EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
 
 /** A follower that collects what it is given, in the background, until it is stopped. */
 export class Follower {

@@ -1,5 +1,5 @@
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { INSTALLATION } from '../../src/records/streamNames.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { INSTALLATION } from '../../src/events/streamNames.ts';
 import { readAll } from './events.ts';
 import type { TestService } from './service.ts';
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Appended, EventLog, ExpectedRevision, JsonObject, NewEvent } from '../../src/ports/eventLog.ts';
+import type { JsonObject, NewEvent } from '../../src/events/event.ts';
+import type { Appended, EventLog, ExpectedRevision } from '../../src/ports/eventLog.ts';
 
 const WAVE = 200;
 

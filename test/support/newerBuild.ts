@@ -14,7 +14,7 @@ export function newerBuild(folder: string, { withNewModel = false } = {}): strin
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
   for (const type of ['PayerUpserted', 'DocumentUploaded']) {
     replace(
-      join(folder, 'src/records/upcast.ts'),
+      join(folder, 'src/events/upcast.ts'),
       `${type}: [],`,
       `${type}: [(data: JsonObject) => ({ ...data })],`,
     );

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect } from '@jest/globals';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
-import { openReadModels } from '../../src/backends/openBackend.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
 import { ownTarget } from '../../src/projector/applyBatch.ts';

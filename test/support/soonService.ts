@@ -1,8 +1,8 @@
+import { startService } from '../../src/app/service.ts';
+import { welcome } from '../../src/app/welcome.ts';
 import { loadConfig } from '../../src/config.ts';
 import { LogOutput } from '../../src/LogOutput.ts';
 import { createLogger } from '../../src/logger.ts';
-import { startService } from '../../src/service.ts';
-import { welcome } from '../../src/welcome.ts';
 import { soon } from './soon.ts';
 
 /** The service as `src/main.ts` starts it, but messages to webhooks are soon tried again. It runs until it is killed. */

@@ -1,7 +1,7 @@
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { UserManager } from '../../src/users/manageUsers.ts';
-import { UserDirectory } from '../../src/users/UserDirectory.ts';
-import { UserLinks } from '../../src/users/UserLinks.ts';
+import { UserManager } from '../../src/access/users/manageUsers.ts';
+import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { UserLinks } from '../../src/access/users/UserLinks.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { startDashboard, type TestDashboard } from './dashboard.ts';
 import { installationEvents } from './installation.ts';
 import { startTestService, type TestService } from './service.ts';

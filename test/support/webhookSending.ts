@@ -1,8 +1,8 @@
 import type { RequestListener } from 'node:http';
 import { afterEach, expect } from '@jest/globals';
-import { createAddressRules } from '../../src/webhooks/addresses.ts';
-import type { ResolveName } from '../../src/webhooks/resolveName.ts';
-import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/WebhookSender.ts';
+import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
+import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/delivery/WebhookSender.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { Receiver } from './receiver.ts';
 
 const cleanUps: (() => unknown)[] = [];

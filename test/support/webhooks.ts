@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
-import { lastingKeys } from '../../src/backends/keys.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { unseal } from '../../src/webhooks/sealSecret.ts';
+import { lastingKeys } from '../../src/app/keyFiles.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { unseal } from '../../src/webhooks/settings/sealSecret.ts';
 import type { Client, TestResponse } from './client.ts';
 import { notePhi, phi } from './phi.ts';
 import type { TestService } from './service.ts';

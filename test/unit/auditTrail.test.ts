@@ -3,9 +3,10 @@ import { type AuditHead, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../p
 import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
 import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
 import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/auditTally.ts';
-import type { EventLog, RecordedEvent } from '../../src/ports/eventLog.ts';
+import { type AuditFilter, wholeAuditTrail } from '../../src/audit/auditTrail.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-import { type AuditFilter, wholeAuditTrail } from '../../src/queries/auditTrail.ts';
 
 const START = Date.parse('2026-11-21T12:00:00.000Z');
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { pathOf } from '../../src/backends/openBackend.ts';
+import { pathOf } from '../../src/app/openBackend.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { misspeltSettings } from '../../src/misspeltSettings.ts';
 

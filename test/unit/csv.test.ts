@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
-import { csvLine } from '../../src/export/csv.ts';
+import { csvLine } from '../../src/evidence/export/csv.ts';
 
 const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '＝1+1', '＋1', '－1', '＠A1'];
 const blanks = ['\t', '\n', '\r', ' ', '\u00a0', '\ufeff', '\u0000', '\u001b'];

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/records/fold.ts';
 import { insuranceRows, specTables } from '../support/specTables.ts';

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { FollowedStream } from '../../src/access/keys/FollowedStream.ts';
 import { ServiceError } from '../../src/errors.ts';
-import { FollowedStream } from '../../src/keys/FollowedStream.ts';
-import type { EventLog, NewEvent, RecordedEvent } from '../../src/ports/eventLog.ts';
+import type { NewEvent, RecordedEvent } from '../../src/events/event.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 
 /** Ids of the events folded. */
 interface Ids {

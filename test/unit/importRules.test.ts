@@ -136,26 +136,26 @@ const allowed: Record<string, string[]> = {
 /** Modules that put the parts together: they may import anything. */
 const composition = new Set([
   'src/main.ts',
-  'src/serve.ts',
-  'src/startFailure.ts',
-  'src/service.ts',
-  'src/welcome.ts',
-  'src/openApiPorts.ts',
-  'src/backends/openBackend.ts',
-  'src/backends/keys.ts',
-  'src/backends/keepFilesPrivate.ts',
+  'src/app/serve.ts',
+  'src/app/startFailure.ts',
+  'src/app/service.ts',
+  'src/app/welcome.ts',
+  'src/app/openApiPorts.ts',
+  'src/app/openBackend.ts',
+  'src/app/keyFiles.ts',
+  'src/app/keepFilesPrivate.ts',
 ]);
 
 /** The other modules that may open backends; all others get them as ports. */
 const openers = new Set([
-  'src/projector/runProjector.ts',
-  'src/feed/feedWorker.ts',
-  'src/webhooks/openWebhooks.ts',
-  'src/cli/withStores.ts',
+  'src/app/runProjector.ts',
+  'src/app/feedWorker.ts',
+  'src/app/openWebhooks.ts',
+  'src/app/withStores.ts',
 ]);
 
 /** What they open backends and keys with. */
-const opened = new Set(['src/backends/openBackend.ts', 'src/backends/keys.ts']);
+const opened = new Set(['src/app/openBackend.ts', 'src/app/keyFiles.ts']);
 
 /** Packages of parts that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
 const pure: Record<string, string[]> = {
@@ -205,8 +205,8 @@ describe('the import rules', () => {
   test('see the imports of every kind', () => {
     expect(imports.map(show)).toEqual(
       expect.arrayContaining([
-        'src/service.ts imports src/backends/openBackend.ts',
-        'src/backends/openBackend.ts imports src/backends/sqlite/SqliteEventLog.ts',
+        'src/app/service.ts imports src/app/openBackend.ts',
+        'src/app/openBackend.ts imports src/backends/sqlite/SqliteEventLog.ts',
         'src/records/validate.ts imports zod',
         'projections/records.ts imports src/records/catalog.ts',
         'src/commands/uploadDocument.ts imports src/records/document.ts',

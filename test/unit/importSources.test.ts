@@ -5,7 +5,7 @@ import { SyntheaSource } from '../../src/cli/import/SyntheaSource.ts';
 import { mapEncounter, mapPatient, mapPayer, mapProvider } from '../../src/cli/import/syntheaMapping.ts';
 import { stateCode } from '../../src/cli/import/usStates.ts';
 import type { RecordKind } from '../../src/records/catalog.ts';
-import { encounterSchema } from '../../src/records/encounter.ts';
+import { encounterSchema } from '../../src/records/kinds/encounter.ts';
 import { isUspsState } from '../../src/records/uspsStates.ts';
 import { temporaryFolder } from '../support/cli.ts';
 

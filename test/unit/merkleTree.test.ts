@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeavesRow, tree } from '../../projections/tree.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import { canonicalJson } from '../../src/hashing/canonicalJson.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree, leafHash, treeRoot } from '../../src/hashing/hashTree.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
 import type { Row } from '../../src/ports/readModels.ts';
 
 const sha256 = (...parts: (Buffer | string)[]) =>

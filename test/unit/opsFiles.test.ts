@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig, settingNames } from '../../src/config.ts';
-import { buildDocument } from '../../src/http/openapi/buildDocument.ts';
+import { buildDocument } from '../../src/http/document/buildDocument.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const { version } = JSON.parse(read('package.json'));

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { PrincipalNames } from '../../src/history/PrincipalNames.ts';
+import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
 
 /** A directory that learns these names when it is refreshed, and counts how often it was. */
 function directory(names: Record<string, string>) {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
 import { records, recordsModel } from '../../projections/records.ts';
 import { timeline, timelineModel } from '../../projections/timeline.ts';
-import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import type { EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { projectAll } from '../../src/projector/projectAll.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { catalog, catalogEntry, type RecordKind } from '../../src/records/catalog.ts';
-import { insuranceSchema } from '../../src/records/patient.ts';
+import { insuranceSchema } from '../../src/records/kinds/patient.ts';
 import { type FieldRow, insuranceRows, specTables } from '../support/specTables.ts';
 
 const tables: [string, z.ZodObject, FieldRow[]][] = [

@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import type { CloudEvent, FeedKind } from '../../src/feed/cloudEvent.ts';
-import { deidentifiedFields, insuranceRules } from '../../src/feed/deidentifiedFields.ts';
-import { documentSchemas } from '../../src/feed/schemas.ts';
+import type { CloudEvent, FeedKind } from '../../src/feed/format/cloudEvent.ts';
+import { deidentifiedFields, insuranceRules } from '../../src/feed/format/deidentifiedFields.ts';
+import { documentSchemas } from '../../src/feed/format/schemas.ts';
 import { catalog } from '../../src/records/catalog.ts';
-import { insuranceFields, insuranceSchema } from '../../src/records/patient.ts';
+import { insuranceFields, insuranceSchema } from '../../src/records/kinds/patient.ts';
 import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/cloudEvents.ts';
 
 /** Every field that an event of the stream can have, as `kind.field`. */

@@ -1,13 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import {
   ACCESS_STREAM,
   documentStream,
   kindPartition,
   recordStream,
   WORKSPACE_ID,
-} from '../../src/records/streamNames.ts';
+} from '../../src/events/streamNames.ts';
+import type { RecordKind } from '../../src/records/catalog.ts';
 import { specTables } from '../support/specTables.ts';
 
 const awkward = ['a/b', '..', '.', '%2F', '%', '/', '-', 'ü', 'u\u0308', '😀', ' ', 'payer-1', 'x.payer-1'];

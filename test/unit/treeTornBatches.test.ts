@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LEAVES_A_ROW, tree } from '../../projections/tree.ts';
-import { openEventLog, openReadModels } from '../../src/backends/openBackend.ts';
+import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';

@@ -1,21 +1,21 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { emptyAccess, evolveAccess } from '../../src/keys/access.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { catalog } from '../../src/records/catalog.ts';
-import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
-import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
+import { emptyAccess, evolveAccess } from '../../src/access/keys/access.ts';
+import { emptyUsers } from '../../src/access/users/user.ts';
+import { evolveUsers } from '../../src/access/users/userEvents.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
 import {
   createUpcaster,
   currentVersion,
   type UpcastTable,
   upcast,
   upcastTable,
-} from '../../src/records/upcast.ts';
-import { emptyUsers } from '../../src/users/user.ts';
-import { evolveUsers } from '../../src/users/userEvents.ts';
-import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/webhook.ts';
+} from '../../src/events/upcast.ts';
+import { catalog } from '../../src/records/catalog.ts';
+import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
+import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
+import { emptyWebhooks, evolveWebhooks } from '../../src/webhooks/settings/webhook.ts';
 
 /** An event as it was once written, the fixtures that come before it in its stream, and what the fold makes of it. */
 interface Fixture {

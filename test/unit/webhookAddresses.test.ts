@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { createAddressRules } from '../../src/webhooks/addresses.ts';
-import { checkUrl, MAX_URL_LENGTH } from '../../src/webhooks/checkUrl.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { checkUrl, MAX_URL_LENGTH } from '../../src/webhooks/settings/checkUrl.ts';
 
 const closed = createAddressRules([]);
 const open = createAddressRules(['127.0.0.0/8', '10.20.0.0/16', 'fd00:20::/32']);

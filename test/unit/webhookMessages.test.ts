@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { toCloudEvent } from '../../src/feed/cloudEvent.ts';
-import type { RecordedEvent } from '../../src/ports/eventLog.ts';
-import { buildMessage, buildPing, MAX_BODY_BYTES, messageId } from '../../src/webhooks/message.ts';
-import type { WebhookPayload } from '../../src/webhooks/webhook.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { toCloudEvent } from '../../src/feed/format/cloudEvent.ts';
+import { buildMessage, buildPing, MAX_BODY_BYTES, messageId } from '../../src/webhooks/delivery/message.ts';
+import type { WebhookPayload } from '../../src/webhooks/settings/webhook.ts';
 import { deidentify, type Fields, recordedEventOf } from '../support/cloudEvents.ts';
 
 const patient: Fields = { id: 'p/1', first_name: 'Maria', gender: 'female', date_of_birth: '1980-02-29' };

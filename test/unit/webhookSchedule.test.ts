@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { nextDelay, retryAfterMs, retrySchedule } from '../../src/webhooks/schedule.ts';
+import { nextDelay, retryAfterMs, retrySchedule } from '../../src/webhooks/delivery/schedule.ts';
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { signMessage } from '../../src/webhooks/signMessage.ts';
+import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 const [older, newer, foreign] = [secretOf(1), secretOf(2), secretOf(3)] as [string, string, string];

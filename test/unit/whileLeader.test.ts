@@ -14,7 +14,7 @@ jest.unstable_mockModule('node:timers/promises', () => ({
       });
     }),
 }));
-const { whileLeader } = await import('../../src/projector/whileLeader.ts');
+const { whileLeader } = await import('../../src/threads/whileLeader.ts');
 
 /** One lease, kept on the tests' clock. `reach` stands between the instances and the store. */
 class FakeLeases implements Leases {

@@ -1,7 +1,7 @@
-import { openEventLog } from '../../../src/backends/openBackend.ts';
-import { encodeToken } from '../../../src/queries/page.ts';
-import { UserManager } from '../../../src/users/manageUsers.ts';
-import { UserDirectory } from '../../../src/users/UserDirectory.ts';
+import { UserManager } from '../../../src/access/users/manageUsers.ts';
+import { UserDirectory } from '../../../src/access/users/UserDirectory.ts';
+import { openEventLog } from '../../../src/app/openBackend.ts';
+import { encodeToken } from '../../../src/reads/page.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, type Stores, startChartledger } from '../support/chartledger.ts';
 import { growLog } from '../support/growLog.ts';

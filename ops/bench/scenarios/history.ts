@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
-import { openEventLog } from '../../../src/backends/openBackend.ts';
-import { newEvent } from '../../../src/commands/caller.ts';
-import { AccessDirectory } from '../../../src/keys/AccessDirectory.ts';
-import { AccessManager } from '../../../src/keys/manageAccess.ts';
+import { AccessDirectory } from '../../../src/access/keys/AccessDirectory.ts';
+import { AccessManager } from '../../../src/access/keys/manageAccess.ts';
+import { openEventLog } from '../../../src/app/openBackend.ts';
+import { newEvent } from '../../../src/events/newEvent.ts';
+import { recordStream } from '../../../src/events/streamNames.ts';
 import type { EventLog } from '../../../src/ports/eventLog.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
-import { recordStream } from '../../../src/records/streamNames.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { bodies } from '../support/bodies.ts';
 import { caughtUp, makeStores, type Stores, startChartledger } from '../support/chartledger.ts';

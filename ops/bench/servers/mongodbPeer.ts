@@ -1,8 +1,8 @@
 // The peer with MongoDB in place of SQLite: acknowledged by a majority, in the journal.
 import express from 'express';
 import { MongoClient } from 'mongodb';
-import { patientSchema } from '../../../src/records/patient.ts';
-import { payerSchema } from '../../../src/records/payer.ts';
+import { patientSchema } from '../../../src/records/kinds/patient.ts';
+import { payerSchema } from '../../../src/records/kinds/payer.ts';
 
 const client = await MongoClient.connect(process.env.MONGODB_URL as string, {
   writeConcern: { w: 'majority', journal: true },

@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import express from 'express';
-import { patientSchema } from '../../../src/records/patient.ts';
-import { payerSchema } from '../../../src/records/payer.ts';
+import { patientSchema } from '../../../src/records/kinds/patient.ts';
+import { payerSchema } from '../../../src/records/kinds/payer.ts';
 
 const db = new DatabaseSync(join(process.env.DATA_DIR as string, 'peer.db'));
 db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
-import { openEventLog } from '../../../src/backends/openBackend.ts';
-import { newEvent } from '../../../src/commands/caller.ts';
+import { openEventLog } from '../../../src/app/openBackend.ts';
+import { newEvent } from '../../../src/events/newEvent.ts';
+import { recordStream } from '../../../src/events/streamNames.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
-import { recordStream } from '../../../src/records/streamNames.ts';
 import type { Bench } from '../scenario.ts';
 import { bodies } from './bodies.ts';
 import type { Stores } from './chartledger.ts';

@@ -1,5 +1,6 @@
 import { ServiceError, unavailable } from '../../errors.ts';
-import type { Appended, ExpectedRevision, NewEvent } from '../../ports/eventLog.ts';
+import type { NewEvent } from '../../events/event.ts';
+import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import { appendOnce } from './appendOnce.ts';
 import { attempt } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';

@@ -1,17 +1,14 @@
 import { validate as isUuid } from 'uuid';
 import { ServiceError, unavailable } from '../../errors.ts';
-import {
-  type Appended,
-  type EventBatch,
-  type EventLog,
-  type ExpectedRevision,
-  type FollowOptions,
-  MAX_EVENT_BYTES,
-  type NewEvent,
-  type Patience,
-  type Position,
-  type ReadOptions,
-  type RecordedEvent,
+import { MAX_EVENT_BYTES, type NewEvent, type Position, type RecordedEvent } from '../../events/event.ts';
+import type {
+  Appended,
+  EventBatch,
+  EventLog,
+  ExpectedRevision,
+  FollowOptions,
+  Patience,
+  ReadOptions,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { type Connection, connect, disconnect } from './connections.ts';

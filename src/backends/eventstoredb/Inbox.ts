@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import type { EventBatch, Position, RecordedEvent } from '../../ports/eventLog.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { EventBatch } from '../../ports/eventLog.ts';
 import type { LogEntry } from './recordedEvent.ts';
 
 const BATCH_EVENTS = 500;

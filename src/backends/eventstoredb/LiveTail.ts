@@ -1,5 +1,5 @@
 import { streamNameFilter } from '@eventstore/db-client';
-import type { Position } from '../../ports/eventLog.ts';
+import type { Position } from '../../events/event.ts';
 import type { Inbox } from './Inbox.ts';
 import type { LogReader } from './LogReader.ts';
 import type { LogEntry } from './recordedEvent.ts';

@@ -10,7 +10,8 @@ import {
   StreamNotFoundError,
   UnknownError,
 } from '@eventstore/db-client';
-import type { Position, ReadOptions, RecordedEvent } from '../../ports/eventLog.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { ReadOptions } from '../../ports/eventLog.ts';
 import { attempt } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 import {

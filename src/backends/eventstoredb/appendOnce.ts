@@ -7,7 +7,8 @@ import {
   WrongExpectedVersionError,
 } from '@eventstore/db-client';
 import type { ServiceError } from '../../errors.ts';
-import type { Appended, ExpectedRevision, NewEvent } from '../../ports/eventLog.ts';
+import type { NewEvent } from '../../events/event.ts';
+import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import { eventTooLarge, versionConflict } from '../../ports/eventLogRefusals.ts';
 import { TIMEOUT_MS } from './attempt.ts';
 import { toPosition } from './recordedEvent.ts';

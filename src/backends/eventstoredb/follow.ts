@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventTypeFilter, type Filter, streamNameFilter } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
-import type { EventBatch, EventFilter, FollowOptions, RecordedEvent } from '../../ports/eventLog.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { EventBatch, EventFilter, FollowOptions } from '../../ports/eventLog.ts';
 import { positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { Inbox } from './Inbox.ts';
 import { type LiveTail, userStreams } from './LiveTail.ts';

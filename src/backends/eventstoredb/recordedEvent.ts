@@ -5,9 +5,9 @@ import type {
   ReadPosition,
 } from '@eventstore/db-client';
 import { START } from '@eventstore/db-client';
-import type { JsonObject, Position, RecordedEvent } from '../../ports/eventLog.ts';
-import { DamagedEvent } from '../../ports/eventLogRefusals.ts';
-import type { EventMetadata } from '../../records/eventMetadata.ts';
+import { DamagedEvent } from '../../events/DamagedEvent.ts';
+import type { JsonObject, Position, RecordedEvent } from '../../events/event.ts';
+import type { EventMetadata } from '../../events/eventMetadata.ts';
 
 /** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
 export interface LogEntry {

@@ -1,5 +1,5 @@
 import type { EventStoreDBClient, Filter } from '@eventstore/db-client';
-import type { Position } from '../../ports/eventLog.ts';
+import type { Position } from '../../events/event.ts';
 import { TIMEOUT_MS } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 import { fromPosition, type LogEntry, toLogEntry } from './recordedEvent.ts';

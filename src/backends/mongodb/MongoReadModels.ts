@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
-import type { Position } from '../../ports/eventLog.ts';
+import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';

@@ -1,5 +1,5 @@
 import type { Collection, Db, IndexSpecification } from 'mongodb';
-import type { Position } from '../../ports/eventLog.ts';
+import type { Position } from '../../events/event.ts';
 import { INDEX_MS, type MongoConnection } from './MongoConnection.ts';
 
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */

@@ -3,20 +3,18 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
-import {
-  type Appended,
-  type EventBatch,
-  type EventFilter,
-  type EventLog,
-  type ExpectedRevision,
-  type FollowOptions,
-  MAX_EVENT_BYTES,
-  type NewEvent,
-  type Position,
-  type ReadOptions,
-  type RecordedEvent,
+import { DamagedEvent } from '../../events/DamagedEvent.ts';
+import { MAX_EVENT_BYTES, type NewEvent, type Position, type RecordedEvent } from '../../events/event.ts';
+import type {
+  Appended,
+  EventBatch,
+  EventFilter,
+  EventLog,
+  ExpectedRevision,
+  FollowOptions,
+  ReadOptions,
 } from '../../ports/eventLog.ts';
-import { DamagedEvent, eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
 import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';

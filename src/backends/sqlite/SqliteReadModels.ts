@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Position } from '../../ports/eventLog.ts';
+import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
 import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import {

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
-import { workerUrl } from '../../workerUrl.ts';
+import { workerUrl } from '../../threads/workerUrl.ts';
 import { fileProblem } from '../fileProblem.ts';
 import type { AppendOutcome, AppendRequest, WriterMessage, WriterRequest } from './appendProtocol.ts';
 

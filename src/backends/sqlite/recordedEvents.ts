@@ -1,5 +1,6 @@
 import { stringify as formatUuid } from 'uuid';
-import type { EventBatch, RecordedEvent, UnreadableEvent } from '../../ports/eventLog.ts';
+import type { RecordedEvent, UnreadableEvent } from '../../events/event.ts';
+import type { EventBatch } from '../../ports/eventLog.ts';
 
 const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 

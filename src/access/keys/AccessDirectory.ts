@@ -1,0 +1,87 @@
+import { LRUCache } from 'lru-cache';
+import type { NewEvent } from '../../events/event.ts';
+import { ACCESS_STREAM } from '../../events/streamNames.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { type Access, type ApiKey, emptyAccess, evolveAccess, type Workspace } from './access.ts';
+import { hashApiKey, looksLikeApiKey } from './apiKey.ts';
+import { FollowedStream } from './FollowedStream.ts';
+
+const REMEMBERED_KEYS = 10_000;
+
+/** A key that was found, with its workspace. */
+export interface FoundKey {
+  key: ApiKey;
+  workspace: Workspace;
+}
+
+/**
+ * All workspaces and keys, in memory, following the access stream: a change made anywhere is seen here within a
+ * quarter of a second. While the event log is away the last known state stands.
+ */
+export class AccessDirectory {
+  readonly #stream: FollowedStream<Access>;
+  /** Raw key to key id, so that a key is hashed once and not with every request. */
+  readonly #keyIds = new LRUCache<string, string>({ max: REMEMBERED_KEYS });
+
+  private constructor(stream: FollowedStream<Access>) {
+    this.#stream = stream;
+  }
+
+  /** Reads the access stream and begins to follow it. Rejects when the event log is away. */
+  static async open(eventLog: EventLog): Promise<AccessDirectory> {
+    return new AccessDirectory(
+      await FollowedStream.open(eventLog, ACCESS_STREAM, emptyAccess(), evolveAccess),
+    );
+  }
+
+  /** The state as of now, for reading only. */
+  get access(): Readonly<Access> {
+    return this.#stream.state;
+  }
+
+  /** The key of this text and its workspace; undefined when there is none. A key made a moment ago is found. */
+  async find(rawKey: string): Promise<FoundKey | undefined> {
+    const known = this.#lookUp(rawKey);
+    if (known || !looksLikeApiKey(rawKey)) return known;
+    await this.refresh();
+    return this.#lookUp(rawKey);
+  }
+
+  /** What people call a key, by its id; a deleted one keeps its name. */
+  nameOf(keyId: string): string | undefined {
+    return this.access.keys.get(keyId)?.name;
+  }
+
+  /** The present state of a key that was found before. */
+  current({ key, workspace }: FoundKey): FoundKey {
+    const { keys, workspaces } = this.access;
+    return { key: keys.get(key.id) ?? key, workspace: workspaces.get(workspace.id) ?? workspace };
+  }
+
+  /** Reads what the access stream holds beyond what is known. */
+  refresh(): Promise<void> {
+    return this.#stream.refresh();
+  }
+
+  /** Changes workspaces and keys by the event that `decide` makes of them (`FollowedStream`). */
+  change(decide: (access: Readonly<Access>) => NewEvent | undefined): Promise<void> {
+    return this.#stream.change(decide);
+  }
+
+  close(): void {
+    this.#stream.close();
+  }
+
+  #lookUp(rawKey: string): FoundKey | undefined {
+    let id = this.#keyIds.get(rawKey);
+    if (id === undefined) {
+      if (!looksLikeApiKey(rawKey)) return undefined;
+      id = this.access.keyIdByHash.get(hashApiKey(rawKey));
+      if (id === undefined) return undefined;
+      this.#keyIds.set(rawKey, id);
+    }
+    const key = this.access.keys.get(id);
+    const workspace = key && this.access.workspaces.get(key.workspace);
+    return key && workspace && { key, workspace };
+  }
+}

@@ -1,0 +1,159 @@
+import { ServiceError } from '../../errors.ts';
+import type { JsonObject } from '../../events/event.ts';
+import { type Actor, newActorEvent } from '../../events/newEvent.ts';
+import { WORKSPACE_ID } from '../../events/streamNames.ts';
+import type { AccessDirectory } from './AccessDirectory.ts';
+import {
+  type Access,
+  type ApiKey,
+  type ApiKeyCreated,
+  type ApiKeyRotated,
+  isExpired,
+  type Permission,
+  permissions,
+} from './access.ts';
+import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
+
+interface Change {
+  type: string;
+  workspace: string;
+  data: JsonObject;
+}
+
+/** A key just made; `key` is shown this once and stored nowhere. */
+export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | 'permissions'> {
+  key: string;
+}
+
+/** A replacement just made, and when the key before it is refused, ISO 8601. */
+export interface RotatedKey extends CreatedKey {
+  previousExpiresAt: string;
+}
+
+export const MAX_KEY_NAME_LENGTH = 100;
+
+/** Longest time for which a rotated key is still taken. */
+export const MAX_ROTATION_SECONDS = 30 * 86_400;
+
+/**
+ * Changes to workspaces and API keys. Each is decided on the whole access stream and appended only if nobody changed
+ * it meanwhile; otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or
+ * `validation_failed`.
+ */
+export class AccessManager {
+  readonly #directory: AccessDirectory;
+  readonly #actor: Actor;
+
+  constructor(directory: AccessDirectory, actor: Actor) {
+    this.#directory = directory;
+    this.#actor = actor;
+  }
+
+  /** Makes a workspace; `conflict` when there is one of that id. */
+  async createWorkspace(id: string): Promise<void> {
+    await this.#change((access) => {
+      checkWorkspaceId(id);
+      if (access.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} exists already.`);
+      return { type: 'WorkspaceCreated', workspace: id, data: { workspace: id } };
+    });
+  }
+
+  /** Deactivates or activates a workspace; no change when it is so already. */
+  async setWorkspaceState(id: string, state: 'active' | 'deactivated'): Promise<void> {
+    await this.#change((access) => {
+      const workspace = access.workspaces.get(id);
+      if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
+      if (workspace.state === state) return undefined;
+      const type = state === 'active' ? 'WorkspaceActivated' : 'WorkspaceDeactivated';
+      return { type, workspace: id, data: { workspace: id } };
+    });
+  }
+
+  /** Makes a key, and its workspace when that is missing. */
+  async createKey(workspace: string, name: string, granted: Permission[]): Promise<CreatedKey> {
+    if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
+      throw new ServiceError(
+        'validation_failed',
+        `The name of a key has 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
+      );
+    }
+    const chosen = permissions.filter((permission) => granted.includes(permission));
+    await this.#change((access) => {
+      checkWorkspaceId(workspace);
+      if (access.workspaces.has(workspace)) return undefined;
+      return { type: 'WorkspaceCreated', workspace, data: { workspace } };
+    });
+    const { key, ...stored } = newKey();
+    const data: ApiKeyCreated = { ...stored, name, permissions: chosen };
+    await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
+    return { id: data.key_id, workspace, name, permissions: chosen, key };
+  }
+
+  /**
+   * Makes a key of the same name and permissions, and lets the one before it expire in so many seconds: at most 30
+   * days. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
+   */
+  async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
+    if (!(expiresInSeconds >= 0 && expiresInSeconds <= MAX_ROTATION_SECONDS)) {
+      throw new ServiceError('validation_failed', 'A key that is rotated expires within 30 days.');
+    }
+    const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
+    const { key, ...stored } = newKey();
+    await this.#change((access) => {
+      const { workspace, name, permissions } = requireInUse(access, id);
+      const replacement: ApiKeyCreated = { ...stored, name, permissions };
+      const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
+      return { type: 'ApiKeyRotated', workspace, data: { ...data } };
+    });
+    const { workspace, name, permissions } = requireKey(this.#directory.access, stored.key_id);
+    return { id: stored.key_id, workspace, name, permissions, key, previousExpiresAt: expiresAt };
+  }
+
+  /** Deactivates, activates or deletes a key; no change when it is so already. A deleted key stays deleted. */
+  async setKeyState(id: string, state: ApiKey['state']): Promise<void> {
+    const types = { active: 'ApiKeyActivated', deactivated: 'ApiKeyDeactivated', deleted: 'ApiKeyDeleted' };
+    await this.#change((access) => {
+      const key = requireKey(access, id);
+      if (key.state === state) return undefined;
+      if (key.state === 'deleted')
+        throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
+      return { type: types[state], workspace: key.workspace, data: { key_id: id } };
+    });
+  }
+
+  #change(decide: (access: Readonly<Access>) => Change | undefined): Promise<void> {
+    return this.#directory.change((access) => {
+      const change = decide(access);
+      return change && newActorEvent(this.#actor, change.workspace, change.type, change.data);
+    });
+  }
+}
+
+/** A key that nobody has yet, and what is stored of it. */
+function newKey() {
+  const key = generateApiKey();
+  return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
+}
+
+function requireKey(access: Readonly<Access>, id: string): ApiKey {
+  const key = access.keys.get(id);
+  if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+  return key;
+}
+
+function requireInUse(access: Readonly<Access>, id: string): ApiKey {
+  const key = requireKey(access, id);
+  const { state, replacedBy } = key;
+  if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
+  if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);
+  if (replacedBy === undefined) return key;
+  throw new ServiceError('conflict', `Key ${id} is being replaced by key ${replacedBy} already.`);
+}
+
+function checkWorkspaceId(id: string): void {
+  if (WORKSPACE_ID.test(id)) return;
+  throw new ServiceError(
+    'validation_failed',
+    'The id of a workspace has 2 to 40 characters: lower-case letters, digits, underscores.',
+  );
+}

@@ -1,0 +1,168 @@
+import * as client from 'openid-client';
+import type { OpenIdConnectSettings } from '../../config.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
+import { type Identity, type Role, roles } from './user.ts';
+
+/** What must be kept in the browser's session between the way to the identity provider and back. */
+export interface SignInFlow {
+  state: string;
+  nonce: string;
+  codeVerifier: string;
+  /** Whether the provider was asked to have the user prove anew who he is. */
+  isFresh: boolean;
+}
+
+/** Somebody whom the identity provider vouches for. */
+export interface ProvidedUser {
+  identity: Identity;
+  /** What people know the user by there. */
+  name: string;
+  /** Undefined: none of this service's roles. */
+  role: Role | undefined;
+  /** When the provider had the user prove who he is, in milliseconds since 1970; undefined: it does not tell. */
+  provedAt: number | undefined;
+}
+
+const TIMEOUT_SECONDS = 5;
+/** How long ago a fresh proof may be: what it takes to come back from the provider. */
+const FRESH_SECONDS = 60;
+const SCOPE = 'openid profile email';
+const MAX_NAME_LENGTH = 100;
+
+type Claims = Record<string, unknown>;
+
+/**
+ * Signing in through an identity provider: OpenID Connect's authorization code flow with PKCE, state and nonce. What is
+ * known of the provider is asked for when it is first needed. Methods reject with `unavailable` when it does not answer.
+ */
+export class IdentityProvider {
+  readonly #settings: OpenIdConnectSettings;
+  #discovery: Promise<client.Configuration> | undefined;
+
+  constructor(settings: OpenIdConnectSettings) {
+    this.#settings = settings;
+  }
+
+  /** What people know it by: the name of its host. */
+  get name(): string {
+    return new URL(this.#settings.issuer).hostname;
+  }
+
+  /**
+   * Where to send the browser, and what to remember until it is back at `redirectUri`. With `isFresh` the user is to prove
+   * anew who he is, also where the provider knows.
+   */
+  async begin(redirectUri: string, isFresh = false): Promise<{ url: string; flow: SignInFlow }> {
+    const configuration = await this.#configuration();
+    const flow = {
+      state: client.randomState(),
+      nonce: client.randomNonce(),
+      codeVerifier: client.randomPKCECodeVerifier(),
+      isFresh,
+    };
+    const url = client.buildAuthorizationUrl(configuration, {
+      redirect_uri: redirectUri,
+      scope: SCOPE,
+      state: flow.state,
+      nonce: flow.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(flow.codeVerifier),
+      code_challenge_method: 'S256',
+      ...(isFresh && { prompt: 'login', max_age: '0' }),
+    });
+    return { url: url.href, flow };
+  }
+
+  /**
+   * Who it was, at the browser's way back: `address` is the redirect URI with what the provider added to it. Rejects
+   * with `unauthorized` when the provider did not sign the user in, or the answer belongs to another flow.
+   */
+  async finish(address: URL, { state, nonce, codeVerifier, isFresh }: SignInFlow): Promise<ProvidedUser> {
+    const configuration = await this.#configuration();
+    try {
+      const tokens = await client.authorizationCodeGrant(configuration, address, {
+        pkceCodeVerifier: codeVerifier,
+        expectedState: state,
+        expectedNonce: nonce,
+        idTokenExpected: true,
+        ...(isFresh && { maxAge: FRESH_SECONDS }),
+      });
+      const claims = (tokens.claims() ?? {}) as client.IDToken & Claims;
+      const all = await this.#allClaims(configuration, claims, tokens.access_token);
+      return {
+        identity: { issuer: claims.iss, subject: claims.sub },
+        name: nameIn(all) ?? claims.sub,
+        role: roleIn(claimOf(all, this.#settings.roleClaim)),
+        provedAt: claims.auth_time === undefined ? undefined : claims.auth_time * 1000,
+      };
+    } catch (error) {
+      if (isAway(error)) throw unavailable('identity provider', error);
+      throw new ServiceError('unauthorized', 'The identity provider did not sign you in. Try again.', {
+        cause: error,
+      });
+    }
+  }
+
+  /** The claims of the ID token, and where they tell no name or no role those of the user info, too. */
+  async #allClaims(
+    configuration: client.Configuration,
+    claims: client.IDToken,
+    accessToken: string,
+  ): Promise<Claims> {
+    const isTold = claimOf(claims, this.#settings.roleClaim) !== undefined && nameIn(claims) !== undefined;
+    if (isTold || configuration.serverMetadata().userinfo_endpoint === undefined) return claims;
+    return { ...(await client.fetchUserInfo(configuration, accessToken, claims.sub)), ...claims };
+  }
+
+  #configuration(): Promise<client.Configuration> {
+    const { issuer, clientId, clientSecret } = this.#settings;
+    // Settings allow http: on this machine alone.
+    const execute = issuer.startsWith('http:') ? [client.allowInsecureRequests] : [];
+    this.#discovery ??= client
+      .discovery(new URL(issuer), clientId, clientSecret, undefined, { execute, timeout: TIMEOUT_SECONDS })
+      .catch((error: unknown) => {
+        this.#discovery = undefined;
+        throw unavailable('identity provider', error);
+      });
+    return this.#discovery;
+  }
+}
+
+/** Whether the provider did not answer as it should, rather than said no. */
+function isAway(error: unknown): boolean {
+  if (error instanceof TypeError) return true;
+  // A code that is too old is the user's affair; anything else, such as a wrong client secret, the operator's.
+  if (error instanceof client.ResponseBodyError) return error.error !== 'invalid_grant';
+  const code = error instanceof client.ClientError ? error.code : undefined;
+  return ['OAUTH_TIMEOUT', 'OAUTH_RESPONSE_IS_NOT_CONFORM', 'OAUTH_RESPONSE_IS_NOT_JSON'].includes(
+    code ?? '',
+  );
+}
+
+/** A claim by its name; one inside another is named with a dot (`realm_access.roles`). */
+function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  return name
+    .split('.')
+    .reduce<unknown>(
+      (value, part) => (typeof value === 'object' && value !== null ? (value as Claims)[part] : undefined),
+      claims,
+    );
+}
+
+/** The strongest of this service's roles that a claim names: one role, or a list. */
+function roleIn(claim: unknown): Role | undefined {
+  const named = [claim].flat();
+  return roles.find((role) => named.includes(role));
+}
+
+function nameIn({ preferred_username, email, name }: Claims): string | undefined {
+  const named = [preferred_username, email, name].filter((one) => typeof one === 'string');
+  return named.map(cleanName).find((one) => one !== '');
+}
+
+function cleanName(name: string): string {
+  return name
+    .replace(/\p{Cc}/gu, '')
+    .trim()
+    .slice(0, MAX_NAME_LENGTH);
+}

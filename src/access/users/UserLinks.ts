@@ -1,0 +1,152 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { ServiceError } from '../../errors.ts';
+import type { Actor } from '../../events/newEvent.ts';
+import { generateId } from '../keys/apiKey.ts';
+import { changeUsers } from './changeUsers.ts';
+import { UserManager } from './manageUsers.ts';
+import { hashPassword } from './password.ts';
+import type { UserDirectory } from './UserDirectory.ts';
+import type { User, Users } from './user.ts';
+import {
+  findUser,
+  requireFreeName,
+  requireGoodName,
+  requireGoodPassword,
+  requirePasswordUser,
+} from './userChecks.ts';
+
+const TOKEN_BYTES = 32;
+const HOUR_MS = 3_600_000;
+const SETUP_LINK_MS = 24 * HOUR_MS;
+const INVITATION_MS = 48 * HOUR_MS;
+
+/** A link that was just made. Its token is stored nowhere. */
+export interface IssuedLink {
+  userId: string;
+  token: string;
+  /** ISO 8601. */
+  expiresAt: string;
+}
+
+/** The path of an invitation's page, of the service's address. */
+export function invitationPath({ token }: IssuedLink): string {
+  return `/dashboard/invitation?token=${token}`;
+}
+
+/** Links that let people in who have no password yet. Their tokens are stored nowhere. */
+export class UserLinks {
+  readonly #directory: UserDirectory;
+  readonly #actor: Actor;
+
+  constructor(directory: UserDirectory, actor: Actor) {
+    this.#directory = directory;
+    this.#actor = actor;
+  }
+
+  /** The token of a new setup link: it makes the first administrator, once, within 24 hours. */
+  async issueSetupLink(): Promise<string> {
+    const { token, ...data } = newLink(SETUP_LINK_MS);
+    await changeUsers(this.#directory, this.#actor, () => ({ type: 'SetupLinkIssued', data }));
+    return token;
+  }
+
+  /** Resolves when a setup link can be used; `not_found` when it is none, was used or is too old. */
+  async requireSetupLink(token: string): Promise<void> {
+    await this.#directory.change((all) => {
+      requireOpenSetupLink(all, token);
+      return undefined;
+    });
+  }
+
+  /** Makes the first administrator; `not_found` when the link is none, was used or is too old. */
+  async redeemSetupLink(token: string, name: string, password: string): Promise<User> {
+    return new UserManager(this.#directory, this.#actor).create({ name, role: 'admin', password }, (all) =>
+      requireOpenSetupLink(all, token),
+    );
+  }
+
+  /**
+   * Makes a user without a password, and the link with which the user chooses one: once, within 48 hours. `conflict` when
+   * there is one of that name, `validation_failed` for a bad name.
+   */
+  async invite({ name: typed, role }: Pick<User, 'name' | 'role'>): Promise<IssuedLink> {
+    const name = typed.trim();
+    requireGoodName(name);
+    const { token, ...link } = newLink(INVITATION_MS);
+    const data = { user_id: generateId('usr'), name, role, ...link };
+    await changeUsers(this.#directory, this.#actor, (all) => {
+      requireFreeName(all, name);
+      return { type: 'UserInvited', data };
+    });
+    return { userId: data.user_id, token, expiresAt: link.expires_at };
+  }
+
+  /**
+   * Another such link for a user, in place of the one before. The present password goes on until another is chosen.
+   * `conflict` for a disabled user, and for one who signs in through an identity provider.
+   */
+  async inviteAgain(id: string): Promise<IssuedLink> {
+    const { token, ...link } = newLink(INVITATION_MS);
+    await changeUsers(this.#directory, this.#actor, (all) => {
+      const user = findUser(all.users.get(id));
+      requirePasswordUser(user);
+      if (user.state === 'disabled')
+        throw new ServiceError('conflict', 'This user is disabled. Enable it first.');
+      return { type: 'UserInvitationIssued', data: { user_id: id, ...link } };
+    });
+    return { userId: id, token, expiresAt: link.expires_at };
+  }
+
+  /** The user whom an invitation is for; `not_found` when it is none, was used or replaced, or is too old. */
+  async findInvited(token: string): Promise<User> {
+    let found: User | undefined;
+    await this.#directory.change((all) => {
+      found = invitedUser(all, token);
+      return undefined;
+    });
+    return found as User;
+  }
+
+  /** Gives the invited user a first password, or another one, and ends the link. Rejects as `findInvited` does. */
+  async redeemInvitation(token: string, password: string): Promise<User> {
+    const { id, name } = await this.findInvited(token);
+    await requireGoodPassword(password, name);
+    const hash = await hashPassword(password);
+    await changeUsers(this.#directory, this.#actor, (all) => {
+      invitedUser(all, token);
+      return { type: 'UserPasswordSet', data: { user_id: id, password: hash } };
+    });
+    return this.#directory.find(id) as User;
+  }
+}
+
+/** The user whom an open invitation is for; throws `not_found` when it is none, was used, replaced, or is too old. */
+function invitedUser(all: Readonly<Users>, token: string): User {
+  const invitation = all.invitations.get(hashToken(token));
+  const user = invitation && all.users.get(invitation.userId);
+  if (user?.state === 'active' && Date.now() < Date.parse(invitation?.expiresAt ?? '')) return user;
+  throw new ServiceError(
+    'not_found',
+    'This link was used already, was replaced by another one, or is too old. Ask an administrator for a new one.',
+  );
+}
+
+/** A link's token, with what is stored of the link. */
+function newLink(ms: number): { token: string; sha256: string; expires_at: string } {
+  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  return { token, sha256: hashToken(token), expires_at: new Date(Date.now() + ms).toISOString() };
+}
+
+/** SHA-256 of a link's token, lower-case hex. */
+function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex');
+}
+
+function requireOpenSetupLink(all: Readonly<Users>, token: string): void {
+  const expiresAt = all.setupLinks.get(hashToken(token));
+  if (expiresAt !== undefined && Date.now() < Date.parse(expiresAt)) return;
+  throw new ServiceError(
+    'not_found',
+    'This link was used already, or is too old. Start the service again for a new one while there is no user.',
+  );
+}

@@ -1,0 +1,39 @@
+import { ServiceError } from '../../errors.ts';
+import type { ProvidedUser } from './IdentityProvider.ts';
+import { UserManager } from './manageUsers.ts';
+import { type Origin, refuseWithoutRole, type SignInPorts } from './signIn.ts';
+import type { Role, User } from './user.ts';
+
+/**
+ * The user whom the identity provider vouches for: made the first time, with the role that the provider says now. A user
+ * is known by issuer and subject alone, so that nobody becomes another user by taking his name. Rejects with `unauthorized`
+ * without a role, and with `unavailable`.
+ */
+export async function findProvided(
+  ports: SignInPorts,
+  provided: ProvidedUser,
+  origin: Origin,
+): Promise<User> {
+  const { users } = ports;
+  const { identity, role } = provided;
+  await users.refresh();
+  const known = users.findByIdentity(identity);
+  if (role === undefined) return refuseWithoutRole(ports, known, origin);
+  const manager = new UserManager(users, {
+    ...origin,
+    principal: { type: 'service', id: 'openid-connect' },
+  });
+  const user = known ?? (await create(manager, provided, role));
+  if (user.state === 'active') await manager.followClaim(user.id, role);
+  return users.find(user.id) as User;
+}
+
+/** Where the name is another user's already, the subject tells them apart. */
+async function create(manager: UserManager, { identity, name }: ProvidedUser, role: Role): Promise<User> {
+  try {
+    return await manager.createForIdentity(name, role, identity);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === 'conflict')) throw error;
+    return manager.createForIdentity(`${name} (${identity.subject})`, role, identity);
+  }
+}

@@ -1,0 +1,129 @@
+import { ServiceError } from '../../errors.ts';
+import type { Actor } from '../../events/newEvent.ts';
+import { generateId } from '../keys/apiKey.ts';
+import { changeUsers } from './changeUsers.ts';
+import { hashPassword } from './password.ts';
+import type { UserDirectory } from './UserDirectory.ts';
+import { type Identity, identityKey, type Role, type User, type Users } from './user.ts';
+import {
+  findUser,
+  keepAnAdministrator,
+  requireFreeName,
+  requireGoodName,
+  requireGoodPassword,
+  requirePasswordUser,
+} from './userChecks.ts';
+import type { UserChange } from './userEvents.ts';
+
+/** What is needed of a new user who signs in with a password. */
+export interface NewUser {
+  name: string;
+  role: Role;
+  password: string;
+}
+
+/**
+ * Changes to users. Each is decided on the whole stream of users and appended only if nobody changed it meanwhile;
+ * otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or `validation_failed`, whose
+ * `details` name the fields `name` and `password`.
+ */
+export class UserManager {
+  readonly #directory: UserDirectory;
+  readonly #actor: Actor;
+
+  constructor(directory: UserDirectory, actor: Actor) {
+    this.#directory = directory;
+    this.#actor = actor;
+  }
+
+  /**
+   * Makes a user with a password; `conflict` when there is one of that name. `require` throws where the user may not be
+   * made for another reason. The work of hashing is done only for what is good so far.
+   */
+  async create(
+    { name: typed, role, password }: NewUser,
+    require: (all: Readonly<Users>) => void = () => undefined,
+  ): Promise<User> {
+    const name = typed.trim();
+    const check = (all: Readonly<Users>) => {
+      require(all);
+      requireGoodName(name);
+      requireFreeName(all, name);
+    };
+    await this.#directory.change((all) => {
+      check(all);
+      return undefined;
+    });
+    await requireGoodPassword(password, name);
+    const hash = await hashPassword(password);
+    const id = generateId('usr');
+    await this.#change((all) => {
+      check(all);
+      return { type: 'UserCreated', data: { user_id: id, name, role, origin: 'password', password: hash } };
+    });
+    return this.#directory.find(id) as User;
+  }
+
+  /** Makes a user whom an identity provider vouches for; `conflict` when there is one of that name or identity. */
+  async createForIdentity(name: string, role: Role, identity: Identity): Promise<User> {
+    const id = generateId('usr');
+    await this.#change((all) => {
+      requireFreeName(all, name);
+      if (all.idByIdentity.has(identityKey(identity))) {
+        throw new ServiceError('conflict', 'There is a user of that identity already.');
+      }
+      return { type: 'UserCreated', data: { user_id: id, name, role, origin: 'openid_connect', identity } };
+    });
+    return this.#directory.find(id) as User;
+  }
+
+  /** Gives a user another password; `conflict` for a user who signs in through an identity provider. */
+  async setPassword(id: string, password: string): Promise<void> {
+    await this.#directory.refresh();
+    const user = findUser(this.#directory.find(id));
+    requirePasswordUser(user);
+    await requireGoodPassword(password, user.name);
+    const hash = await hashPassword(password);
+    await this.#change(() => ({ type: 'UserPasswordSet', data: { user_id: id, password: hash } }));
+  }
+
+  /** Gives a user another role; no change when it is so already. The last active administrator stays one. */
+  async setRole(id: string, role: Role): Promise<void> {
+    await this.#change((all) => {
+      const user = findUser(all.users.get(id));
+      if (user.role === role) return undefined;
+      keepAnAdministrator(all, user);
+      return { type: 'UserRoleSet', data: { user_id: id, role } };
+    });
+  }
+
+  /** Gives a user the role that the identity provider says, be it the last administrator who loses it. */
+  async followClaim(id: string, role: Role): Promise<void> {
+    await this.#change((all) => {
+      const user = findUser(all.users.get(id));
+      return user.role === role ? undefined : { type: 'UserRoleSet', data: { user_id: id, role } };
+    });
+  }
+
+  /** Disables or enables a user; no change when it is so already. The last active administrator stays active. */
+  async setState(id: string, state: User['state']): Promise<void> {
+    await this.#change((all) => {
+      const user = findUser(all.users.get(id));
+      if (user.state === state) return undefined;
+      if (state === 'disabled') keepAnAdministrator(all, user);
+      return { type: state === 'disabled' ? 'UserDisabled' : 'UserEnabled', data: { user_id: id } };
+    });
+  }
+
+  /** Counts the attempts to sign in by a user's name anew, so that one that is locked is open again. */
+  async unlock(id: string): Promise<void> {
+    await this.#change((all) => ({
+      type: 'UserUnlocked',
+      data: { user_id: findUser(all.users.get(id)).id },
+    }));
+  }
+
+  #change(decide: (all: Readonly<Users>) => UserChange | undefined): Promise<void> {
+    return changeUsers(this.#directory, this.#actor, decide);
+  }
+}

@@ -1,0 +1,77 @@
+import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
+import { promisify } from 'node:util';
+import { ServiceError } from '../../errors.ts';
+
+/** What is stored of a password: scrypt (RFC 7914) with its parameters. `salt` and `hash` are base64. */
+export interface PasswordHash {
+  algorithm: 'scrypt';
+  N: number;
+  r: number;
+  p: number;
+  salt: string;
+  hash: string;
+}
+
+/** OWASP Password Storage Cheat Sheet: 64 MiB for each hash. */
+const PARAMETERS = { N: 2 ** 16, r: 8, p: 2 };
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+/** Bounds the memory for passwords, and leaves threads of Node's pool to files. */
+const AT_ONCE = 2;
+const MAX_WAITING = 20;
+const RETRY_AFTER_SECONDS = 5;
+
+const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
+
+let running = 0;
+const waiting: (() => void)[] = [];
+
+/** Waits for one of the few places; `rate_limited` when too many wait already. */
+async function takePlace(): Promise<void> {
+  if (running < AT_ONCE) {
+    running++;
+    return;
+  }
+  if (waiting.length >= MAX_WAITING) {
+    throw new ServiceError('rate_limited', 'Too many people sign in right now. Try again in a moment.', {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
+  }
+  await new Promise<void>((resolve) => waiting.push(resolve));
+}
+
+/** Hands the place on to whoever waits longest. */
+function leavePlace(): void {
+  const next = waiting.shift();
+  if (next) next();
+  else running--;
+}
+
+type Parameters = Pick<PasswordHash, 'N' | 'r' | 'p'>;
+
+/** Passwords that look alike are alike, however they were typed (NIST SP 800-63B, section 5.1.1.2). */
+async function derive(password: string, salt: Buffer, { N, r, p }: Parameters): Promise<Buffer> {
+  await takePlace();
+  try {
+    return await deriveKey(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r });
+  } finally {
+    leavePlace();
+  }
+}
+
+/** What is to be stored of a password. Rejects with `rate_limited` when too many are being worked on. */
+export async function hashPassword(password: string): Promise<PasswordHash> {
+  const salt = randomBytes(SALT_BYTES);
+  const hash = await derive(password, salt, PARAMETERS);
+  return { algorithm: 'scrypt', ...PARAMETERS, salt: salt.toString('base64'), hash: hash.toString('base64') };
+}
+
+/**
+ * Whether it is the password. Without a stored one it takes as long and is false, so that nobody can tell who has one.
+ * Rejects with `rate_limited` when too many are being worked on.
+ */
+export async function verifyPassword(password: string, stored: PasswordHash | undefined): Promise<boolean> {
+  const salt = stored ? Buffer.from(stored.salt, 'base64') : randomBytes(SALT_BYTES);
+  const derived = await derive(password, salt, stored ?? PARAMETERS);
+  return stored !== undefined && timingSafeEqual(derived, Buffer.from(stored.hash, 'base64'));
+}

@@ -1,0 +1,52 @@
+import { ServiceError } from '../../errors.ts';
+import { passwordProblem } from './passwordProblem.ts';
+import { canSignIn, nameKey, type User, type Users } from './user.ts';
+
+const MAX_NAME_LENGTH = 100;
+
+/** The user; `not_found` where there is none. */
+export function findUser(user: User | undefined): User {
+  if (!user) throw new ServiceError('not_found', 'There is no such user.');
+  return user;
+}
+
+/** `validation_failed` for a name that no user may have. */
+export function requireGoodName(name: string): void {
+  if (name.length === 0 || name.length > MAX_NAME_LENGTH || /\p{Cc}/u.test(name)) {
+    throw invalid('name', `The name of a user has 1 to ${MAX_NAME_LENGTH} characters.`);
+  }
+}
+
+/** `conflict` for a name that a user has. */
+export function requireFreeName(all: Readonly<Users>, name: string): void {
+  if (!all.idByName.has(nameKey(name))) return;
+  const message = 'There is a user of that name already.';
+  throw new ServiceError('conflict', message, { details: [{ field: 'name', message }] });
+}
+
+/** Rejects with `validation_failed` for a password that is too easy to guess. */
+export async function requireGoodPassword(password: string, name: string): Promise<void> {
+  const problem = await passwordProblem(password, name);
+  if (problem !== undefined) throw invalid('password', problem);
+}
+
+/** `conflict` for who signs in through an identity provider. */
+export function requirePasswordUser({ origin }: User): void {
+  if (origin === 'password') return;
+  throw new ServiceError('conflict', 'This user signs in through the identity provider, without a password.');
+}
+
+/** `conflict` where nobody could make another administrator if this user left. */
+export function keepAnAdministrator(all: Readonly<Users>, leaving: User): void {
+  const isActiveAdmin = (user: User) => user.role === 'admin' && canSignIn(user);
+  if (!isActiveAdmin(leaving)) return;
+  const others = [...all.users.values()].filter((user) => user.id !== leaving.id && isActiveAdmin(user));
+  if (others.length === 0) {
+    throw new ServiceError('conflict', 'This is the last active administrator. Make another one first.');
+  }
+}
+
+/** A complaint about one field, which a form shows beside it. */
+function invalid(field: string, message: string): ServiceError {
+  return new ServiceError('validation_failed', message, { details: [{ field, message }] });
+}

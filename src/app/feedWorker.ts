@@ -1,0 +1,88 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { UnreadableError } from '../errors.ts';
+import { ChangedFields } from '../feed/format/ChangedFields.ts';
+import { CatchUp, type MakeText } from '../feed/thread/CatchUp.ts';
+import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
+import type { FeedReply, FeedRequest } from '../feed/thread/messages.ts';
+import { Tail } from '../feed/thread/Tail.ts';
+import { yieldToRequests } from '../threads/yieldToRequests.ts';
+import { openEventLog } from './openBackend.ts';
+
+if (parentPort === null) throw new Error('feedWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+const requests: FeedRequest[] = [];
+port.on('message', (request: FeedRequest) => requests.push(request));
+
+const eventLog = await openEventLog(workerData.eventLogUrl);
+const changedFields = new ChangedFields(eventLog);
+let secret = new Uint8Array();
+const deidentifier = lazyDeidentifier(() => secret);
+const makeText: MakeText = (events) => FeedText.of(events, changedFields, deidentifier);
+const readers = new Map<number, CatchUp>();
+let tail: Tail | undefined;
+
+function send(reply: FeedReply): void {
+  const transfer: ArrayBuffer[] = [];
+  if (reply.kind === 'part') transfer.push(reply.part.bytes.buffer);
+  if (reply.kind === 'appended') {
+    for (const chunks of reply.chunks.values()) transfer.push(...chunks.map(({ bytes }) => bytes.buffer));
+  }
+  port.postMessage(reply, transfer);
+}
+
+async function read({ reader, limit, upToTail }: FeedRequest & { kind: 'read' }): Promise<void> {
+  const catchUp = readers.get(reader);
+  if (catchUp === undefined) return;
+  try {
+    const part = await catchUp.next(limit, upToTail ? () => tail?.position ?? 0 : undefined);
+    send({ kind: 'part', reader, part });
+  } catch (error) {
+    const unreadable = error instanceof UnreadableError ? error.message : undefined;
+    send({ kind: 'failed', reader, ...(unreadable !== undefined && { unreadable }) });
+  }
+}
+
+async function stop(): Promise<void> {
+  tail?.close();
+  await Promise.all([...readers.values()].map((reader) => reader.close()));
+  await eventLog.close();
+  port.close();
+}
+
+function take(request: FeedRequest): void {
+  switch (request.kind) {
+    case 'secret':
+      secret = new Uint8Array(request.secret);
+      break;
+    case 'open':
+      readers.set(request.reader, new CatchUp(eventLog, makeText, request.selection, request));
+      break;
+    case 'read':
+      void read(request);
+      break;
+    case 'close':
+      void readers.get(request.reader)?.close();
+      readers.delete(request.reader);
+      break;
+    case 'tail':
+      tail ??= new Tail(eventLog, makeText, send);
+      tail.add(request.tail, request.selection);
+      break;
+    case 'untail':
+      tail?.delete(request.tail);
+      if (tail?.empty) {
+        tail.close();
+        tail = undefined;
+      }
+      break;
+    case 'stop':
+      void stop();
+      break;
+  }
+}
+
+port.removeAllListeners('message');
+port.on('message', take);
+for (const request of requests) take(request);
+send({ kind: 'ready' });

@@ -1,0 +1,73 @@
+import type { AccessDirectory } from '../access/keys/AccessDirectory.ts';
+import { IdentityProvider } from '../access/users/IdentityProvider.ts';
+import { SecondFactor } from '../access/users/SecondFactor.ts';
+import { openSignInLimits } from '../access/users/signInLimits.ts';
+import { UserDirectory } from '../access/users/UserDirectory.ts';
+import { RecordExistence } from '../commands/RecordExistence.ts';
+import type { Config } from '../config.ts';
+import { requestLimit } from '../dashboard/shell/requestLimit.ts';
+import type { DashboardPorts } from '../dashboard/shell/routes.ts';
+import { EventFeed } from '../feed/EventFeed.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { RateLimiters } from '../ports/rateLimiters.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
+import type { KnownKeys } from '../sameLog/KnownKeys.ts';
+import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { WebhookManager } from '../webhooks/settings/manageWebhooks.ts';
+import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import type { LastingKeyName } from './keyFiles.ts';
+
+interface OpenStores {
+  eventLog: EventLog;
+  readModels: ReadModels;
+  stateStore: StateStore;
+  documentStore: DocumentStore;
+  limiters: RateLimiters;
+  directory: AccessDirectory;
+  webhookDirectory: WebhookDirectory;
+  knownKeys: KnownKeys<LastingKeyName>;
+}
+
+/** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
+export async function openApiPorts(
+  config: Config,
+  { webhookDirectory, limiters, knownKeys, ...stores }: OpenStores,
+): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
+  const { eventLog, readModels, stateStore, directory } = stores;
+  const users = await UserDirectory.open(eventLog);
+  const feed = new EventFeed(config.eventLogUrl, () => knownKeys.load('deidentification'));
+  const names = new PrincipalNames({ api_key: directory, user: users });
+  const ports = {
+    ...stores,
+    names,
+    webhookDirectory,
+    users,
+    signInLimits: openSignInLimits(limiters),
+    secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => knownKeys.load('totpSecrets') }),
+    requireTotp: config.dashboardRequireTotp,
+    requestLimit: requestLimit(limiters, config.dashboardRateLimitPerMinute),
+    identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
+    publicUrl: config.publicUrl,
+    openapiPublic: config.openapiPublic,
+    feed,
+    existence: new RecordExistence(eventLog, readModels),
+    webhooks: new WebhookManager({
+      eventLog,
+      readModels,
+      stateStore,
+      directory: webhookDirectory,
+      access: directory,
+      names,
+      addresses: createAddressRules(config.webhookAllowNetworks),
+      secretsKey: () => knownKeys.load('webhookSecrets'),
+    }),
+  };
+  const close = async () => {
+    users.close();
+    await feed.close();
+  };
+  return { ports, close };
+}

@@ -1,0 +1,107 @@
+import { fileURLToPath } from 'node:url';
+import { RateLimiterMemory } from 'rate-limiter-flexible';
+import { FlexibleRateLimiter } from '../backends/FlexibleRateLimiter.ts';
+import { fileProblem } from '../backends/fileProblem.ts';
+import { ServiceError, unavailable } from '../errors.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog, Patience } from '../ports/eventLog.ts';
+import type { Leases } from '../ports/leases.ts';
+import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+
+/**
+ * `sqlite:/a/b`, `file:/a/b` and `file:///a/b` all name the path `/a/b`; relative paths are taken as they are. In all of
+ * them `%20` is a space.
+ */
+export function pathOf(url: string): string {
+  return url.startsWith('file://') ? fileURLToPath(url) : decodeURIComponent(url.slice(url.indexOf(':') + 1));
+}
+
+/** What opening a file or folder gives; rejects with `unavailable`, whose `problem` names it. */
+async function openAt<Store>(
+  store: string,
+  url: string,
+  open: (path: string) => Store | Promise<Store>,
+): Promise<Store> {
+  const path = pathOf(url);
+  try {
+    return await open(path);
+  } catch (error) {
+    if (error instanceof ServiceError && error.problem !== undefined) throw error;
+    const { code } = error as { code?: string };
+    throw unavailable(store, error, fileProblem(path, error) ?? `${path} cannot be opened (${code}).`);
+  }
+}
+
+function isMongo(url: string): boolean {
+  return /^mongodb(\+srv)?:/.test(url);
+}
+
+/** The event log at a URL; a server that is away is waited for with `patience`. Backends are loaded when they are asked for. */
+export async function openEventLog(url: string, patience?: Patience): Promise<EventLog> {
+  if (/^esdb(\+discover)?:/.test(url)) {
+    const { EventStoreDbEventLog } = await import('../backends/eventstoredb/EventStoreDbEventLog.ts');
+    return EventStoreDbEventLog.open(url, patience);
+  }
+  const { SqliteEventLog } = await import('../backends/sqlite/SqliteEventLog.ts');
+  return openAt('event log', url, (path) => SqliteEventLog.open(path));
+}
+
+/** The read models at a URL. */
+export async function openReadModels(url: string): Promise<ReadModels> {
+  if (isMongo(url)) {
+    const { MongoReadModels } = await import('../backends/mongodb/MongoReadModels.ts');
+    return new MongoReadModels(url);
+  }
+  const { SqliteReadModels } = await import('../backends/sqlite/SqliteReadModels.ts');
+  return openAt('read models', url, (path) => new SqliteReadModels(path));
+}
+
+/** The state store at a URL. */
+export async function openStateStore(url: string): Promise<StateStore> {
+  if (isMongo(url)) {
+    const { MongoStateStore } = await import('../backends/mongodb/MongoStateStore.ts');
+    return new MongoStateStore(url);
+  }
+  const { SqliteStateStore } = await import('../backends/sqlite/SqliteStateStore.ts');
+  return openAt('state store', url, (path) => new SqliteStateStore(path));
+}
+
+/** The leases beside the state store at a URL. */
+export async function openLeases(stateUrl: string): Promise<Leases> {
+  if (isMongo(stateUrl)) {
+    const { MongoLeases } = await import('../backends/mongodb/MongoLeases.ts');
+    return new MongoLeases(stateUrl);
+  }
+  const { SqliteLeases } = await import('../backends/sqlite/SqliteLeases.ts');
+  return openAt('state store', stateUrl, (path) => new SqliteLeases(path));
+}
+
+/** The document store at a URL. */
+export async function openDocumentStore(url: string): Promise<DocumentStore> {
+  if (url.startsWith('gs:')) {
+    const { GcsDocumentStore } = await import('../backends/gcs/GcsDocumentStore.ts');
+    return new GcsDocumentStore(url);
+  }
+  const { LocalDocumentStore } = await import('../backends/localFiles/LocalDocumentStore.ts');
+  return openAt('document store', url, (path) => LocalDocumentStore.open(path));
+}
+
+/**
+ * Limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
+ * process's memory.
+ */
+export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
+  if (isMongo(stateUrl)) {
+    const { openMongoRateLimiters } = await import('../backends/mongodb/MongoRateLimiter.ts');
+    const { create, close } = await openMongoRateLimiters(stateUrl);
+    return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
+  }
+  const create = ({ name, points, seconds }: Limit) =>
+    new RateLimiterMemory({ keyPrefix: name, points, duration: seconds });
+  return {
+    limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)),
+    close: async () => undefined,
+  };
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { AccessDirectory } from '../access/keys/AccessDirectory.ts';
+import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
+import { ChangedFields } from '../feed/format/ChangedFields.ts';
+import { createDeidentifier, type Deidentifier } from '../feed/format/deidentify.ts';
+import { type Clock, systemClock } from '../ports/clock.ts';
+import { KnownKeys } from '../sameLog/KnownKeys.ts';
+import { Dispatcher } from '../webhooks/delivery/Dispatcher.ts';
+import { appendNote } from '../webhooks/delivery/deliveryNote.ts';
+import type { WebhooksMessage } from '../webhooks/delivery/messages.ts';
+import { recordSent } from '../webhooks/delivery/recordSent.ts';
+import { type RetrySchedule, retrySchedule } from '../webhooks/delivery/schedule.ts';
+import { WebhookSender } from '../webhooks/delivery/WebhookSender.ts';
+import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { disableWebhook } from '../webhooks/settings/disableWebhook.ts';
+import { maySend } from '../webhooks/settings/maySend.ts';
+import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { lastingKeys } from './keyFiles.ts';
+import { openEventLog, openLeases, openReadModels, openStateStore } from './openBackend.ts';
+
+const NOTE_EVERY_MS = 60_000;
+
+/** What tests set so that they need not wait. */
+export interface WebhooksTiming {
+  schedule?: RetrySchedule;
+  clock?: Clock;
+  /** How often the log is told at most how far a delivery has come. */
+  noteEveryMs?: number;
+}
+
+/**
+ * Opens an instance that delivers webhooks, one of several that share the work. The result does so until its signal, and
+ * waits for stores that are away. Rejects when the event log is.
+ */
+export async function openWebhooks(
+  config: Config,
+  report: (message: WebhooksMessage) => void,
+  { schedule = retrySchedule, clock = systemClock, noteEveryMs = NOTE_EVERY_MS }: WebhooksTiming = {},
+): Promise<(signal: AbortSignal) => Promise<void>> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const stateStore = await openStateStore(config.stateUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const leases = await openLeases(config.stateUrl);
+  const keys = new KnownKeys(eventLog, lastingKeys(config));
+  const directory = await WebhookDirectory.open(eventLog);
+  const access = await AccessDirectory.open(eventLog);
+  const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
+  let secretsKey: Uint8Array | undefined;
+  let deidentifier: Deidentifier | undefined;
+  const dispatcher = new Dispatcher(
+    {
+      eventLog,
+      stateStore,
+      readModels,
+      leases,
+      directory,
+      sender,
+      clock,
+      schedule,
+      publicUrl: config.publicUrl,
+      changedFields: new ChangedFields(eventLog),
+      // A key that cannot be used is asked for again: its file may be mended.
+      secretsKey: async () => {
+        secretsKey ??= await keys.load('webhookSecrets');
+        return secretsKey;
+      },
+      deidentifier: async () => {
+        deidentifier ??= createDeidentifier(await keys.load('deidentification'));
+        return deidentifier;
+      },
+      findSending(id) {
+        const webhook = directory.find(id);
+        return webhook && maySend(webhook, access.access) ? webhook : undefined;
+      },
+      recordSent: (webhook, sent) => recordSent(eventLog, webhook, sent),
+      note: (webhook, note) => appendNote(eventLog, webhook, note),
+      noteEveryMs,
+      disable: (webhook, reason) => disableWebhook(directory, webhook, reason),
+      onDelay: (webhookId, error) => report({ kind: 'delayed', webhookId, error: describeError(error) }),
+      onStateLost: (webhookId) => report({ kind: 'state_lost', webhookId }),
+      onUnreadable: (webhookId, { id, position }) =>
+        report({ kind: 'unreadable', webhookId, eventId: id, position }),
+    },
+    randomUUID(),
+  );
+  return async (signal) => {
+    await dispatcher.run(signal);
+    directory.close();
+    access.close();
+    await Promise.all([sender, eventLog, stateStore, readModels, leases].map((port) => port.close()));
+  };
+}

@@ -1,0 +1,11 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { yieldToRequests } from '../threads/yieldToRequests.ts';
+import { runProjector } from './runProjector.ts';
+
+if (parentPort === null) throw new Error('projectorWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+const stop = new AbortController();
+port.once('message', () => stop.abort());
+await runProjector(workerData.config, stop.signal, (message) => port.postMessage(message));
+port.close();

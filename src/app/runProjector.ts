@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { purgeDocuments } from '../commands/purgeDocuments.ts';
+import type { Config } from '../config.ts';
+import { describeError } from '../errors.ts';
+import { systemClock } from '../ports/clock.ts';
+import { isSetBack } from '../ports/readModelRefusals.ts';
+import type { ProjectorMessage } from '../projector/messages.ts';
+import { ParkedTally } from '../projector/ParkedTally.ts';
+import { projectAll } from '../projector/projectAll.ts';
+import { takeUpParked } from '../projector/takeUpParked.ts';
+import type { LogMismatch } from '../sameLog/logMismatch.ts';
+import { whileLeader } from '../threads/whileLeader.ts';
+import {
+  openDocumentStore,
+  openEventLog,
+  openLeases,
+  openReadModels,
+  openStateStore,
+} from './openBackend.ts';
+
+/**
+ * The lease of the one instance that projects. Versions of the service whose read models differ do so side by side, as
+ * each serves its own while an upgrade is under way; those that they share take both.
+ */
+const PROJECTOR_LEASE = `projector ${projections.map(modelName).join(' ')}`;
+
+const RETRY_MS = 250;
+const PURGE_EVERY_MS = 3_600_000;
+/** An instance of an earlier version that stood still may park events yet when this one has the lease. */
+const TAKE_UP_EVERY_MS = 60_000;
+
+/**
+ * Runs every projection, takes up what was parked, and purges documents until the signal, while this instance holds the
+ * lease. A store that is away is waited for.
+ */
+export async function runProjector(
+  config: Config,
+  signal: AbortSignal,
+  report: (message: ProjectorMessage) => void,
+): Promise<void> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const stateStore = await openStateStore(config.stateUrl);
+  const leases = await openLeases(config.stateUrl);
+  const documentStore = await openDocumentStore(config.documentsUrl);
+  const parked = new ParkedTally(report);
+  const ports = {
+    eventLog,
+    readModels,
+    onParked: parked.add.bind(parked),
+    onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
+  };
+  const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock };
+  await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
+    const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
+      repeatUntil(leading, pauseMs, work, (error) =>
+        report({ kind: 'retrying', task, error: describeError(error) }),
+      );
+    await Promise.all([
+      repeat('project', RETRY_MS, () => projectAll(projections, ports, leading)),
+      repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
+      repeat('purge', PURGE_EVERY_MS, () =>
+        purgeDocuments(purgePorts, config.documentRetentionDays, leading),
+      ),
+    ]);
+  });
+  parked.close();
+  const stores = [eventLog, readModels, stateStore, leases, documentStore];
+  await Promise.all(stores.map((store) => store.close()));
+}
+
+/**
+ * SQLite's files belong to one service at a time: its successor after a crash is the same owner and need not wait for
+ * the lease to run out.
+ */
+function leaseOwner({ stateUrl }: Config): string {
+  return stateUrl.startsWith('sqlite:') ? 'embedded' : randomUUID();
+}
+
+async function repeatUntil(
+  signal: AbortSignal,
+  pauseMs: number,
+  work: () => Promise<void>,
+  onError: (error: unknown) => void,
+): Promise<void> {
+  while (!signal.aborted) {
+    let pause = pauseMs;
+    try {
+      await work();
+    } catch (error) {
+      // As after every rebuild: it goes on from the checkpoint that is there now.
+      if (!isSetBack(error)) onError(error);
+      pause = RETRY_MS;
+    }
+    await sleep(pause, undefined, { signal }).catch(() => undefined);
+  }
+}

@@ -1,0 +1,37 @@
+import { once } from 'node:events';
+import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
+import { loadConfig } from '../config.ts';
+import { LogOutput } from '../LogOutput.ts';
+import { createLogger } from '../logger.ts';
+import { misspeltSettings } from '../misspeltSettings.ts';
+import { startService } from './service.ts';
+import { startFailure } from './startFailure.ts';
+import { welcome } from './welcome.ts';
+
+const STDOUT = 1;
+
+/** Runs the service until `stopping`; resolves with the exit code. Why it did not start is a line of standard error. */
+export async function serve(env: Record<string, string | undefined>, stopping: AbortSignal): Promise<number> {
+  // Asking for them makes a pipe non-blocking. A write that blocks would hold up a thread, and the end of the process.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  makeFilesPrivate();
+  const output = new LogOutput(STDOUT);
+  try {
+    const config = loadConfig(env);
+    const logger = createLogger(config.logLevel, output);
+    for (const { name, meant } of misspeltSettings(env)) {
+      logger.warn({ name, meant }, `${name} is no setting; is ${meant} meant?`);
+    }
+    const service = await startService(config, logger, { stopping });
+    output.write(welcome(service));
+    if (!stopping.aborted) await once(stopping, 'abort');
+    await service.stop();
+    return 0;
+  } catch (error) {
+    if (stopping.aborted) return 0;
+    process.stderr.write(`Chartledger did not start. ${startFailure(error, env.LOG_LEVEL)}\n`);
+    return 1;
+  } finally {
+    await output.close();
+  }
+}

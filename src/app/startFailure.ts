@@ -1,0 +1,22 @@
+import { fileProblem } from '../backends/fileProblem.ts';
+import { ConfigError } from '../config.ts';
+import { describeError } from '../errors.ts';
+
+const DETAILED = ['debug', 'trace'];
+/** User and password in a URL. */
+const CREDENTIALS = /\/\/[^/@\s]*@/g;
+
+/** Why something did not start, in one line: what, which path or host, what to do. Below that a stack, at debug level alone. */
+export function startFailure(error: unknown, logLevel: string | undefined): string {
+  const stack = DETAILED.includes(logLevel ?? '') ? `\n${JSON.stringify(describeError(error))}` : '';
+  return reason(error) + stack;
+}
+
+function reason(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  const { message, problem, path } = error as { message?: string; problem?: string; path?: unknown };
+  const told = problem ?? (typeof path === 'string' ? fileProblem(path, error) : undefined);
+  if (told !== undefined) return told;
+  const line = message?.split('\n')[0]?.replace(CREDENTIALS, '//') || 'The reason is unknown';
+  return `${line} LOG_LEVEL=debug tells more.`;
+}

@@ -1,0 +1,13 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { yieldToRequests } from '../threads/yieldToRequests.ts';
+import { openWebhooks } from './openWebhooks.ts';
+
+if (parentPort === null) throw new Error('webhooksWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+const stop = new AbortController();
+port.once('message', () => stop.abort());
+const { config, schedule } = workerData;
+const deliver = await openWebhooks(config, (message) => port.postMessage(message), { schedule });
+await deliver(stop.signal);
+port.close();

@@ -1,0 +1,245 @@
+import type { KeyObject } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { v7 as uuidv7 } from 'uuid';
+import { AccessDirectory } from '../access/keys/AccessDirectory.ts';
+import { type Access, permissions } from '../access/keys/access.ts';
+import { AccessManager } from '../access/keys/manageAccess.ts';
+import { UserManager } from '../access/users/manageUsers.ts';
+import { resetSecondFactor } from '../access/users/SecondFactor.ts';
+import { UserDirectory } from '../access/users/UserDirectory.ts';
+import { UserLinks } from '../access/users/UserLinks.ts';
+import { loadConfig } from '../config.ts';
+import { ServiceError } from '../errors.ts';
+import type { Principal } from '../events/eventMetadata.ts';
+import type { Actor, Caller } from '../events/newEvent.ts';
+import { INSTALLATION } from '../events/streamNames.ts';
+import { listeningAddress } from '../listeningAddress.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
+import { KnownKeys } from '../sameLog/KnownKeys.ts';
+import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { WebhookManager } from '../webhooks/settings/manageWebhooks.ts';
+import type { WebhookCaller } from '../webhooks/settings/payloadPermissions.ts';
+import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { lastingKeys, loadSigningKey as openSigningKey } from './keyFiles.ts';
+import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
+
+export interface AccessTools {
+  /** Workspaces and keys as they were when the command began, or after the last change. */
+  access: Readonly<Access>;
+  manager: AccessManager;
+  /** Whoever runs the command. */
+  actor: Actor;
+  eventLog: EventLog;
+}
+
+/** Whoever runs the command, by the name that the operating system knows. */
+function operator(): Principal {
+  try {
+    return { type: 'operator', id: userInfo().username };
+  } catch {
+    return { type: 'operator', id: `uid-${process.getuid?.()}` };
+  }
+}
+
+let maySetUp = false;
+
+/** From now on stores that are not there are made, as the first start of a service makes them. */
+export function setUpStores(): void {
+  maySetUp = true;
+}
+
+/** The event log that the environment names, for people: a file's path, or a URL without what is secret in it. */
+export function eventLogName(): string {
+  const { eventLogUrl } = loadConfig(process.env);
+  if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
+  return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
+}
+
+/** What a service keeps on this machine is not made by accident, beside one that has its own elsewhere. */
+function requireStore(path: string, what: string, setting: string): void {
+  if (maySetUp || existsSync(path)) return;
+  throw new ServiceError(
+    'not_found',
+    `There is no ${what} at ${path}. Set ${setting} as the service has it, or give --init to make one there.`,
+  );
+}
+
+/** A key that is not set is in the data folder of the service. */
+function requireKeyFolder(set: string | undefined, dataDir: string): void {
+  if (set === undefined) requireStore(dataDir, 'data folder', 'DATA_DIR');
+}
+
+/**
+ * Runs `work` on the event log that the environment names, as a service would find it (`src/config.ts`). A service may
+ * be running on it. Rejects with what `work` rejects with, `ConfigError`, or `not_found` when there is none and
+ * `setUpStores` was not called.
+ */
+export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
+  const { eventLogUrl } = loadConfig(process.env);
+  if (eventLogUrl.startsWith('sqlite:')) {
+    requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
+  }
+  const eventLog = await openEventLog(eventLogUrl);
+  try {
+    return await work(eventLog);
+  } finally {
+    await eventLog.close();
+  }
+}
+
+/** Runs `work` on the workspaces and keys of that event log. */
+export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    const directory = await AccessDirectory.open(eventLog);
+    try {
+      const actor = { principal: operator() };
+      const manager = new AccessManager(directory, actor);
+      return await work({ access: directory.access, manager, actor, eventLog });
+    } finally {
+      directory.close();
+    }
+  });
+}
+
+export interface UserTools {
+  users: UserDirectory;
+  manager: UserManager;
+  links: UserLinks;
+  /** Takes the second factor of the user of an id away. */
+  resetTotp(id: string): Promise<void>;
+}
+
+/** Where people reach the service: `PUBLIC_URL`, else where one with these settings listens. */
+export function serviceAddress(): string {
+  const { publicUrl, host, port } = loadConfig(process.env);
+  return publicUrl ?? listeningAddress(host, port);
+}
+
+/** Runs `work` on the users of that event log. */
+export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    const users = await UserDirectory.open(eventLog);
+    try {
+      const actor = { principal: operator() };
+      return await work({
+        users,
+        manager: new UserManager(users, actor),
+        links: new UserLinks(users, actor),
+        resetTotp: (id) => resetSecondFactor(users, id, actor),
+      });
+    } finally {
+      users.close();
+    }
+  });
+}
+
+/** What a command needs that reads the data of a workspace. */
+export interface WorkspaceTools {
+  eventLog: EventLog;
+  directory: AccessDirectory;
+  names: PrincipalNames;
+  /** Whoever runs the command, for the audit trail. */
+  caller: Caller;
+}
+
+/**
+ * Runs `work` on one workspace of that event log, with `orInstallation` also on `INSTALLATION`; rejects with `not_found`
+ * when there is none of that id.
+ */
+export function withWorkspace<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+  { orInstallation = false } = {},
+): Promise<Result> {
+  return withEventLog(async (eventLog) => {
+    const directory = await AccessDirectory.open(eventLog);
+    const users = await UserDirectory.open(eventLog);
+    try {
+      const isInstallation = orInstallation && workspace === INSTALLATION;
+      if (!isInstallation && !directory.access.workspaces.has(workspace))
+        throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+      const caller = { workspace, principal: operator(), requestId: uuidv7() };
+      const names = new PrincipalNames({ api_key: directory, user: users });
+      return await work({ eventLog, directory, names, caller });
+    } finally {
+      users.close();
+      directory.close();
+    }
+  });
+}
+
+/** Runs `work` on the documents' bytes where the environment says they are. */
+export async function withDocumentStore<Result>(
+  work: (store: DocumentStore) => Promise<Result>,
+): Promise<Result> {
+  const store = await openDocumentStore(loadConfig(process.env).documentsUrl);
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs `work` on the read models where the environment says they are. */
+export async function withReadModels<Result>(
+  work: (readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  const readModels = await openReadModels(loadConfig(process.env).readModelUrl);
+  try {
+    return await work(readModels);
+  } finally {
+    await readModels.close();
+  }
+}
+
+/** Runs `work` on that event log and those read models. */
+export function withStores<Result>(
+  work: (eventLog: EventLog, readModels: ReadModels) => Promise<Result>,
+): Promise<Result> {
+  return withEventLog((eventLog) => withReadModels((readModels) => work(eventLog, readModels)));
+}
+
+/** Runs `work` on the webhooks of one workspace; rejects with `not_found` when there is none of that id. */
+export function withWebhooks<Result>(
+  workspace: string,
+  work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
+): Promise<Result> {
+  const config = loadConfig(process.env);
+  return withWorkspace(workspace, ({ eventLog, directory: access, names, caller }) =>
+    withReadModels(async (readModels) => {
+      const stateStore = await openStateStore(config.stateUrl);
+      const directory = await WebhookDirectory.open(eventLog);
+      const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+      try {
+        const manager = new WebhookManager({
+          eventLog,
+          readModels,
+          stateStore,
+          directory,
+          access,
+          names,
+          addresses: createAddressRules(config.webhookAllowNetworks),
+          secretsKey: async () => {
+            requireKeyFolder(config.webhookSecretsKey, config.dataDir);
+            return knownKeys.load('webhookSecrets');
+          },
+        });
+        return await work(manager, { ...caller, permissions });
+      } finally {
+        directory.close();
+        await stateStore.close();
+      }
+    }),
+  );
+}
+
+/** The key that signs exports and tree heads, as the environment has it (`src/config.ts`). */
+export async function loadSigningKey(): Promise<KeyObject> {
+  const config = loadConfig(process.env);
+  requireKeyFolder(config.signingKey, config.dataDir);
+  return openSigningKey(config);
+}

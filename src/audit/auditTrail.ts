@@ -1,0 +1,123 @@
+import { auditModel } from '../../projections/audit.ts';
+import type { AuditEntry } from '../../projections/auditEntry.ts';
+import { type AuditFacetValues, hasFacets } from '../../projections/auditSignature.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import { type AuditPart, auditParts } from './auditParts.ts';
+import { isSighting, type SightedRecord } from './sightings.ts';
+
+/**
+ * Which entries are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. Should a clock
+ * go back, its entries count to the latest time.
+ */
+export interface AuditFilter extends AuditFacetValues {
+  /** Recorded at or after this. */
+  from?: string;
+  /** Recorded before this. */
+  to?: string;
+  /** Accesses by which somebody saw this record, or may have; those to other things that held it, too. */
+  seen?: SightedRecord;
+}
+
+export interface AuditPage extends Page<AuditEntry> {
+  /** When the oldest entry that was looked at was recorded; null when there was none. */
+  lookedBackTo: string | null;
+}
+
+/** Chunks that one page looks for in the index: those of 131,072 entries. */
+const MAX_CHUNKS = 2_048;
+const EXPORTED_AT_ONCE = 1_000;
+
+/**
+ * One page of a workspace's audit trail, newest first, including every event acknowledged before the call: it waits
+ * for the projector, and rejects with `unavailable` when that is more than two seconds behind.
+ *
+ * Its work is bounded, however long the trail is: where little matches it comes back with less than was asked for,
+ * even nothing, and a token to go on with. Tokens are places in the trail, so that pages neither skip nor repeat an
+ * entry while others are added.
+ */
+export async function readAuditTrail(
+  ports: QueryPorts,
+  workspace: string,
+  filter: AuditFilter,
+  { limit, pageToken }: PageRequest,
+): Promise<AuditPage> {
+  const below = pageToken === undefined ? undefined : decodeToken(pageToken);
+  await caughtUp(ports, auditModel);
+  return readBack(ports.readModels, workspace, filter, limit, below);
+}
+
+/**
+ * The whole audit trail as it is when the iteration begins, newest first, some entries at a time. Rejects like a page,
+ * before there is anything to iterate over.
+ */
+export async function wholeAuditTrail(
+  ports: QueryPorts,
+  workspace: string,
+  filter: AuditFilter,
+): Promise<AsyncGenerator<AuditEntry[], void>> {
+  await caughtUp(ports, auditModel);
+  return allPages(ports.readModels, workspace, filter);
+}
+
+async function* allPages(
+  readModels: ReadModels,
+  workspace: string,
+  filter: AuditFilter,
+): AsyncGenerator<AuditEntry[], void> {
+  for (let below: number | undefined; ; ) {
+    const page = await readBack(readModels, workspace, filter, EXPORTED_AT_ONCE, below);
+    yield page.items;
+    if (page.next_page_token === null) return;
+    below = decodeToken(page.next_page_token);
+  }
+}
+
+/** Looks at the entries with numbers below `below`, or at all, from the newest on. */
+async function readBack(
+  readModels: ReadModels,
+  workspace: string,
+  filter: AuditFilter,
+  limit: number,
+  below: number | undefined,
+): Promise<AuditPage> {
+  const found: NumberedEntry[] = [];
+  let next = 0;
+  let lookedBackTo: string | null = null;
+  let chunks = 0;
+  for await (const part of auditParts(readModels, workspace, filter, below)) {
+    found.push(...matching(part, filter).filter(({ number }) => below === undefined || number < below));
+    lookedBackTo = part.from;
+    next = part.first;
+    if (filter.from !== undefined && part.from < filter.from) next = 0;
+    chunks += part.chunks;
+    if (next === 0 || found.length > limit || chunks >= MAX_CHUNKS) break;
+  }
+  const items = found.slice(0, limit);
+  const goOn = found.length > limit ? (items.at(-1) as NumberedEntry).number : next;
+  return {
+    items: items.map(({ entry }) => entry),
+    next_page_token: goOn === 0 ? null : encodeToken(goOn),
+    lookedBackTo,
+  };
+}
+
+interface NumberedEntry {
+  entry: AuditEntry;
+  number: number;
+}
+
+/** The entries of a part that match, newest first. */
+function matching({ first, from, entries }: AuditPart, filter: AuditFilter): NumberedEntry[] {
+  const found: NumberedEntry[] = [];
+  let time = from;
+  for (const [at, entry] of entries.entries()) {
+    if (entry.recordedAt > time) time = entry.recordedAt;
+    if (filter.from !== undefined && time < filter.from) continue;
+    if (filter.to !== undefined && time >= filter.to) break;
+    if (filter.seen && !isSighting(entry, filter.seen)) continue;
+    if (hasFacets(entry, filter)) found.push({ entry, number: first + at });
+  }
+  return found.reverse();
+}

@@ -1,0 +1,99 @@
+import type { ErrorCode } from '../errors.ts';
+import type { Position } from '../events/event.ts';
+import { type Caller, newActorEvent, newEvent } from '../events/newEvent.ts';
+import { auditStream } from '../events/streamNames.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { RecordKind } from '../records/catalog.ts';
+import type { Shown } from './shown.ts';
+
+/** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
+export const accessActions = [
+  'record.read',
+  'record.list',
+  'record.history',
+  'document.list',
+  'document.download',
+  'document.history',
+  'events.read',
+  'events.subscribe',
+  'events.sent',
+  'webhook.sent',
+  'webhook.attempts',
+  'export',
+  'verify',
+  'audit.read',
+  'audit.export',
+  'request.refused',
+  'sign_in',
+  'sign_in.refused',
+  'sign_out',
+] as const;
+export type AccessAction = (typeof accessActions)[number];
+
+/** Why a sign-in was refused. */
+export type SignInRefusal =
+  | 'wrong_password'
+  | 'wrong_code'
+  | 'unknown_user'
+  | 'user_disabled'
+  | 'no_role'
+  | 'rate_limited';
+
+/** What a request was about. */
+export interface AccessSubject {
+  kind?: RecordKind | 'document';
+  /** The caller's id of the record; of a document, that of its encounter. */
+  record_id?: string;
+  document_id?: string;
+  webhook_id?: string;
+}
+
+/** Data of `AccessRecorded`. */
+export interface AccessRecorded extends AccessSubject {
+  action: AccessAction;
+  /** What was asked for beyond the subject, such as `version`, `as_of` or `limit`, as asked. */
+  query?: Record<string, unknown>;
+  /** What was shown or sent, where it was more than the subject. */
+  shown?: Shown;
+  outcome?: 'refused';
+  /** Why it was refused: there whenever it was. */
+  code?: ErrorCode | SignInRefusal;
+  /** Of a refused request; the route is its template. */
+  method?: string;
+  route?: string;
+}
+
+/**
+ * Appends one `AccessRecorded` to the workspace's audit stream of the day. Awaited before the data leave the service:
+ * what could not be written into the audit trail is not read. A request that reads several things names them all: the
+ * first event bears the request's id, the others have ids of their own. Gives the position of the first one. Rejects
+ * with `unavailable`.
+ */
+export async function recordAccess(
+  eventLog: EventLog,
+  caller: Caller,
+  access: AccessRecorded,
+  ...others: AccessRecorded[]
+): Promise<Position> {
+  const first = eventLog.append(
+    auditStreamOf(caller),
+    newEvent(caller, 'AccessRecorded', { ...access }),
+    'any',
+  );
+  await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
+  return (await first).position;
+}
+
+/** Appends one `AccessRecorded` as `recordAccess` does, beside others of the same request: with an id of its own. */
+export async function recordFurtherAccess(
+  eventLog: EventLog,
+  caller: Caller,
+  access: AccessRecorded,
+): Promise<void> {
+  const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', { ...access });
+  await eventLog.append(auditStreamOf(caller), event, 'any');
+}
+
+function auditStreamOf({ workspace }: Caller): string {
+  return auditStream(workspace, new Date().toISOString().slice(0, 10));
+}

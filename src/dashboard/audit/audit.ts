@@ -1,0 +1,188 @@
+import { Readable } from 'node:stream';
+import type { Request } from 'express';
+import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import type { UserDirectory } from '../../access/users/UserDirectory.ts';
+import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../audit/auditTrail.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import { INSTALLATION } from '../../events/streamNames.ts';
+import { auditHeader, auditLine } from '../../evidence/export/auditLines.ts';
+import type { ExportFormat } from '../../evidence/export/exportLines.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type Refusal, refusalOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { table } from '../ui/table.ts';
+import { empty, time } from '../ui/text.ts';
+import {
+  type AuditQuery,
+  auditFilter,
+  auditForm,
+  auditParameters,
+  auditQuery,
+  limitsOf,
+} from './auditFilter.ts';
+import { auditColumns } from './auditTable.ts';
+
+export interface AuditPagePorts extends QueryPorts {
+  directory: AccessDirectory;
+  users: UserDirectory;
+  names: PrincipalNames;
+}
+
+const ENTRIES_A_PAGE = 50;
+
+const mediaTypes: Record<ExportFormat, string> = {
+  csv: 'text/csv; charset=utf-8',
+  ndjson: 'application/x-ndjson',
+};
+
+/** The trail that a page shows: a workspace's, or that of the installation. */
+interface Trail {
+  workspace: string;
+  /** Of the page, whole. */
+  path: string;
+  caller: Caller;
+}
+
+/** The audit trail of each workspace, and of the installation: pages, and exports of what they were limited to. */
+export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
+  const ofWorkspace = ({ workspace, caller }: Visit): Trail => ({
+    workspace,
+    path: `/dashboard/workspaces/${workspace}/audit`,
+    caller,
+  });
+  const ofInstallation = ({ actor, requestId }: Visit): Trail => ({
+    workspace: INSTALLATION,
+    path: '/dashboard/audit',
+    caller: { ...actor, requestId, workspace: INSTALLATION },
+  });
+  const routes = (path: string, trailOf: (visit: Visit) => Trail): DashboardRoute[] => [
+    {
+      method: 'get',
+      path,
+      access: phiReaders,
+      query: auditParameters,
+      handle: async (visit) => ({ page: await auditPage(ports, trailOf(visit), visit.req) }),
+    },
+    {
+      method: 'get',
+      path: `${path}/export`,
+      access: phiReaders,
+      query: [...auditParameters, 'format'],
+      handle: (visit) => auditExport(ports, trailOf(visit), visit.req),
+    },
+  ];
+  return [...routes('/workspaces/:workspace/audit', ofWorkspace), ...routes('/audit', ofInstallation)];
+}
+
+async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Promise<Page> {
+  let query: AuditQuery;
+  try {
+    query = auditQuery(req);
+  } catch (error) {
+    const sent = Object.entries(req.query).filter(
+      (pair): pair is [string, string] => typeof pair[1] === 'string',
+    );
+    return framed(ports, trail, Object.fromEntries(sent), html``, refusalOf(error));
+  }
+  const limits = limitsOf(query);
+  const filter = await auditFilter(ports.eventLog, trail.workspace, query);
+  const found = await readAuditTrail(ports, trail.workspace, filter, {
+    limit: ENTRIES_A_PAGE,
+    pageToken: query.page_token,
+  });
+  const { items } = found;
+  await ports.names.learn(items.map(({ principal }) => principal));
+  await recordAccess(ports.eventLog, trail.caller, { action: 'audit.read', query: limits });
+  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(ports.names, trail), items)}
+${older(trail, limits, found, query.page_token === undefined)}`;
+  return framed(ports, trail, limits, body);
+}
+
+/** The page with the form, filled in with what was sent, above its body. */
+function framed(
+  { directory, users }: AuditPagePorts,
+  trail: Trail,
+  sent: Record<string, string>,
+  body: Html,
+  refusal?: Refusal,
+): Page {
+  const { workspace, path } = trail;
+  const isInstallation = workspace === INSTALLATION;
+  const keys = [...directory.access.keys.values()]
+    .filter((key) => key.workspace === workspace)
+    .map(({ id, name }) => ({ value: id, text: `API key: ${name}` }));
+  const people = users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` }));
+  const title = isInstallation ? 'Sign-ins and users' : 'Audit trail';
+  return {
+    title,
+    section: isInstallation ? 'Sign-ins' : 'Audit trail',
+    ...(refusal && { status: refusal.status }),
+    body: html`<div class="page-head"><h1>${title}</h1>${!refusal && exportLinks(trail, sent)}</div>
+${auditForm(path, sent, [...keys, ...people], isInstallation, refusal)}
+${body}`,
+  };
+}
+
+function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
+  const link = (format: ExportFormat, text: string) => {
+    const query = new URLSearchParams({ ...limits, format });
+    return html`<a role="button" class="outline secondary" href="${path}/export?${query.toString()}" download>${text}</a>`;
+  };
+  return html`<div class="actions">${link('csv', 'Export as CSV')} ${link('ndjson', 'Export as NDJSON')}</div>`;
+}
+
+/** Leads on; where scripts run, the older entries come below those that are there. */
+function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
+  const { next_page_token, items, lookedBackTo } = found;
+  if (next_page_token === null) {
+    const nothing = isNewest ? 'Nothing in the audit trail is like that.' : 'There is nothing older.';
+    return html`<div id="older">${items.length === 0 && empty(nothing)}</div>`;
+  }
+  const isShort = items.length < ENTRIES_A_PAGE && lookedBackTo !== null;
+  const url = `${path}?${new URLSearchParams({ ...limits, page_token: next_page_token }).toString()}`;
+  // Without a table on this page there is none to add rows to.
+  const added =
+    items.length > 0 &&
+    html` hx-get="${url}" hx-target="previous tbody" hx-select="tbody > tr" hx-swap="beforeend" hx-select-oob="#older"`;
+  return html`<div id="older">
+${isShort && html`<p class="muted">This goes back to ${time(lookedBackTo)}.</p>`}
+<a role="button" class="outline" href="${url}"${added}>${isShort ? 'Look further back' : 'Older'}</a>
+</div>`;
+}
+
+async function auditExport(
+  ports: AuditPagePorts,
+  { workspace, caller }: Trail,
+  req: Request,
+): Promise<Reply> {
+  const query = auditQuery(req);
+  const limits = limitsOf(query);
+  const format = req.query.format === 'csv' ? 'csv' : 'ndjson';
+  await recordAccess(ports.eventLog, caller, { action: 'audit.export', query: { ...limits, format } });
+  const parts = await wholeAuditTrail(ports, workspace, await auditFilter(ports.eventLog, workspace, query));
+  const name = workspace === INSTALLATION ? 'installation' : workspace;
+  const today = new Date().toISOString().slice(0, 10);
+  return {
+    download: {
+      type: mediaTypes[format],
+      name: `audit-${name}-${today}.${format}`,
+      body: Readable.from(exported(ports.names, format, parts)),
+    },
+  };
+}
+
+async function* exported(
+  names: PrincipalNames,
+  format: ExportFormat,
+  parts: AsyncIterable<AuditEntry[]>,
+): AsyncGenerator<string> {
+  yield auditHeader(format);
+  for await (const entries of parts) {
+    await names.learn(entries.map(({ principal }) => principal));
+    yield entries.map((entry) => auditLine(entry, format, (principal) => names.nameOf(principal))).join('');
+  }
+}

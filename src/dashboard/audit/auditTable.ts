@@ -1,0 +1,81 @@
+import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { RecordKind } from '../../records/catalog.ts';
+import { documentsPath, recordPath } from '../records/recordPaths.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { principalTexts } from '../ui/principal.ts';
+import type { TableColumn } from '../ui/table.ts';
+import { badge, code, time } from '../ui/text.ts';
+import { actionText, kindText, shownText, wordsOf } from './auditTexts.ts';
+
+/** Where an entry stands: its workspace, and the page of the trail, as whole path. */
+interface Place {
+  workspace: string;
+  path: string;
+}
+
+/** The columns of the audit trail. */
+export function auditColumns(names: PrincipalNames, place: Place): TableColumn<AuditEntry>[] {
+  return [
+    { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
+    { title: 'Who', cell: ({ principal }) => who(principal, names, place) },
+    { title: 'What', isHeader: true, cell: what },
+    { title: 'On', cell: (entry) => subject(entry, names, place) },
+    { title: 'Outcome', cell: outcome },
+    { title: 'Request', cell: origin },
+  ];
+}
+
+/** From where it came, and its id. */
+function origin({ clientIp, userAgent, requestId, eventId, clientRequestId }: AuditEntry): Html {
+  return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
+<div class="request-id">${code(requestId ?? eventId)}</div>${
+    clientRequestId && html`<div class="request-id">${code(clientRequestId)}</div>`
+  }`;
+}
+
+/** Leads to all that they did. */
+function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }: Place): Html {
+  const name = names.nameOf(principal) ?? principal.id;
+  const query = new URLSearchParams({ principal: principal.id });
+  return html`<a href="${path}?${query.toString()}">${name}</a><br><small class="muted">${principalTexts[principal.type]}</small>`;
+}
+
+function what({ type, action, method, route, shown }: AuditEntry): Html {
+  return html`${actionText(action ?? type)}${
+    route && html`<br><small class="muted">${method} ${route}</small>`
+  }${shown && html`<br><small class="muted">${shownText(shown)}</small>`}`;
+}
+
+function subject(
+  { kind, id, documentId, version }: AuditEntry,
+  names: PrincipalNames,
+  place: Place,
+): HtmlValue {
+  if (kind === undefined) return '';
+  if (id === undefined) return kindText(kind);
+  if (kind === 'api_key' || kind === 'user') {
+    return html`${kindText(kind)} ${names.nameOf({ type: kind, id }) ?? ''}<br>${code(id)}`;
+  }
+  if (kind === 'webhook' || kind === 'workspace') return html`${kindText(kind)}<br>${code(id)}`;
+  const { workspace } = place;
+  if (kind === 'document') {
+    const link = (path: string, text: string) => html`<a href="/dashboard${path}">${text}</a>`;
+    return html`Document${documentId && html` ${link(documentsPath(workspace, id, documentId), documentId)}`}
+of encounter ${link(recordPath(workspace, 'encounter', id), id)}${ofVersion(version)}`;
+  }
+  return html`${kindText(kind)} ${recordLink(workspace, kind, id)}${ofVersion(version)}`;
+}
+
+function recordLink(workspace: string, kind: RecordKind, id: string): Html {
+  return html`<a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
+}
+
+function ofVersion(version: number | undefined): Html {
+  return html`${version && html`<br><small class="muted">version ${version}</small>`}`;
+}
+
+function outcome({ code: reason }: AuditEntry): Html {
+  if (reason === undefined) return badge('accepted', 'good');
+  return html`${badge('refused', 'bad')}<br><small>${wordsOf(reason)}</small>`;
+}

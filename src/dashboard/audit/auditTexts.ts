@@ -1,0 +1,49 @@
+import type { AccessAction } from '../../audit/recordAccess.ts';
+import type { Shown } from '../../audit/shown.ts';
+
+const accessTexts: Record<AccessAction, string> = {
+  'record.read': 'Record read',
+  'record.list': 'Records listed',
+  'record.history': 'History read',
+  'document.list': 'Documents listed',
+  'document.download': 'Document downloaded',
+  'document.history': 'History of document read',
+  'events.read': 'Events read',
+  'events.subscribe': 'Event stream opened',
+  'events.sent': 'Events sent to stream',
+  'webhook.sent': 'Messages sent to webhook',
+  'webhook.attempts': 'Attempts of webhook read',
+  export: 'Events exported',
+  verify: 'Log verified',
+  'audit.read': 'Audit trail read',
+  'audit.export': 'Audit trail exported',
+  'request.refused': 'Request refused',
+  sign_in: 'Signed in',
+  'sign_in.refused': 'Sign-in refused',
+  sign_out: 'Signed out',
+};
+
+/** What was done, in words: of an `AccessRecorded` by its action, else by the event's type (`PatientUpserted`). */
+export function actionText(action: string): string {
+  const known = accessTexts[action as AccessAction];
+  if (known !== undefined) return known;
+  const words = action.replaceAll(/(?<=[a-z])[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.replace(/^Api key/, 'API key');
+}
+
+/** `validation_failed` as people read it. */
+export function wordsOf(code: string): string {
+  return code.replaceAll('_', ' ');
+}
+
+/** A kind of record or setting, as people read it. */
+export function kindText(kind: string): string {
+  const text = wordsOf(kind).replace(/^api /, 'API ');
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`. */
+export function shownText({ count, ranges, view }: Shown): string {
+  const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
+  return `${count === undefined ? 'Positions' : `${count} at`} ${places}${view === undefined ? '' : `, ${view}`}`;
+}

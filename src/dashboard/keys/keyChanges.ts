@@ -1,0 +1,160 @@
+import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import { type ApiKey, stateOf } from '../../access/keys/access.ts';
+import { AccessManager, MAX_ROTATION_SECONDS } from '../../access/keys/manageAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import { deleteKey, webhooksOfKey } from '../../webhooks/settings/deleteKey.ts';
+import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import type { Webhook } from '../../webhooks/settings/webhook.ts';
+import { textOf, valuesOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { endings } from '../ui/endings.ts';
+import { checkboxes, input, select } from '../ui/form.ts';
+import { code, time } from '../ui/text.ts';
+import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+
+export interface KeyChangePorts {
+  directory: AccessDirectory;
+  webhookDirectory: WebhookDirectory;
+}
+
+/** Something that is done to a key, once the page that asks was answered. */
+interface KeyChange {
+  /** Last segment of its path. */
+  name: string;
+  button: string;
+  isDangerous?: boolean;
+  /** What it does. */
+  text: string;
+  /** What the question asks for, beyond the button. */
+  fields?(key: ApiKey, ports: KeyChangePorts): Html | Promise<Html>;
+  /** Whether a key is in a state for it. */
+  isFor(state: ReturnType<typeof stateOf>, key: ApiKey): boolean;
+  make(ports: KeyChangePorts, key: ApiKey, visit: Visit): Promise<Reply>;
+}
+
+/** A change of the key's state; leads back to the list. */
+function toState(state: ApiKey['state']): KeyChange['make'] {
+  return async ({ directory }, { id, name }, { workspace, actor, notice }) => {
+    await new AccessManager(directory, actor).setKeyState(id, state);
+    notice(`API key ${name} is ${state}.`);
+    return { redirect: keysPath(workspace) };
+  };
+}
+
+const changes: readonly KeyChange[] = [
+  {
+    name: 'rotate',
+    button: 'Rotate',
+    text: 'You get a new key of the same name and permissions. The present one is taken beside it until the time you choose, then refused with 401.',
+    fields: () =>
+      select({
+        name: 'expires_in',
+        label: 'The present key ends',
+        value: '86400',
+        options: endings(MAX_ROTATION_SECONDS),
+      }),
+    isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
+    async make({ directory }, { id }, { form, actor }) {
+      const seconds = Number(textOf(form, 'expires_in') || Number.NaN);
+      const { previousExpiresAt, ...made } = await new AccessManager(directory, actor).rotateKey(id, seconds);
+      const end = html`It takes the place of ${code(id)}, which is refused from ${time(previousExpiresAt)} on.`;
+      return { page: keyMadePage(made, end) };
+    },
+  },
+  {
+    name: 'deactivate',
+    button: 'Deactivate',
+    isDangerous: true,
+    text: 'Requests with the key are refused with 403, until you activate it again.',
+    isFor: (state) => state === 'active',
+    make: toState('deactivated'),
+  },
+  {
+    name: 'activate',
+    button: 'Activate',
+    text: 'Requests with the key are taken again.',
+    isFor: (state) => state === 'deactivated',
+    make: toState('active'),
+  },
+  {
+    name: 'delete',
+    button: 'Delete',
+    isDangerous: true,
+    text: 'Requests with the key are refused with 401, for ever. This cannot be undone. What was sent with it stays, and goes on to bear its name.',
+    fields: async (key, ports) =>
+      html`${webhooksField(await enabledWebhooks(key, ports))}${input({
+        name: 'name',
+        label: `Type the name of the key, ${key.name}, to confirm`,
+        isRequired: true,
+        autocomplete: 'off',
+      })}`,
+    isFor: (state) => state !== 'deleted',
+    async make({ directory, webhookDirectory: webhooks }, key, { form, actor, workspace, notice }) {
+      if (textOf(form, 'name') !== key.name.trim()) {
+        throw new ServiceError('validation_failed', 'This is not the name of the key. Nothing was deleted.');
+      }
+      const keys = new AccessManager(directory, actor);
+      const { access } = directory;
+      const keepWebhooks = valuesOf(form, 'keep_webhooks').length > 0;
+      const found = await deleteKey({ keys, webhooks, access, actor }, key.id, { keepWebhooks });
+      const end = keepWebhooks ? 'go on sending' : 'are disabled';
+      const webhooksNotice = found.length > 0 ? ` Its webhooks ${end}: ${addresses(found)}.` : '';
+      notice(`API key ${key.name} is deleted.${webhooksNotice}`);
+      return { redirect: keysPath(workspace) };
+    },
+  },
+];
+
+const addresses = (webhooks: readonly Webhook[]) => webhooks.map(({ url }) => url).join(', ');
+
+async function enabledWebhooks(
+  { id }: ApiKey,
+  { directory, webhookDirectory }: KeyChangePorts,
+): Promise<Webhook[]> {
+  await webhookDirectory.refresh();
+  return webhooksOfKey(webhookDirectory.all(), directory.access, id);
+}
+
+/** Names the webhooks that a key's deletion disables, and asks whether it shall. */
+function webhooksField(webhooks: readonly Webhook[]): Html | undefined {
+  if (webhooks.length === 0) return undefined;
+  return html`<p>Webhooks were made with the key, which are disabled with it:</p>
+<ul>${webhooks.map(({ id, url, payload }) => html`<li>${code(id)} to <strong>${url}</strong> (${payload})</li>`)}</ul>
+${checkboxes('keep_webhooks', 'Webhooks', [{ value: 'yes', text: 'Keep them: they go on sending' }])}`;
+}
+
+/** What can be done to a key as it is now. */
+export function keyChanges(key: ApiKey): readonly KeyChange[] {
+  const state = stateOf(key, Date.now());
+  return changes.filter(({ isFor }) => isFor(state, key));
+}
+
+/** For each change the page that asks, and what its answer does. */
+export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
+  return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
+    confirmedChange({
+      path: `/workspaces/:workspace/keys/:id/${name}`,
+      isSensitive: true,
+      find: (visit) => findKey(ports.directory, visit),
+      question: async (key, { workspace }) => ({
+        title: `${button} the API key ${key.name}?`,
+        section: keysSection,
+        text: html`${code(key.id)}. ${text}`,
+        fields: await fields?.(key, ports),
+        button: `${button} API key`,
+        isDangerous,
+        back: keysPath(workspace),
+      }),
+      make: (key, visit) => make(ports, key, visit),
+    }),
+  );
+}
+
+/** The key of the path; one of another workspace is not found. */
+function findKey({ access }: AccessDirectory, { req, workspace }: Visit): ApiKey {
+  const key = access.keys.get(String(req.params.id));
+  if (key?.workspace === workspace) return key;
+  throw new ServiceError('not_found', 'There is no such key in the workspace.');
+}

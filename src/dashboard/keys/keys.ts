@@ -1,0 +1,179 @@
+import type { PrincipalUse } from '../../../projections/auditTally.ts';
+import {
+  type ApiKey,
+  type Permission,
+  permissionSchema,
+  permissions,
+  stateOf,
+} from '../../access/keys/access.ts';
+import { AccessManager } from '../../access/keys/manageAccess.ts';
+import { lastUses } from '../../audit/auditTallies.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/form.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { checkboxes, formError, input } from '../ui/form.ts';
+import { who } from '../ui/principal.ts';
+import { type TableColumn, table } from '../ui/table.ts';
+import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
+import { type KeyChangePorts, keyChangeRoutes, keyChanges } from './keyChanges.ts';
+import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+
+export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
+  names: PrincipalNames;
+}
+
+/** What each permission lets a key do. */
+const permissionTexts: Record<Permission, string> = {
+  write: 'Send records and documents, and remove documents.',
+  read: 'Read records, documents and their history.',
+  events: 'Read the event stream, with all that was sent.',
+  'events:deidentified': 'Read the event stream without what could identify a person.',
+  webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
+};
+
+/** Settings, API keys of a workspace: list, create, and what is done to each. */
+export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
+  const { directory } = ports;
+  const path = '/workspaces/:workspace/keys';
+  return [
+    {
+      method: 'get',
+      path,
+      access: admins,
+      handle: async ({ workspace }) => ({ page: await listPage(ports, workspace) }),
+    },
+    {
+      method: 'get',
+      path: `${path}/new`,
+      access: admins,
+      handle: async (visit) => ({ page: newPage(visit) }),
+    },
+    {
+      method: 'post',
+      path: `${path}/new`,
+      access: admins,
+      isSensitive: true,
+      async handle(visit) {
+        const { form, workspace, actor } = visit;
+        try {
+          const granted = grantedBy(valuesOf(form, 'permissions'));
+          const made = await new AccessManager(directory, actor).createKey(
+            workspace,
+            textOf(form, 'name'),
+            granted,
+          );
+          return { page: keyMadePage(made, html`It works from now on.`) };
+        } catch (error) {
+          return { page: newPage(visit, refusalOf(error)) };
+        }
+      },
+    },
+    ...keyChangeRoutes(ports),
+  ];
+}
+
+/** The permissions among the values of check boxes. */
+function grantedBy(values: string[]): Permission[] {
+  return values.flatMap((value) => permissionSchema.safeParse(value).data ?? []);
+}
+
+async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
+  await directory.refresh();
+  const keys = [...directory.access.keys.values()].filter((key) => key.workspace === workspace).toReversed();
+  await names.learn(keys.map(({ createdBy }) => createdBy));
+  const uses = await lastUses(ports, workspace);
+  const living = keys.filter(({ state }) => state !== 'deleted');
+  const deleted = keys.filter(({ state }) => state === 'deleted');
+  const columns: TableColumn<ApiKey>[] = [
+    { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${name}<br>${code(id)}` },
+    { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
+    { title: 'State', cell: (key) => keyState(key) },
+    {
+      title: 'Created',
+      cell: ({ createdAt, createdBy }) =>
+        html`${time(createdAt)}<br>by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`,
+    },
+    { title: 'Last use', cell: ({ id }) => lastUse(uses.get(id)) },
+  ];
+  return {
+    title: keysSection,
+    section: keysSection,
+    body: html`<h1>API keys</h1>
+<p>Systems send a key with every request. It reaches the workspace ${code(workspace)} alone. Only a digest of it is stored, so it is shown once, when it is made.</p>
+<p><a role="button" href="/dashboard${keysPath(workspace)}/new">Create API key</a></p>
+${
+  living.length === 0
+    ? empty('There are no API keys in this workspace. Create one to send the first record.')
+    : table('API keys', [...columns, actionsColumn(workspace)], living)
+}
+${
+  deleted.length > 0 &&
+  html`<details><summary>Deleted keys (${deleted.length})</summary>${table('Deleted API keys', columns, deleted)}</details>`
+}`,
+  };
+}
+
+function keyState(key: ApiKey): Html {
+  const state = stateOf(key, Date.now());
+  const end =
+    state === 'active' && key.expiresAt !== undefined && html`<br>expires ${timeAgo(key.expiresAt)}`;
+  return html`${badge(state, state === 'active' ? 'good' : 'bad')}${end}${
+    key.replacedBy && html`<br>replaced by ${code(key.replacedBy)}`
+  }`;
+}
+
+function lastUse(use: PrincipalUse | undefined): HtmlValue {
+  if (use === undefined) return 'never';
+  return html`${timeAgo(use.at)}${use.code && html`<br>refused: ${use.code}`}`;
+}
+
+/** What can be done to a key, as links to pages that ask. */
+function actionsColumn(workspace: string): TableColumn<ApiKey> {
+  return {
+    title: 'Actions',
+    isTitleHidden: true,
+    cell: (key) =>
+      html`<div class="actions">${keyChanges(key).map(
+        ({ name, button }) =>
+          html`<a href="/dashboard${keysPath(workspace)}/${key.id}/${name}" aria-label="${button} ${key.name}">${button}</a>`,
+      )}</div>`,
+  };
+}
+
+/** The form of a new key; once more, with what is wrong with it. */
+function newPage({ workspace, csrf, form }: Visit, refusal?: Refusal): Page {
+  const chosen = refusal ? valuesOf(form, 'permissions') : ['write'];
+  const back = `/dashboard${keysPath(workspace)}`;
+  return {
+    title: 'Create API key',
+    section: keysSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Create API key</h1>
+<p>The key will reach the workspace ${code(workspace)} alone.</p>
+${formError(refusal?.text)}
+<form method="post" action="${back}/new">${csrf}
+${input({
+  name: 'name',
+  label: 'Name',
+  value: textOf(form, 'name'),
+  isRequired: true,
+  autocomplete: 'off',
+  hint: 'What people will know the key by, such as the system that uses it.',
+})}
+${checkboxes(
+  'permissions',
+  'Permissions',
+  permissions.map((value) => ({
+    value,
+    text: value,
+    hint: permissionTexts[value],
+    isChecked: chosen.includes(value),
+  })),
+)}
+<div class="actions"><button type="submit">Create API key</button>
+<a role="button" class="outline secondary" href="${back}">Cancel</a></div>
+</form>`,
+  };
+}

@@ -1,0 +1,138 @@
+import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import { stateOf, type Workspace } from '../../access/keys/access.ts';
+import { AccessManager } from '../../access/keys/manageAccess.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { formError, input } from '../ui/form.ts';
+import { table } from '../ui/table.ts';
+import { badge, empty, time } from '../ui/text.ts';
+
+interface WorkspacePagePorts {
+  directory: AccessDirectory;
+}
+
+const section = 'Workspaces';
+
+/** Settings, Workspaces: list, create, deactivate, activate. */
+export function workspacesRoutes({ directory }: WorkspacePagePorts): DashboardRoute[] {
+  const list = async (visit: Visit, tried = '', refusal?: Refusal) => {
+    await directory.refresh();
+    return { page: listPage(directory, visit, tried, refusal) };
+  };
+  return [
+    { method: 'get', path: '/workspaces', access: admins, handle: (visit) => list(visit) },
+    {
+      method: 'post',
+      path: '/workspaces',
+      access: admins,
+      async handle(visit) {
+        const id = textOf(visit.form, 'id');
+        try {
+          await new AccessManager(directory, visit.actor).createWorkspace(id);
+        } catch (error) {
+          return list(visit, id, refusalOf(error));
+        }
+        visit.notice(`Workspace ${id} is made. It needs a key.`);
+        return { redirect: `/workspaces/${id}/keys` };
+      },
+    },
+    ...stateRoutes(directory, 'deactivate'),
+    ...stateRoutes(directory, 'activate'),
+  ];
+}
+
+function listPage(directory: AccessDirectory, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
+  const workspaces = [...directory.access.workspaces.values()];
+  return {
+    title: 'Workspaces',
+    section,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Workspaces</h1>
+<p>Each workspace holds records of its own, reached by API keys of its own. Nothing is shared between two of them.</p>
+${workspaces.length === 0 ? empty('There are no workspaces yet. Create the first one below.') : workspaceTable(directory, workspaces)}
+<h2>Create a workspace</h2>
+${formError(refusal?.text)}
+<form method="post" action="/dashboard/workspaces">${csrf}
+${input({
+  name: 'id',
+  label: 'Id',
+  value: tried,
+  isRequired: true,
+  autocomplete: 'off',
+  hint: '2 to 40 characters: lower-case letters, digits, underscores. It can never be changed.',
+})}
+<div class="actions"><button type="submit">Create workspace</button></div>
+</form>`,
+  };
+}
+
+function workspaceTable(directory: AccessDirectory, workspaces: Workspace[]): Html {
+  const now = Date.now();
+  const inUse = [...directory.access.keys.values()].filter((key) => stateOf(key, now) === 'active');
+  const keyCount = (id: string) => inUse.filter(({ workspace }) => workspace === id).length;
+  return table(
+    'Workspaces',
+    [
+      {
+        title: 'Workspace',
+        isHeader: true,
+        cell: ({ id }) => html`<a href="/dashboard/workspaces/${id}">${id}</a>`,
+      },
+      { title: 'State', cell: ({ state }) => badge(state, state === 'active' ? 'good' : 'bad') },
+      {
+        title: 'Active keys',
+        cell: ({ id }) =>
+          html`<a href="/dashboard/workspaces/${id}/keys">${keyCount(id)}<span class="visually-hidden"> active keys of ${id}</span></a>`,
+      },
+      { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
+      {
+        title: 'Actions',
+        isTitleHidden: true,
+        cell: ({ id, state }) => {
+          const action = state === 'active' ? 'deactivate' : 'activate';
+          const label = state === 'active' ? 'Deactivate' : 'Activate';
+          return html`<a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;
+        },
+      },
+    ],
+    workspaces,
+  );
+}
+
+const stateChanges = {
+  deactivate: {
+    state: 'deactivated',
+    title: 'Deactivate workspace',
+    text: 'Every key of the workspace is refused with 403, and its webhooks send nothing, until you activate it again. No data are lost.',
+    isDangerous: true,
+  },
+  activate: {
+    state: 'active',
+    title: 'Activate workspace',
+    text: 'The active keys of the workspace work again, and its webhooks go on where they stopped.',
+    isDangerous: false,
+  },
+} as const;
+
+function stateRoutes(directory: AccessDirectory, name: keyof typeof stateChanges): DashboardRoute[] {
+  const { state, title, text, isDangerous } = stateChanges[name];
+  return confirmedChange({
+    path: `/workspaces/:workspace/${name}`,
+    find: ({ workspace }) => workspace,
+    question: (workspace) => ({
+      title: `${title} ${workspace}?`,
+      section,
+      text,
+      button: title,
+      isDangerous,
+      back: '/workspaces',
+    }),
+    async make(workspace, { actor, notice }) {
+      await new AccessManager(directory, actor).setWorkspaceState(workspace, state);
+      notice(`Workspace ${workspace} is ${state}.`);
+      return { redirect: '/workspaces' };
+    },
+  });
+}

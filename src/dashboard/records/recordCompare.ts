@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { ServiceError } from '../../errors.ts';
+import { momentQuerySchema, pathId } from '../../http/endpoints/parameters.ts';
+import { statusOf } from '../../http/server/errorResponse.ts';
+import { readRecordAt } from '../../reads/history/recordHistory.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { RecordView } from '../../reads/readRecord.ts';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { diffFields, dottedFields, type FieldChange } from '../../records/diff.ts';
+import { validate } from '../../records/validate.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { after, before, changeWord } from '../ui/changes.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { formError, input } from '../ui/form.ts';
+import { fieldValue } from '../ui/recordFields.ts';
+import { table } from '../ui/table.ts';
+import { time } from '../ui/text.ts';
+import { kindOf, recordCrumbs, recordsSection, refusedQuery } from './recordQuery.ts';
+
+const { version } = momentQuerySchema.shape;
+const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
+
+/** `…/records/{kinds}/{id}/compare?from=1&to=3`: two versions of a record, field by field. */
+export function recordCompareRoutes(ports: HistoryPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/compare',
+      access: phiReaders,
+      query: Object.keys(querySchema.shape),
+      handle: (visit) => comparePage(ports, visit),
+    },
+  ];
+}
+
+interface Comparison {
+  from: RecordView;
+  to: RecordView;
+}
+
+async function comparePage({ eventLog }: HistoryPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const read = (version: number) => readRecordAt(eventLog, workspace, entry, id, { version });
+  let compared: Comparison | undefined;
+  let refusal: ServiceError | undefined;
+  try {
+    const asked = validate(querySchema, req.query);
+    const [from, to] = await Promise.all([read(asked.from), read(asked.to)]);
+    compared = { from, to };
+    const subject = { action: 'record.read', kind: entry.kind, record_id: id } as const;
+    await recordAccess(
+      eventLog,
+      caller,
+      { ...subject, query: { version: asked.from } },
+      { ...subject, query: { version: asked.to } },
+    );
+  } catch (error) {
+    refusal = refusedQuery(error);
+  }
+  const body = html`${recordCrumbs(workspace, entry, id)}
+<h1>Compare versions</h1>
+${versionForm(req.query, refusal)}
+${compared && comparison(entry, compared)}`;
+  const status = refusal ? statusOf[refusal.code] : 200;
+  return { page: { title: 'Compare versions', section: recordsSection, status, body } };
+}
+
+function versionForm(query: Visit['req']['query'], refusal: ServiceError | undefined): Html {
+  const field = (name: 'from' | 'to', label: string) =>
+    input({
+      name,
+      label,
+      type: 'number',
+      min: 1,
+      isRequired: true,
+      value: [query[name] ?? ''].flat().join(),
+    });
+  return html`<form method="get" class="moment">
+${formError(refusal?.message)}
+<div class="line">${field('from', 'From version')}${field('to', 'To version')}<button type="submit" class="outline">Compare</button></div>
+</form>`;
+}
+
+interface Row {
+  field: string;
+  from: unknown;
+  to: unknown;
+  change: FieldChange | undefined;
+}
+
+/** Every field that either version has, in the order of the schema. */
+function rowsOf({ schema }: CatalogEntry, { from, to }: Comparison): Row[] {
+  const [old, now] = [dottedFields(from.record), dottedFields(to.record)];
+  const changes = new Map(diffFields(from.record, to.record).map((change) => [change.field, change]));
+  const order = Object.keys(schema.shape);
+  const place = (field: string) => order.indexOf(field.split('.')[0] as string);
+  return [...new Set([...old.keys(), ...now.keys()])]
+    .sort((a, b) => place(a) - place(b))
+    .map((field) => ({ field, from: old.get(field), to: now.get(field), change: changes.get(field) }));
+}
+
+function comparison(entry: CatalogEntry, compared: Comparison): Html {
+  const { from, to } = compared;
+  const rows = rowsOf(entry, compared);
+  const differing = rows.filter(({ change }) => change !== undefined).length;
+  const count = differing === 1 ? 'One field differs.' : `${differing || 'No'} fields differ.`;
+  return html`<p>Version ${from.version} was recorded at ${time(from.updated_at)}, version ${to.version} at ${time(to.updated_at)}. <strong>${count}</strong></p>
+${table<Row>(
+  'Fields of both versions',
+  [
+    { title: 'Field', isHeader: true, cell: ({ field }) => fieldLabel(field) },
+    {
+      title: `Version ${from.version}`,
+      cell: (row) => (row.change && row.from !== undefined ? before(row.from) : fieldValue(row.from)),
+    },
+    {
+      title: `Version ${to.version}`,
+      cell: (row) => (row.change && row.to !== undefined ? after(row.to) : fieldValue(row.to)),
+    },
+    {
+      title: 'Difference',
+      cell: ({ change }) => change && html`<span class="change-word">${changeWord(change)}</span>`,
+    },
+  ],
+  rows,
+)}`;
+}

@@ -1,0 +1,161 @@
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { RecordExistence } from '../../commands/RecordExistence.ts';
+import { requireEncounter } from '../../commands/uploadDocument.ts';
+import { documentId, encounterId } from '../../http/endpoints/documents.ts';
+import { pageRequest, requestedMoment } from '../../http/endpoints/parameters.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import {
+  type DocumentName,
+  type DocumentVersion,
+  readContentAt,
+  readDocumentHistory,
+} from '../../reads/history/documentHistory.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { listDocuments, readDocument } from '../../reads/readDocument.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { documentFormats } from '../../records/document.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { documentTable, fileSize } from '../ui/documents.ts';
+import { table } from '../ui/table.ts';
+import { badge, code, leftOut, tryAgain } from '../ui/text.ts';
+import { origin } from '../ui/versions.ts';
+import { documentsPath } from './recordPaths.ts';
+import {
+  momentParameters,
+  pageParameters,
+  recordCrumbs,
+  recordsSection,
+  unlessBehind,
+} from './recordQuery.ts';
+
+const encounter = catalogEntry('encounter');
+
+export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
+  existence: RecordExistence;
+  documentStore: DocumentStore;
+}
+
+/** `…/records/encounters/{id}/documents`: an encounter's documents, the history of each, and their bytes. */
+export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/records/encounters/:id/documents';
+  const route = (
+    suffix: string,
+    query: readonly string[],
+    page: (ports: DocumentPagePorts, visit: Visit) => Promise<Reply>,
+  ) =>
+    ({
+      method: 'get',
+      path: path + suffix,
+      access: phiReaders,
+      query,
+      handle: (visit: Visit) => page(ports, visit),
+    }) as const;
+  return [
+    route('', pageParameters, listPage),
+    route('/:documentId', pageParameters, historyPage),
+    route('/:documentId/download', momentParameters, download),
+  ];
+}
+
+async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const id = encounterId(req);
+  const request = pageRequest(req);
+  await requireEncounter(ports.existence, workspace, id);
+  const list = await unlessBehind(listDocuments(ports, workspace, id, request));
+  if (list) {
+    const access = { kind: 'document', record_id: id, query: { ...request } } as const;
+    await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
+  }
+  const body = html`${recordCrumbs(workspace, encounter, id)}
+<h1>Documents</h1>
+${list ? documentTable(workspace, id, list.items) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}`;
+  return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
+}
+
+async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const name = nameOf(req, workspace);
+  const request = pageRequest(req);
+  const { items, next_page_token } = await readDocumentHistory(ports, name, request);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'document.history',
+    ...subjectOf(name),
+    query: { ...request },
+  });
+  const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
+  const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
+<h1>Document</h1>
+<p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
+<h2>Timeline</h2>
+${versionTable(path, items)}
+${next(path, next_page_token, 'Older versions')}`;
+  return { page: { title: 'Document', section: recordsSection, body } };
+}
+
+function versionTable(path: string, versions: readonly DocumentVersion[]): Html {
+  return table(
+    'Versions of the document',
+    [
+      { title: 'Version', isHeader: true, cell: ({ version }) => version },
+      {
+        title: 'What',
+        cell: ({ sha256 }) => (sha256 === null ? badge('removed', 'bad') : badge('uploaded', 'good')),
+      },
+      { title: 'When, by whom', cell: origin },
+      { title: 'File', cell: file },
+      {
+        title: 'Download',
+        isTitleHidden: true,
+        cell: ({ version, sha256, content_available }) => {
+          if (sha256 === null) return undefined;
+          if (!content_available) return html`<span class="muted">no longer kept</span>`;
+          return html`<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
+        },
+      },
+    ],
+    versions,
+  );
+}
+
+function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
+  if (size === null) return undefined;
+  return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
+}
+
+async function download(
+  { eventLog, documentStore }: DocumentPagePorts,
+  { req, res, workspace, caller }: Visit,
+): Promise<Reply> {
+  const name = nameOf(req, workspace);
+  const at = requestedMoment(req);
+  const { document, content } = at
+    ? await readContentAt({ eventLog, documentStore }, name, at.moment)
+    : await readDocument(eventLog, documentStore, workspace, name.encounterId, name.documentId);
+  try {
+    await recordAccess(eventLog, caller, {
+      action: 'document.download',
+      ...subjectOf(name),
+      ...(at && { query: { ...at.query } }),
+    });
+  } catch (error) {
+    content.destroy();
+    throw error;
+  }
+  res.set('Content-Length', String(document.size));
+  return { download: { type: documentFormats[document.format], name: document.filename, body: content } };
+}
+
+function nameOf(req: Visit['req'], workspace: string): DocumentName {
+  return { workspace, encounterId: encounterId(req), documentId: documentId(req) };
+}
+
+function subjectOf({ encounterId: record_id, documentId: document_id }: DocumentName) {
+  return { kind: 'document', record_id, document_id } as const;
+}
+
+function next(address: string, token: string | null, text: string): Html {
+  return html`${token && html`<p><a href="${address}?page_token=${encodeURIComponent(token)}" rel="next">${text}</a></p>`}`;
+}

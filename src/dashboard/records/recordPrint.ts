@@ -1,0 +1,97 @@
+import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import { type RecordVersion, readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { Page as ListPage } from '../../reads/page.ts';
+import { listDocuments } from '../../reads/readDocument.ts';
+import type { QueryPorts, RecordView } from '../../reads/readRecord.ts';
+import type { DocumentView } from '../../records/document.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { printedDocuments } from '../ui/documents.ts';
+import { facts } from '../ui/facts.ts';
+import { recordFields, recordName } from '../ui/recordFields.ts';
+import { code, time, tryAgain } from '../ui/text.ts';
+import { printedVersion } from '../ui/versions.ts';
+import { recordPath } from './recordPaths.ts';
+import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
+
+/** Versions, and documents, that are printed at most. */
+const MAX_PRINTED = 1000;
+const most = MAX_PRINTED.toLocaleString('en-US');
+
+interface PrintPorts extends QueryPorts, HistoryPorts {}
+
+/** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
+export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/print',
+      access: phiReaders,
+      query: [],
+      handle: (visit) => printPage(ports, visit),
+    },
+  ];
+}
+
+async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const request = { limit: MAX_PRINTED, pageToken: undefined };
+  const history = await readRecordHistory(ports, workspace, entry, id, request);
+  // The state that the newest of these versions made, whatever was sent since.
+  const version = history.items[0]?.version as number;
+  const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
+  const documents =
+    entry.kind === 'encounter' && (await unlessBehind(listDocuments(ports, workspace, id, request)));
+  const query = { limit: MAX_PRINTED };
+  const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
+  if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
+  await recordAccess(
+    ports.eventLog,
+    caller,
+    { action: 'record.read', kind: entry.kind, record_id: id, query: { version } },
+    ...accesses,
+  );
+  const body = html`<div class="paper">
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to the record</a>
+<button type="button" data-print hidden>Print</button></p>
+<h1>${entry.title} ${recordName(view.record)}</h1>
+${printedFacts(visit, view)}
+<h2>Current state</h2>
+${recordFields(workspace, entry, view.record)}
+${entry.kind === 'encounter' && documentSection(documents || undefined, req.originalUrl)}
+<h2>Timeline</h2>
+${timelineSection(history)}
+</div>`;
+  return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
+}
+
+/** Which record it is, and who had it printed when. */
+function printedFacts({ workspace, user, requestId }: Visit, view: RecordView): Html {
+  const { id, version, created_at, updated_at } = view;
+  const now = new Date().toISOString();
+  return facts([
+    ['ID', code(id)],
+    ['Workspace', code(workspace)],
+    ['Version', version],
+    ['Created', time(created_at)],
+    ['Last change', time(updated_at)],
+    ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
+  ]);
+}
+
+function documentSection(list: ListPage<DocumentView> | undefined, address: string): Html {
+  return html`<h2>Documents</h2>
+${list ? printedDocuments(list.items) : tryAgain(address)}
+${list?.next_page_token && html`<p>The first ${most} documents; there are more, which are not printed here.</p>`}`;
+}
+
+function timelineSection({ items, next_page_token }: ListPage<RecordVersion>): Html {
+  const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
+  const newest = `The newest ${most} versions, newest first; there are older ones, which are not printed here.`;
+  return html`<p>${next_page_token === null ? all : newest}</p>
+${items.map(printedVersion)}`;
+}

@@ -1,0 +1,57 @@
+import type { Request } from 'express';
+import { ServiceError } from '../../errors.ts';
+import { momentQuerySchema, pageQuerySchema } from '../../http/endpoints/parameters.ts';
+import { type CatalogEntry, catalog } from '../../records/catalog.ts';
+import type { Html } from '../shell/html.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { recordPath, recordsPath } from './recordPaths.ts';
+
+export const recordsSection = 'Records';
+
+/** The query parameters of a list's page, and of a page of one version or moment. */
+export const pageParameters: readonly string[] = Object.keys(pageQuerySchema.shape);
+export const momentParameters: readonly string[] = Object.keys(momentQuerySchema.shape);
+
+/** The query without the fields that a form sent empty. */
+export function filledQuery({ query }: Request): Request['query'] {
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+}
+
+/** The kind of a plural name, as it stands in paths; `not_found` for another one. */
+export function kindOf(plural: unknown): CatalogEntry {
+  const entry = catalog.find((one) => one.plural === plural);
+  if (entry === undefined) throw new ServiceError('not_found', 'There is no such kind of record.');
+  return entry;
+}
+
+/** A kind's name as the heading of many. */
+export function pluralTitle({ plural }: CatalogEntry): string {
+  return plural.charAt(0).toUpperCase() + plural.slice(1);
+}
+
+/** The way to a record's page, or, where an id is named, to what stands below that. */
+export function recordCrumbs(workspace: string, entry: CatalogEntry, id?: string): Html {
+  return breadcrumb([
+    { text: recordsSection, path: recordsPath(workspace) },
+    { text: pluralTitle(entry), path: recordsPath(workspace, entry.kind) },
+    ...(id === undefined ? [] : [{ text: id, path: recordPath(workspace, entry.kind, id) }]),
+  ]);
+}
+
+/** Why a query names no state of a record; throws any other error again. */
+export function refusedQuery(error: unknown): ServiceError {
+  if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'not_found')) {
+    return error;
+  }
+  throw error;
+}
+
+/** What a part of a page reads from a read model; undefined where that is too far behind, or away. */
+export async function unlessBehind<Result>(read: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}

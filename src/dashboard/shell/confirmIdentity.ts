@@ -1,0 +1,77 @@
+import { proveAgain, type SignInPorts } from '../../access/users/signIn.ts';
+import type { User } from '../../access/users/user.ts';
+import { codeField } from '../ui/code.ts';
+import { formError, input } from '../ui/form.ts';
+import { passwordOf, textOf, valuesOf } from './form.ts';
+import { type Html, html } from './html.ts';
+import { originOf } from './origin.ts';
+import type { Reply, Visit } from './route.ts';
+import { isProofFresh, renewProof, sessionIdOf } from './session.ts';
+
+const PASSWORD = 'confirm_password';
+const CODE = 'confirm_code';
+
+/**
+ * The page that asks a user to prove once more who he is, where the last proof is older than ten minutes; its form repeats
+ * the one that was sent, with the proof. Undefined where the change may be made.
+ */
+export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise<Reply | undefined> {
+  const { req, form, user } = visit;
+  if (isProofFresh(req)) return undefined;
+  const isTried = form[PASSWORD] !== undefined || form[CODE] !== undefined;
+  if (!isTried) return confirmationPage(visit);
+  const session = sessionIdOf(req) as string;
+  const proof =
+    user.totpSetAt === undefined
+      ? { session, password: passwordOf(form, PASSWORD) }
+      : { session, code: textOf(form, CODE) };
+  if (!(await proveAgain(ports, user, proof, originOf(visit)))) {
+    return confirmationPage(visit, 'This is not right. Try again.');
+  }
+  renewProof(req);
+  return undefined;
+}
+
+function confirmationPage(visit: Visit, error?: string): Reply {
+  return {
+    page: {
+      title: 'Confirm that it is you',
+      status: 403,
+      body: html`<h1>Confirm that it is you</h1>
+<p>Users, roles and keys are changed only when you have proved within the last ten minutes who you are. Nothing was changed yet.</p>
+${formError(error)}
+${visit.user.origin === 'openid_connect' ? providerLink(visit) : proofForm(visit)}`,
+    },
+  };
+}
+
+function proofForm({ req, form, user, csrf }: Visit): Html {
+  const sent = Object.keys(form).filter((name) => ![PASSWORD, CODE, 'csrf_token'].includes(name));
+  return html`<form method="post" action="${req.originalUrl}">${csrf}
+${sent.map((name) => valuesOf(form, name).map((value) => html`<input type="hidden" name="${name}" value="${value}">`))}
+${proofField(user)}
+<div class="actions"><button type="submit">Confirm and go on</button>
+<a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>
+</form>`;
+}
+
+function proofField({ totpSetAt }: User): Html {
+  if (totpSetAt !== undefined) {
+    return codeField({ name: CODE, hint: 'The six digits that your authenticator app shows now.' });
+  }
+  return input({
+    name: PASSWORD,
+    label: 'Your password',
+    type: 'password',
+    isRequired: true,
+    autocomplete: 'current-password',
+  });
+}
+
+/** The provider asks, and leads back to the page from which the form was sent: it has to be sent again. */
+function providerLink({ req }: Visit): Html {
+  const from = URL.parse(req.get('Referer') ?? '')?.pathname ?? '/dashboard';
+  return html`<div class="actions">
+<a role="button" href="/dashboard/sign-in/openid-connect?confirm=1&next=${encodeURIComponent(from)}">Confirm at the identity provider</a>
+<a role="button" class="outline secondary" href="/dashboard">Cancel</a></div>`;
+}

@@ -1,0 +1,102 @@
+import express, { type ErrorRequestHandler, type Express, type RequestHandler } from 'express';
+import helmet from 'helmet';
+import { ServiceError } from '../../errors.ts';
+import { BodyBudget } from '../../http/server/BodyBudget.ts';
+import { proxyTrust } from '../../http/server/clientIp.ts';
+import { inviteBody } from '../../http/server/requestBody.ts';
+import { assetRouter } from './assets.ts';
+import { cookies } from './cookies.ts';
+import { createResponder, type ResponderPorts } from './respond.ts';
+import { type DashboardPorts, dashboardRoutes } from './routes.ts';
+import { sessions } from './session.ts';
+
+const FORM_BYTES = 100 * 1024;
+/** Forms that may be under way at once: of all clients, and of one. Anybody may send them, key or not. */
+const MOST_FORMS = 320;
+const MOST_FORMS_OF_ONE = 40;
+
+export interface DashboardContext extends Pick<ResponderPorts, 'logger' | 'clientIp'> {
+  ports: DashboardPorts;
+  /** Signs the cookies. */
+  sessionSecret: Buffer;
+  /** `TRUST_PROXY`: whose word on `https:` is taken. */
+  trustProxy: string;
+  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  draining: AbortSignal;
+}
+
+/** The dashboard, to be mounted at `/dashboard`: pages rendered here, for people who sign in. */
+export function dashboardApp(context: DashboardContext): Express {
+  const { ports, logger, clientIp, sessionSecret, trustProxy, draining } = context;
+  const app = express();
+  app.set('trust proxy', proxyTrust(trustProxy));
+  app.use(lastAnswers(draining));
+  app.use(securityHeaders());
+  app.use(assetRouter());
+  app.use(noStore);
+  app.use(cookies(sessionSecret));
+  app.use(sessions(ports.stateStore, sessionSecret));
+  app.use(boundForms(clientIp));
+  app.use(express.urlencoded({ extended: false, limit: FORM_BYTES }));
+  const responder = createResponder({ ...ports, logger, clientIp });
+  for (const route of dashboardRoutes(ports)) app[route.method](route.path, responder.respond(route));
+  app.use(responder.fail(() => new ServiceError('not_found', 'There is no such page.')));
+  app.use(((error, req, res, next) =>
+    responder.fail(() => error)(req, res, next)) satisfies ErrorRequestHandler);
+  return app;
+}
+
+/** Nothing is loaded from elsewhere, no script or style stands in a page, no other site frames it. */
+function securityHeaders(): RequestHandler {
+  return helmet({
+    contentSecurityPolicy: {
+      useDefaults: false,
+      directives: {
+        defaultSrc: ["'none'"],
+        scriptSrc: ["'self'"],
+        styleSrc: ["'self'"],
+        imgSrc: ["'self'", 'data:'],
+        connectSrc: ["'self'"],
+        formAction: ["'self'"],
+        baseUri: ["'none'"],
+        frameAncestors: ["'none'"],
+      },
+    },
+    referrerPolicy: { policy: 'same-origin' },
+    xFrameOptions: { action: 'deny' },
+  });
+}
+
+function lastAnswers(draining: AbortSignal): RequestHandler {
+  return (_req, res, next) => {
+    if (draining.aborted) res.shouldKeepAlive = false;
+    next();
+  };
+}
+
+/** Bounds what half-sent forms hold in memory, and asks for the ones that wait to be asked for. */
+function boundForms(clientIp: DashboardContext['clientIp']): RequestHandler {
+  const budget = new BodyBudget(MOST_FORMS * FORM_BYTES, MOST_FORMS_OF_ONE * FORM_BYTES);
+  return (req, res, next) => {
+    if (req.complete || req.method !== 'POST') {
+      next();
+      return;
+    }
+    const owner = clientIp(req);
+    budget.take(FORM_BYTES, owner);
+    let held = true;
+    const give = () => {
+      if (held) budget.give(FORM_BYTES, owner);
+      held = false;
+    };
+    req.once('end', give);
+    res.once('close', give);
+    inviteBody(req, res);
+    next();
+  };
+}
+
+const noStore: RequestHandler = (_req, res, next) => {
+  res.set('Cache-Control', 'no-store');
+  next();
+};

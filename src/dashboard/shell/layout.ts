@@ -1,0 +1,112 @@
+import type { Role, User } from '../../access/users/user.ts';
+import { assetPath } from './assets.ts';
+import { type Html, html } from './html.ts';
+import { admins, everyone, type Page, phiReaders } from './route.ts';
+
+interface Section {
+  name: string;
+  /** Below `/dashboard`, or below the workspace's address. */
+  path: string;
+  access: readonly Role[];
+}
+
+/** The menu: what there is of each workspace. */
+const workspaceSections: Section[] = [
+  { name: 'Overview', path: '', access: everyone },
+  { name: 'Records', path: '/records', access: phiReaders },
+  { name: 'Audit trail', path: '/audit', access: phiReaders },
+  { name: 'API keys', path: '/keys', access: admins },
+  { name: 'Webhooks', path: '/webhooks', access: admins },
+];
+
+/** The menu: what there is once. */
+const installationSections: Section[] = [
+  { name: 'Workspaces', path: '/workspaces', access: admins },
+  { name: 'Users', path: '/users', access: admins },
+  { name: 'Sign-ins', path: '/audit', access: phiReaders },
+  { name: 'API reference', path: '/reference', access: everyone },
+];
+
+/** What every page shows beside its body. */
+export interface Surroundings {
+  /** Undefined before the sign-in. */
+  user: User | undefined;
+  /** The workspace that the menu leads to. */
+  workspace: string | undefined;
+  workspaces: readonly string[];
+  notices: readonly string[];
+  csrf: Html;
+}
+
+/** A whole document. */
+export function layout({ title, section, body }: Page, around: Surroundings): Html {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "selfRequestsOnly": true}'>
+<title>${title} · Chartledger</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="${assetPath('pico.css')}">
+<link rel="stylesheet" href="${assetPath('dashboard.css')}">
+<script src="${assetPath('dashboard.js')}"></script>
+<script src="${assetPath('htmx.js')}" defer></script>
+</head>
+<body>
+<a class="skip-link" href="#main">Skip to the content</a>
+${top(around)}
+<div class="frame${around.user ? '' : ' frame-narrow'}">
+${around.user && menu(around.user, around, section)}
+<main id="main" tabindex="-1">
+<div role="status">${around.notices.map((text) => html`<p class="notice">${text}</p>`)}</div>
+${body}
+</main>
+</div>
+</body>
+</html>
+`;
+}
+
+function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
+  return html`<header class="top">
+<a class="brand" href="/dashboard">Chartledger</a>
+${user && workspaces.length > 0 && switcher(workspace, workspaces)}
+<span class="top-space"></span>
+<button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
+${
+  user &&
+  html`<details class="dropdown user-menu">
+<summary><span>${user.name}</span></summary>
+<ul dir="rtl">
+<li dir="ltr"><a href="/dashboard/account">Account</a></li>
+<li dir="ltr"><form method="post" action="/dashboard/sign-out">${csrf}<button type="submit" class="link-button">Sign out</button></form></li>
+</ul>
+</details>`
+}
+</header>`;
+}
+
+function switcher(workspace: string | undefined, workspaces: readonly string[]): Html {
+  return html`<details class="dropdown workspace-menu">
+<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span></summary>
+<ul>${workspaces.map(
+    (id) =>
+      html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}</a></li>`,
+  )}</ul>
+</details>`;
+}
+
+function menu(user: User, { workspace }: Surroundings, current: string | undefined): Html {
+  const links = (sections: Section[], base: string) =>
+    sections
+      .filter(({ access }) => access.includes(user.role))
+      .map(
+        ({ name, path }) =>
+          html`<li><a href="${base}${path}"${name === current && html` aria-current="page"`}>${name}</a></li>`,
+      );
+  return html`<nav class="menu" aria-label="Main">
+${workspace !== undefined && html`<ul>${links(workspaceSections, `/dashboard/workspaces/${workspace}`)}</ul>`}
+<ul>${links(installationSections, '/dashboard')}</ul>
+</nav>`;
+}

@@ -1,0 +1,8 @@
+import type { Origin } from '../../access/users/signIn.ts';
+import { toldByClient } from '../../http/server/exchange.ts';
+import type { Visit } from './route.ts';
+
+/** From where a request came, whoever sent it. */
+export function originOf({ req, requestId, clientIp }: Visit): Origin {
+  return { requestId, clientIp, ...toldByClient(req) };
+}

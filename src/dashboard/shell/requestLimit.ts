@@ -1,0 +1,25 @@
+import type { Request } from 'express';
+import { networkOf } from '../../access/users/networkOf.ts';
+import type { User } from '../../access/users/user.ts';
+import { requireWithin } from '../../http/server/rateLimit.ts';
+import type { RateLimiter, RateLimiters } from '../../ports/rateLimiters.ts';
+import { sessionIdOf } from './session.ts';
+
+/** Counts a request of a user, or of somebody at an address. Rejects with `rate_limited`, and with `unavailable`. */
+export type RequestLimit = (req: Request, user: User | undefined, clientIp: string) => Promise<void>;
+
+/**
+ * The dashboard's limit on requests a minute: of one session, and before the sign-in of one network; 0 limits nothing. It
+ * is counted apart from that of the API (spec section 8).
+ */
+export function requestLimit(limiters: RateLimiters, perMinute: number): RequestLimit {
+  if (perMinute === 0) return async () => undefined;
+  const limiter = (name: string): RateLimiter => limiters.limiter({ name, points: perMinute, seconds: 60 });
+  const [bySession, byNetwork] = [limiter('dashboard-session'), limiter('dashboard-network')];
+  return async (req, user, clientIp) => {
+    const session = user && sessionIdOf(req);
+    requireWithin(
+      await (session === undefined ? byNetwork.consume(networkOf(clientIp)) : bySession.consume(session)),
+    );
+  };
+}

@@ -1,0 +1,208 @@
+import { pipeline } from 'node:stream/promises';
+import type { Request, RequestHandler, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import type { SignInPorts } from '../../access/users/signIn.ts';
+import type { User } from '../../access/users/user.ts';
+import { ServiceError } from '../../errors.ts';
+import { asServiceError, statusOf } from '../../http/server/errorResponse.ts';
+import { requireKnownParameters } from '../../http/server/knownParameters.ts';
+import { logFailure } from '../../http/server/logFailure.ts';
+import { confirmIdentity } from './confirmIdentity.ts';
+import { csrfField, requireCsrfToken } from './csrf.ts';
+import { html } from './html.ts';
+import { layout } from './layout.ts';
+import { refuseRole } from './refuseRole.ts';
+import type { RequestLimit } from './requestLimit.ts';
+import type { DashboardRoute, Page, Reply } from './route.ts';
+import { leaveSession, signedInUser } from './session.ts';
+import { createVisit } from './visit.ts';
+
+export interface ResponderPorts extends SignInPorts {
+  directory: AccessDirectory;
+  requestLimit: RequestLimit;
+  requireTotp: boolean;
+  logger: Logger;
+  clientIp(req: Request): string;
+}
+
+interface Responder {
+  /** What answers a route's requests. */
+  respond(route: DashboardRoute): RequestHandler;
+  /** What answers a request with an error's page. */
+  fail(error: () => unknown): RequestHandler;
+}
+
+/** Answers requests to the dashboard: who is it, may he, the page, the log line. */
+export function createResponder(ports: ResponderPorts): Responder {
+  const answer =
+    (route: DashboardRoute): RequestHandler =>
+    async (req, res) => {
+      const startedAt = performance.now();
+      const requestId = uuidv7();
+      res.set('Request-Id', requestId);
+      let user: User | undefined;
+      let code: string | undefined;
+      const fail = (error: ServiceError) => {
+        code = error.code;
+        if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
+        logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
+      };
+      try {
+        // A store of sessions that is away leaves a request without one.
+        user = req.session && signedInUser(req, ports.users);
+        await ports.requestLimit(req, user, ports.clientIp(req));
+        if (route.isBackground) leaveSession(req);
+        const reply = await admitted(ports, route, req, res, requestId, user);
+        if ('page' in reply && reply.page.error) fail(reply.page.error);
+        await send(ports, req, res, user, reply);
+      } catch (thrown) {
+        const error = asServiceError(thrown);
+        fail(error);
+        if (res.headersSent) res.destroy();
+        else await send(ports, req, res, user, { page: errorPage(error, requestId) });
+      }
+      logRequest(ports.logger, req, res, { requestId, startedAt, code, route: route.path, user });
+    };
+  return {
+    respond: answer,
+    fail: (error) =>
+      answer({
+        method: 'get',
+        path: 'unmatched',
+        access: 'public',
+        handle: () => Promise.reject(error()),
+      }),
+  };
+}
+
+async function admitted(
+  ports: ResponderPorts,
+  route: DashboardRoute,
+  req: Request,
+  res: Response,
+  requestId: string,
+  user: User | undefined,
+): Promise<Reply> {
+  if (route.access !== 'public' && user === undefined) return { redirect: signInPath(req) };
+  const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
+  const workspace = req.params.workspace as string | undefined;
+  const isThere = workspace === undefined || ports.directory.access.workspaces.has(workspace);
+  if (route.access !== 'public' && !route.access.includes(visit.user.role)) {
+    await refuseRole(ports.eventLog, visit, route, isThere ? workspace : undefined);
+  }
+  if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
+  if (route.query) requireKnownParameters(req.query, route.query);
+  if (route.method === 'post') requireCsrfToken(req);
+  if (user && ports.requireTotp && needsTotp(user) && route.access !== 'public' && !route.isForSetup) {
+    return { redirect: '/account/two-factor' };
+  }
+  return (route.isSensitive && (await confirmIdentity(ports, visit))) || route.handle(visit);
+}
+
+function needsTotp({ origin, totpSetAt }: User): boolean {
+  return origin === 'password' && totpSetAt === undefined;
+}
+
+/** The sign-in page, which leads back to the page that was asked for, or that a part was asked for. */
+function signInPath(req: Request): string {
+  const shown = req.get('HX-Current-URL');
+  const isPage = req.method === 'GET' && !req.get('HX-Request');
+  const next = isPage ? req.originalUrl : shown && URL.parse(shown)?.pathname;
+  return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
+}
+
+async function send(
+  ports: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  reply: Reply,
+): Promise<void> {
+  if ('redirect' in reply) {
+    redirect(req, res, reply.redirect.startsWith('/') ? `/dashboard${reply.redirect}` : reply.redirect);
+  } else if ('download' in reply) {
+    const { type, name, body } = reply.download;
+    res.attachment(name).type(type);
+    await pipeline(body, res).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
+    });
+  } else if ('fragment' in reply) {
+    res.type('html').send(reply.fragment.toString());
+  } else {
+    res.status(reply.page.status ?? 200).type('html');
+    res.send(document(ports, req, res, user, reply.page));
+  }
+}
+
+/** A request of htmx is told to load the page whole: a redirect would put that page into a part of this one. */
+function redirect(req: Request, res: Response, target: string): void {
+  if (req.get('HX-Request')) res.set('HX-Redirect', target).status(200).end();
+  else res.redirect(303, target);
+}
+
+function document(
+  { directory }: ResponderPorts,
+  req: Request,
+  res: Response,
+  user: User | undefined,
+  page: Page,
+): string {
+  const workspaces = [...directory.access.workspaces.keys()];
+  const asked = req.params.workspace as string | undefined;
+  const session = req.session as Request['session'] | undefined;
+  if (session && user && asked !== undefined && directory.access.workspaces.has(asked)) {
+    session.workspace = asked;
+  }
+  const workspace = [asked, session?.workspace, workspaces[0]].find(
+    (id) => id !== undefined && workspaces.includes(id),
+  );
+  const notices = session?.notices ?? [];
+  if (session && notices.length > 0) session.notices = [];
+  const csrf = session && user ? csrfField(req, res) : html``;
+  return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
+}
+
+function errorPage(error: ServiceError, requestId: string): Page {
+  return {
+    title: titles[error.code] ?? 'This did not work',
+    status: statusOf[error.code],
+    body: html`<h1>${titles[error.code] ?? 'This did not work'}</h1>
+<p>${error.message}</p>
+<p class="muted">Request id: <code>${requestId}</code></p>
+<p><a href="/dashboard">To the dashboard</a></p>`,
+  };
+}
+
+const titles: Partial<Record<ServiceError['code'], string>> = {
+  not_found: 'Not found',
+  permission_denied: 'Not allowed',
+  rate_limited: 'Too many requests',
+  unavailable: 'Not available right now',
+  internal: 'Something went wrong',
+};
+
+interface LoggedRequest {
+  requestId: string;
+  startedAt: number;
+  code: string | undefined;
+  route: string;
+  user: User | undefined;
+}
+
+function logRequest(logger: Logger, req: Request, res: Response, logged: LoggedRequest): void {
+  const { requestId, startedAt, code, route, user } = logged;
+  logger.info(
+    {
+      method: req.method,
+      route: `/dashboard${route}`,
+      status: res.statusCode,
+      code,
+      ms: Math.round((performance.now() - startedAt) * 100) / 100,
+      requestId,
+      user: user?.id,
+    },
+    'request',
+  );
+}

@@ -1,0 +1,68 @@
+import type { Readable } from 'node:stream';
+import type { Request, Response } from 'express';
+import type { Role, User } from '../../access/users/user.ts';
+import type { ServiceError } from '../../errors.ts';
+import type { Actor, Caller } from '../../events/newEvent.ts';
+import type { Html } from './html.ts';
+
+/** Who may see it: every user, those who may see PHI, or administrators alone. */
+export const everyone: readonly Role[] = ['admin', 'compliance', 'viewer'];
+export const phiReaders: readonly Role[] = ['admin', 'compliance'];
+export const admins: readonly Role[] = ['admin'];
+
+/** One page of the dashboard, or one action of a form. */
+export interface DashboardRoute {
+  method: 'get' | 'post';
+  /** Below `/dashboard`; a segment `:workspace` is the id of a workspace that there is. */
+  path: string;
+  access: 'public' | readonly Role[];
+  /** The query parameters that the page takes; another one is refused. Without them nothing of a query counts. */
+  query?: readonly string[];
+  /** Asked for by the page, not by the user: it does not prolong the session. */
+  isBackground?: boolean;
+  /** It changes users, roles or keys: it takes a fresh proof of who the user is. */
+  isSensitive?: boolean;
+  /** Open to users who have to set up an authenticator app first. */
+  isForSetup?: boolean;
+  handle(visit: Visit): Promise<Reply>;
+}
+
+/** One request to the dashboard: who sent it, and about what. */
+export interface Visit {
+  req: Request;
+  res: Response;
+  requestId: string;
+  clientIp: string;
+  /** Throws on a public page. */
+  readonly user: User;
+  /** The path's; throws on a page without one. */
+  readonly workspace: string;
+  /** The user, for what changes keys, workspaces or users. */
+  readonly actor: Actor;
+  /** The user in that workspace. */
+  readonly caller: Caller;
+  /** The fields of a form that was sent. */
+  form: Record<string, string | string[] | undefined>;
+  /** A hidden field that every form holds. */
+  readonly csrf: Html;
+  /** Shown once, on the next page. */
+  notice(text: string): void;
+}
+
+export interface Page {
+  title: string;
+  /** The entry of the menu that the page belongs to, by its name. */
+  section?: string;
+  body: Html;
+  /** Default 200. */
+  status?: number;
+  /** What the page tells of, for the log. */
+  error?: ServiceError;
+}
+
+/** What a page answers. `redirect` is a path below `/dashboard`, or the address of an identity provider. */
+export type Reply =
+  | { page: Page }
+  | { fragment: Html }
+  | { redirect: string }
+  | { download: { type: string; name: string; body: Readable } };

@@ -1,0 +1,51 @@
+import type { AppPorts } from '../../http/endpoints/index.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { auditRoutes } from '../audit/audit.ts';
+import { keysRoutes } from '../keys/keys.ts';
+import { workspacesRoutes } from '../keys/workspaces.ts';
+import { homeRoutes } from '../overview/home.ts';
+import { overviewRoutes } from '../overview/overview.ts';
+import { recordsRoutes } from '../records/records.ts';
+import { referenceRoutes } from '../reference/reference.ts';
+import { accountRoutes } from '../users/account.ts';
+import { invitationRoutes } from '../users/invitation.ts';
+import { type OpenIdConnectPagePorts, openIdConnectRoutes } from '../users/openIdConnect.ts';
+import { secondStepRoutes } from '../users/secondStep.ts';
+import { setupRoutes } from '../users/setup.ts';
+import { signInRoutes } from '../users/signIn.ts';
+import { type TwoFactorPagePorts, twoFactorRoutes } from '../users/twoFactor.ts';
+import { usersRoutes } from '../users/users.ts';
+import { webhooksRoutes } from '../webhooks/webhooks.ts';
+import type { RequestLimit } from './requestLimit.ts';
+import type { DashboardRoute } from './route.ts';
+
+export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
+  webhookDirectory: WebhookDirectory;
+  stateStore: StateStore;
+  /** Whether the description of the interface is served without a key. */
+  openapiPublic: boolean;
+  requestLimit: RequestLimit;
+}
+
+/** Every page of the dashboard. */
+export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
+  return [
+    ...signInRoutes(ports),
+    ...openIdConnectRoutes(ports),
+    ...secondStepRoutes(ports),
+    ...setupRoutes(ports),
+    ...invitationRoutes(ports),
+    ...accountRoutes(ports),
+    ...twoFactorRoutes(ports),
+    ...usersRoutes(ports),
+    ...homeRoutes(ports),
+    ...overviewRoutes(ports),
+    ...referenceRoutes(ports),
+    ...recordsRoutes(ports),
+    ...auditRoutes(ports),
+    ...workspacesRoutes(ports),
+    ...keysRoutes(ports),
+    ...webhooksRoutes(ports),
+  ];
+}

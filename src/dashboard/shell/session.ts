@@ -1,0 +1,116 @@
+import { createHash } from 'node:crypto';
+import type { Request, RequestHandler } from 'express';
+import session from 'express-session';
+import type { UserDirectory } from '../../access/users/UserDirectory.ts';
+import type { User } from '../../access/users/user.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import { SessionStore } from './SessionStore.ts';
+
+/** A session ends when it was not used for so long. */
+const IDLE_MS = 15 * 60_000;
+/** However much it is used, it ends then. */
+const LONGEST_MS = 12 * 3_600_000;
+/** Within it users, roles and keys are changed without another proof. */
+const FRESH_MS = 10 * 60_000;
+const SECOND_STEP_MS = 10 * 60_000;
+
+declare module 'express-session' {
+  interface SessionData {
+    userId?: string;
+    /** Milliseconds since 1970. */
+    signedInAt?: number;
+    /** When the user proved last who he is; milliseconds since 1970. */
+    provedAt?: number;
+    /** A sign-in whose password was right, and whose code is awaited. */
+    secondStep?: { userId: string; passwordSetAt: string | undefined; begunAt: number; next: string };
+    /** The password's, at the sign-in: a new password ends the sessions of the one before. */
+    passwordSetAt?: string | undefined;
+    /** The workspace that was looked at last. */
+    workspace?: string;
+    /** Texts to be shown on the next page. */
+    notices?: string[];
+  }
+}
+
+/** The session of each request, in `req.session`. The cookie is for the dashboard alone and no script reads it. */
+export function sessions(state: StateStore, secret: Buffer): RequestHandler {
+  const store = new SessionStore(state, IDLE_MS);
+  return session({
+    name: 'chartledger_session',
+    secret: secret.toString('base64'),
+    store,
+    resave: false,
+    saveUninitialized: false,
+    rolling: true,
+    cookie: { path: '/dashboard', httpOnly: true, sameSite: 'lax', secure: 'auto', maxAge: IDLE_MS },
+  });
+}
+
+/** Begins a session of a user who proved at `provedAt` who he is: under a new id, so that nobody knew it before. */
+export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
+  await regenerate(req);
+  const { id: userId, passwordSetAt } = user;
+  Object.assign(req.session, { userId, signedInAt: Date.now(), provedAt, passwordSetAt });
+}
+
+/** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
+export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
+  await regenerate(req);
+  const { id: userId, passwordSetAt } = user;
+  req.session.secondStep = { userId, passwordSetAt, begunAt: Date.now(), next };
+}
+
+/** The user whose code is awaited; undefined when there is none, or it took too long. */
+export function secondStepOf(
+  { session }: Request,
+  users: UserDirectory,
+): { user: User; next: string } | undefined {
+  const { secondStep } = session;
+  if (secondStep === undefined || Date.now() - secondStep.begunAt > SECOND_STEP_MS) return undefined;
+  const user = users.find(secondStep.userId);
+  if (user?.state !== 'active' || user.passwordSetAt !== secondStep.passwordSetAt) return undefined;
+  return { user, next: secondStep.next };
+}
+
+/** Whether the user has proved within the last ten minutes who he is. */
+export function isProofFresh({ session: { provedAt = 0 } }: Request): boolean {
+  return Date.now() - provedAt < FRESH_MS;
+}
+
+/** Notes that the user has just proved once more who he is. */
+export function renewProof({ session }: Request): void {
+  session.provedAt = Date.now();
+}
+
+/** A new session under a new id, in place of the one before. */
+function regenerate(req: Request): Promise<void> {
+  return new Promise((resolve, reject) => {
+    req.session.regenerate((error: unknown) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** Leaves the session as it is: the request neither changes nor prolongs it. */
+export function leaveSession(req: Request): void {
+  Reflect.deleteProperty(req, 'session');
+}
+
+/** Ends the session. */
+export function endSession(req: Request): Promise<void> {
+  return new Promise((resolve, reject) => {
+    req.session.destroy((error: unknown) => (error ? reject(error) : resolve()));
+  });
+}
+
+/** The user who is signed in, as the log has him now; undefined when nobody is, or the session may no longer be used. */
+export function signedInUser({ session }: Request, users: UserDirectory): User | undefined {
+  const { userId, signedInAt = 0, passwordSetAt } = session;
+  if (userId === undefined || Date.now() - signedInAt > LONGEST_MS) return undefined;
+  const user = users.find(userId);
+  return user?.state === 'active' && user.passwordSetAt === passwordSetAt ? user : undefined;
+}
+
+/** What a session is known by where its id must not be seen; undefined where nothing is kept of the request's visitor. */
+export function sessionIdOf({ session, sessionID }: Request): string | undefined {
+  if (session?.userId === undefined && session?.secondStep === undefined) return undefined;
+  return createHash('sha256').update(sessionID).digest('hex');
+}

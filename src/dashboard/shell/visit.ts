@@ -1,0 +1,49 @@
+import type { Request, Response } from 'express';
+import type { User } from '../../access/users/user.ts';
+import { toldByClient } from '../../http/server/exchange.ts';
+import { csrfField } from './csrf.ts';
+import type { Visit } from './route.ts';
+
+interface VisitFacts {
+  requestId: string;
+  clientIp: string;
+  /** Undefined when nobody is signed in. */
+  user: User | undefined;
+}
+
+/** A request to the dashboard, as its pages see it. */
+export function createVisit(req: Request, res: Response, { requestId, clientIp, user }: VisitFacts): Visit {
+  return {
+    req,
+    res,
+    requestId,
+    clientIp,
+    get user() {
+      if (user === undefined) throw new Error('nobody is signed in');
+      return user;
+    },
+    get workspace() {
+      const { workspace } = req.params;
+      if (typeof workspace !== 'string') throw new Error('the path names no workspace');
+      return workspace;
+    },
+    get actor() {
+      return {
+        principal: { type: 'user' as const, id: this.user.id },
+        requestId,
+        clientIp,
+        ...toldByClient(req),
+      };
+    },
+    get caller() {
+      return { ...this.actor, requestId, workspace: this.workspace };
+    },
+    form: req.body ?? {},
+    get csrf() {
+      return csrfField(req, res);
+    },
+    notice(text) {
+      req.session.notices = [...(req.session.notices ?? []), text];
+    },
+  };
+}

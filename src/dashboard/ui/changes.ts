@@ -1,0 +1,33 @@
+import type { FieldChange } from '../../records/diff.ts';
+import { type Html, html } from '../shell/html.ts';
+import { fieldLabel } from './fieldLabel.ts';
+import { fieldValue } from './recordFields.ts';
+
+/** What became of a field. */
+export function changeWord({ from, to }: FieldChange): 'added' | 'removed' | 'changed' {
+  if (from === null) return 'added';
+  return to === null ? 'removed' : 'changed';
+}
+
+/** The value that was. */
+export function before(value: unknown): Html {
+  return html`<del>${fieldValue(value)}</del>`;
+}
+
+/** The value that is there now. */
+export function after(value: unknown): Html {
+  return html`<ins>${fieldValue(value)}</ins>`;
+}
+
+/** Differences field by field: what became of it, from what, to what. */
+export function changeList(changes: readonly FieldChange[]): Html {
+  return html`<dl class="changes">${changes.map((change) => {
+    const { field, from, to } = change;
+    const word = changeWord(change);
+    return html`<div><dt>${fieldLabel(field)} <span class="change-word">${word}</span></dt>
+<dd>${word !== 'added' && before(from)}${
+      word === 'changed' &&
+      html` <span aria-hidden="true">→</span><span class="visually-hidden">became</span> `
+    }${word !== 'removed' && after(to)}</dd></div>`;
+  })}</dl>`;
+}

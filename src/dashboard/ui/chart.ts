@@ -1,0 +1,40 @@
+import { type Html, html } from '../shell/html.ts';
+
+export interface ChartPoint {
+  /** What the bar stands for, such as `17:05 UTC`. */
+  name: string;
+  value: number;
+}
+
+const BAR = 10;
+const GAP = 2;
+const HEIGHT = 100;
+
+/**
+ * A row of bars, drawn to be stretched: what it says stands around it as text. `summary` says in words what the bars
+ * show; a screen reader reads that alone.
+ */
+export function barChart(
+  summary: string,
+  points: readonly ChartPoint[],
+  tone: 'plain' | 'bad' = 'plain',
+): Html {
+  const most = Math.max(1, ...points.map(({ value }) => value));
+  const width = points.length * BAR - GAP;
+  return html`<div class="chart chart-${tone}">
+<span class="chart-most" aria-hidden="true">${most}</span>
+<svg role="img" aria-label="${summary}" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none">
+<path class="chart-rule" d="M0 0.5H${width}M0 ${HEIGHT / 2}H${width}M0 ${HEIGHT - 0.5}H${width}"/>
+${points.map(({ name, value }, at) => bar(at * BAR, value / most, `${name}: ${value}`))}
+</svg>
+<div class="chart-ends" aria-hidden="true"><span>${points[0]?.name}</span><span>${points.at(-1)?.name}</span></div>
+</div>`;
+}
+
+/** `share` of the height; the whole column shows the title on hovering, however low the bar is. */
+function bar(x: number, share: number, title: string): Html {
+  const height = share === 0 ? 0 : Math.max(2, Math.round(share * HEIGHT));
+  return html`<g><title>${title}</title><rect class="chart-column" x="${x}" width="${BAR}" height="${HEIGHT}"/>${
+    height > 0 && html`<rect x="${x}" y="${HEIGHT - height}" width="${BAR - GAP}" height="${height}"/>`
+  }</g>`;
+}

@@ -1,0 +1,74 @@
+import { refusalOf } from '../shell/form.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { formError } from './form.ts';
+
+export interface Confirmation {
+  /** The question, which names what is changed. */
+  title: string;
+  section: string;
+  /** What will happen. */
+  text: HtmlValue;
+  /** What the answer is made of beyond the button. */
+  fields?: Html | undefined;
+  button: string;
+  isDangerous?: boolean | undefined;
+  /** Where no leads to: a path below `/dashboard`. */
+  back: string;
+}
+
+/** A change that an administrator is asked about before it is made. */
+export interface ConfirmedChange<Subject> {
+  path: string;
+  /** What is changed, as the path names it. */
+  find(visit: Visit): Subject | Promise<Subject>;
+  question(subject: Subject, visit: Visit): Confirmation | Promise<Confirmation>;
+  make(subject: Subject, visit: Visit): Promise<Reply>;
+  /** Whether it changes users, roles or keys. */
+  isSensitive?: boolean;
+}
+
+/** The page that asks, and what its answer does: makes the change, or asks once more and says why it was not made. */
+export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
+  const { path, find, question, make, isSensitive = false } = change;
+  return [
+    {
+      method: 'get',
+      path,
+      access: admins,
+      handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
+    },
+    {
+      method: 'post',
+      path,
+      access: admins,
+      isSensitive,
+      async handle(visit) {
+        const subject = await find(visit);
+        try {
+          return await make(subject, visit);
+        } catch (error) {
+          const { text, status } = refusalOf(error);
+          return { page: { ...questionPage(await question(subject, visit), visit, text), status } };
+        }
+      },
+    },
+  ];
+}
+
+/** Its form goes to the address of the page. */
+function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Page {
+  const { title, section, text, fields, button, isDangerous, back } = asked;
+  return {
+    title,
+    section,
+    body: html`<h1>${title}</h1>
+<p>${text}</p>
+${formError(error)}
+<form method="post">${csrf}
+${fields}
+<div class="actions"><button type="submit"${isDangerous && html` class="danger"`}>${button}</button>
+<a role="button" class="outline secondary" href="/dashboard${back}">Cancel</a></div>
+</form>`,
+  };
+}

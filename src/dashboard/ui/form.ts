@@ -1,0 +1,95 @@
+import type { FieldMessage } from '../../errors.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+
+interface Field {
+  name: string;
+  label: string;
+  value?: string | undefined;
+  /** Shown below the field. */
+  hint?: HtmlValue;
+  /** What is wrong with the value. */
+  error?: string | undefined;
+}
+
+interface InputField extends Field {
+  type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local' | 'search' | 'date';
+  isRequired?: boolean;
+  autocomplete?: string;
+  placeholder?: string;
+  min?: number;
+  /** Distance of the values that may be sent; of a time, in seconds. */
+  step?: number;
+}
+
+/** The message about a field, if there is one. */
+export function messageOf(details: readonly FieldMessage[] | undefined, field: string): string | undefined {
+  return details?.find((detail) => detail.field === field)?.message;
+}
+
+/** A line of input with its label, hint and message. */
+export function input(field: InputField): Html {
+  const { name, label, type = 'text', value = '', isRequired, autocomplete, placeholder, min, step } = field;
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${
+    autocomplete && html` autocomplete="${autocomplete}"`
+  }${placeholder && html` placeholder="${placeholder}"`}${min !== undefined && html` min="${min}"`}${
+    step !== undefined && html` step="${step}"`
+  }${describedBy(field)}>
+${notes(field)}
+</div>`;
+}
+
+interface SelectField extends Field {
+  options: readonly { value: string; text: string }[];
+}
+
+/** A choice of one. */
+export function select(field: SelectField): Html {
+  const { name, label, value, options } = field;
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<select id="${name}" name="${name}"${describedBy(field)}>${options.map(
+    (option) =>
+      html`<option value="${option.value}"${option.value === value && html` selected`}>${option.text}</option>`,
+  )}</select>
+${notes(field)}
+</div>`;
+}
+
+interface Choice {
+  value: string;
+  text: string;
+  hint?: string;
+  isChecked?: boolean;
+}
+
+/** A choice of any number: check boxes under one name. */
+export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
+  return html`<fieldset>
+<legend>${legend}</legend>
+${choices.map(
+  ({ value, text, hint, isChecked }) =>
+    html`<label><input type="checkbox" name="${name}" value="${value}"${isChecked && html` checked`}> ${text}${
+      hint && html` <small class="muted">${hint}</small>`
+    }</label>`,
+)}
+${error && html`<small class="error">${error}</small>`}
+</fieldset>`;
+}
+
+/** What is wrong with a form as a whole. */
+export function formError(text: string | undefined): Html {
+  return html`${text && html`<p class="error" role="alert">${text}</p>`}`;
+}
+
+function describedBy({ name, hint, error }: Field): Html {
+  const ids = [error && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
+  return html`${error && html` aria-invalid="true"`}${ids && html` aria-describedby="${ids}"`}`;
+}
+
+function notes({ name, hint, error }: Field): Html {
+  return html`${error && html`<small class="error" id="${name}-error">${error}</small>`}${
+    hint && html`<small id="${name}-hint">${hint}</small>`
+  }`;
+}

@@ -1,0 +1,26 @@
+import { ServiceError } from '../../errors.ts';
+import { passwordOf, type Refusal } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { input, messageOf } from './form.ts';
+
+/** Two fields for a password that is chosen; what was typed before is never shown again. */
+export function newPasswordFields(refusal: Refusal | undefined, label = 'Password'): Html {
+  const field = { type: 'password', isRequired: true, autocomplete: 'new-password' } as const;
+  return html`${input({
+    ...field,
+    name: 'password',
+    label,
+    hint: '12 characters or more. A few words in a row are easy to remember and hard to guess.',
+    error: messageOf(refusal?.details, 'password'),
+  })}
+${input({ ...field, name: 'again', label: 'The same again', error: messageOf(refusal?.details, 'again') })}`;
+}
+
+/** The password of those two fields; `validation_failed` when they differ. */
+export function repeatedPassword(form: Visit['form']): string {
+  const password = passwordOf(form, 'password');
+  if (password === passwordOf(form, 'again')) return password;
+  const message = 'The two passwords differ.';
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'again', message }] });
+}

@@ -1,0 +1,16 @@
+import type { Principal } from '../../events/eventMetadata.ts';
+import { type Html, html } from '../shell/html.ts';
+import { code } from './text.ts';
+
+/** What sort of principal somebody is. */
+export const principalTexts: Record<Principal['type'], string> = {
+  api_key: 'API key',
+  user: 'user',
+  operator: 'command line',
+  service: 'service',
+};
+
+/** Who it was: the name of the key or user, where it is known, and which of both. */
+export function who({ type, id, name }: Principal & { name: string | null }): Html {
+  return html`<strong>${name ?? code(id)}</strong> <span class="muted">(${principalTexts[type]})</span>`;
+}

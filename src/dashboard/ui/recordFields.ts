@@ -1,0 +1,68 @@
+import type { FieldMessage } from '../../errors.ts';
+import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
+import { qualityWarnings } from '../../records/quality.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { facts } from './facts.ts';
+import { fieldLabel } from './fieldLabel.ts';
+
+/** What people call a record; undefined when it has no name. */
+export function recordName({ name, first_name, last_name }: RecordFields): string | undefined {
+  if (typeof name === 'string') return name;
+  return [first_name, last_name].filter((part) => typeof part === 'string').join(' ') || undefined;
+}
+
+/** A field's value as people read it; `null` stands for none. */
+export function fieldValue(value: unknown): HtmlValue {
+  if (value === null || value === undefined) return html`<span class="muted">none</span>`;
+  if (value === '') return html`<span class="muted">empty text</span>`;
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No';
+  return String(value);
+}
+
+/**
+ * A record's fields in the order of the schema, insurances as groups of their own; what it refers to are links, and
+ * what billing is likely to refuse is said beside the field.
+ */
+export function recordFields(workspace: string, entry: CatalogEntry, record: RecordFields): Html {
+  const warnings = qualityWarnings(entry, record, record);
+  const shown = (field: string, value: unknown) => {
+    const reference = entry.references.find((one) => one.field === field);
+    const text = fieldValue(value);
+    if (reference === undefined) return text;
+    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>`;
+  };
+  const list = (fields: [string, unknown][], prefix = '') =>
+    facts(
+      fields.map(([field, value]) => {
+        const name = prefix + field;
+        return [fieldLabel(field), html`${shown(name, value)}${remarks(warnings, name)}`];
+      }),
+    );
+  const fields = Object.entries(record);
+  const groups = fields.filter(([, value]) => isGroup(value));
+  return html`${warningCount(warnings)}
+${list(fields.filter(([, value]) => !isGroup(value)))}
+${groups.map(
+  ([group, inner]) =>
+    html`<section class="field-group"><h3>${fieldLabel(group)}</h3>${list(Object.entries(inner as object), `${group}.`)}</section>`,
+)}`;
+}
+
+function isGroup(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+function warningCount({ length }: FieldMessage[]): Html {
+  const text =
+    length === 1
+      ? 'Billing is likely to refuse one value. It is marked below.'
+      : `Billing is likely to refuse ${length} values. They are marked below.`;
+  return html`${length > 0 && html`<p class="warning">${text}</p>`}`;
+}
+
+function remarks(warnings: FieldMessage[], field: string): Html[] {
+  return warnings
+    .filter((warning) => warning.field === field)
+    .map(({ message }) => html`<small class="warning">Warning: ${message}</small>`);
+}

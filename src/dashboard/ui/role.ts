@@ -1,0 +1,26 @@
+import { type Role, roles } from '../../access/users/user.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Refusal } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { messageOf, select } from './form.ts';
+import { roleTexts } from './userFacts.ts';
+
+/** A role that was chosen; `validation_failed` when it is none. */
+export function roleOf(text: string): Role {
+  const role = roles.find((one) => one === text);
+  if (role) return role;
+  const message = 'Choose a role.';
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'role', message }] });
+}
+
+/** The choice of a role, with what each may do. */
+export function roleField(value: string, refusal?: Refusal): Html {
+  return select({
+    name: 'role',
+    label: 'Role',
+    value,
+    options: roles.map((role) => ({ value: role, text: role })),
+    hint: roles.map((role, at) => html`${at > 0 && html`<br>`}${role}: ${roleTexts[role]}`),
+    error: messageOf(refusal?.details, 'role'),
+  });
+}

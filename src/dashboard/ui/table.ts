@@ -1,0 +1,33 @@
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+
+export interface TableColumn<Item> {
+  title: string;
+  cell(item: Item): HtmlValue;
+  /** The cell names its row, as a header. */
+  isHeader?: boolean;
+  /** The title is for screen readers alone: a column of buttons. */
+  isTitleHidden?: boolean;
+}
+
+/** A table that scrolls by itself where it is wider than the page. `label` says what it lists. */
+export function table<Item>(label: string, columns: TableColumn<Item>[], items: readonly Item[]): Html {
+  return html`<div class="table-scroll" role="region" aria-label="${label}" tabindex="0">
+<table>
+<thead><tr>${columns.map(
+    ({ title, isTitleHidden }) =>
+      html`<th scope="col">${isTitleHidden ? html`<span class="visually-hidden">${title}</span>` : title}</th>`,
+  )}</tr></thead>
+<tbody>${rows(columns, items)}</tbody>
+</table>
+</div>`;
+}
+
+/** The rows of such a table, for more of them to be added. */
+export function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
+  return items.map(
+    (item) =>
+      html`<tr>${columns.map(({ cell, isHeader }) =>
+        isHeader ? html`<th scope="row">${cell(item)}</th>` : html`<td>${cell(item)}</td>`,
+      )}</tr>`,
+  );
+}

@@ -1,0 +1,57 @@
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+
+/** A moment, in UTC; the script shows it in the reader's own time zone on hovering. */
+export function time(iso: string): Html {
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>`;
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const units = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+] as const;
+
+/** How long ago a moment was, or how far off it is; the moment itself shows on hovering. */
+export function timeAgo(iso: string): Html {
+  const seconds = (Date.parse(iso) - Date.now()) / 1000;
+  const [unit, size] = units.find(([, one]) => Math.abs(seconds) >= one) ?? (['second', 1] as const);
+  const text =
+    unit === 'second' && seconds <= 0 ? 'just now' : relative.format(Math.round(seconds / size), unit);
+  return html`<time datetime="${iso}" title="${iso}">${text}</time>`;
+}
+
+/** A word for a state, with a colour of its own beside it. */
+export function badge(text: string, tone: 'good' | 'bad' | 'neutral'): Html {
+  return html`<span class="badge badge-${tone}">${text}</span>`;
+}
+
+/** A text that programs use: an id, a key. */
+export function code(text: string): Html {
+  return html`<code>${text}</code>`;
+}
+
+/** What stands where a list is empty, with what to do about it. */
+export function empty(text: HtmlValue): Html {
+  return html`<p class="empty">${text}</p>`;
+}
+
+/** What stands where a list cannot be shown yet, with the address of the page to be loaded again. */
+export function tryAgain(address: string): Html {
+  return empty(html`This list is not up to date yet. Nothing is lost. <a href="${address}">Try again</a>`);
+}
+
+/** What stands under a list that leaves something out, with the ids of that. */
+export function leftOut(ids: readonly string[]): Html | undefined {
+  if (ids.length === 0) return undefined;
+  const shown = ids.map((id, at) => html`${at > 0 && ', '}${code(id)}`);
+  return html`<p class="banner"><strong>Left out:</strong> ${shown}. An event of their history cannot be read by this version of the service. Nothing else is affected.</p>`;
+}
+
+/** A text that is shown only now, with a button that copies it. */
+export function secretOnce(label: string, value: string): Html {
+  return html`<div class="secret">
+<label for="secret-value">${label}</label>
+<div class="secret-line"><input id="secret-value" type="text" readonly value="${value}" autocomplete="off" spellcheck="false"><button type="button" data-copy="secret-value">Copy</button></div>
+</div>`;
+}

@@ -1,0 +1,69 @@
+import type { RecordVersion } from '../../reads/history/recordHistory.ts';
+import type { Page } from '../../reads/page.ts';
+import { type Html, html } from '../shell/html.ts';
+import { changeList } from './changes.ts';
+import { changeCount, origin, outcomeBadge } from './versions.ts';
+
+/** Changes that are shown without being asked for: the fields of a new record would fill the page. */
+const MAX_OPEN_CHANGES = 12;
+
+/** What stands chosen in the two rows of radio buttons. */
+interface Chosen {
+  from?: number;
+  to?: number;
+}
+
+/**
+ * A page of the versions of a record, newest first, any two of which can be chosen to be compared. `path` is the
+ * record's address below `/dashboard`, `shown` the version whose state stands beside it.
+ */
+export function timeline(path: string, { items, next_page_token }: Page<RecordVersion>, shown: number): Html {
+  const [newest, second] = items;
+  const chosen = second && { from: second.version, ...(newest && { to: newest.version }) };
+  const list = html`<ol class="timeline">${items.map((version) => item(path, version, chosen, shown))}${older(path, next_page_token)}</ol>`;
+  if (chosen === undefined) return list;
+  return html`<form method="get" action="/dashboard${path}/compare" aria-label="Compare two versions">
+<p class="actions"><button type="submit" class="outline">Compare the chosen versions</button></p>
+${list}
+</form>`;
+}
+
+/** More versions for the end of a timeline. */
+export function olderVersions(path: string, { items, next_page_token }: Page<RecordVersion>): Html {
+  return html`${items.map((version) => item(path, version, {}))}${older(path, next_page_token)}`;
+}
+
+function item(path: string, version: RecordVersion, chosen: Chosen | undefined, shown?: number): Html {
+  const { version: number, changes } = version;
+  const isShown = number === shown;
+  return html`<li class="version">
+<div class="version-line">
+<h3><a href="/dashboard${path}?version=${number}"${isShown && html` aria-current="true"`}>Version ${number}</a></h3>
+${outcomeBadge(version)}
+${
+  chosen &&
+  html`<span class="version-choice">${choice('from', number, chosen)}${choice('to', number, chosen)}</span>`
+}
+</div>
+${origin(version)}
+${
+  changes.length === 0
+    ? html`<p class="muted">${changeCount(version)}</p>`
+    : html`<details${changes.length <= MAX_OPEN_CHANGES && html` open`}><summary>${changeCount(version)}</summary>${changeList(changes)}</details>`
+}
+</li>`;
+}
+
+function choice(name: 'from' | 'to', version: number, chosen: Chosen): Html {
+  return html`<label><input type="radio" name="${name}" value="${version}" aria-label="${name} version ${version}"${
+    chosen[name] === version && html` checked`
+  }>${name}</label>`;
+}
+
+function older(path: string, token: string | null): Html {
+  const address = `/dashboard${path}?page_token=${encodeURIComponent(token ?? '')}`;
+  return html`${
+    token &&
+    html`<li><a href="${address}#timeline" hx-get="${address}" hx-target="closest li" hx-swap="outerHTML">Older versions</a></li>`
+  }`;
+}

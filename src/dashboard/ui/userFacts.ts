@@ -1,0 +1,38 @@
+import { type Role, stateOf, type User } from '../../access/users/user.ts';
+import { type Html, html } from '../shell/html.ts';
+import { badge, code, time } from './text.ts';
+
+/** What each role may see and do, in a few words. */
+export const roleTexts: Record<Role, string> = {
+  admin: 'everything',
+  compliance: 'overview, records, history and audit trail; no keys, webhooks, users or settings',
+  viewer: 'overview and API reference; no data of patients',
+};
+
+/** How a user signs in. */
+export function signsInBy({ origin, totpSetAt }: User): string {
+  if (origin === 'openid_connect') return 'identity provider';
+  return totpSetAt === undefined ? 'password' : 'password and app';
+}
+
+const stateTones = { active: 'good', invited: 'neutral', disabled: 'bad' } as const;
+
+export function userState(user: User): Html {
+  const state = stateOf(user);
+  return badge(state, stateTones[state]);
+}
+
+/** What there is to know of a user. */
+export function userFacts(user: User): Html {
+  const { id, name, role, createdAt, passwordSetAt, totpSetAt } = user;
+  return html`<dl class="fields">
+<div><dt>Name</dt><dd>${name}</dd></div>
+<div><dt>Role</dt><dd>${role}: ${roleTexts[role]}</dd></div>
+<div><dt>State</dt><dd>${userState(user)}</dd></div>
+<div><dt>Signs in by</dt><dd>${signsInBy(user)}</dd></div>
+<div><dt>Created</dt><dd>${time(createdAt)}</dd></div>
+${passwordSetAt && html`<div><dt>Password set</dt><dd>${time(passwordSetAt)}</dd></div>`}
+${totpSetAt && html`<div><dt>Authenticator app set up</dt><dd>${time(totpSetAt)}</dd></div>`}
+<div><dt>Id</dt><dd>${code(id)}</dd></div>
+</dl>`;
+}

@@ -1,0 +1,32 @@
+import type { RecordVersion } from '../../reads/history/recordHistory.ts';
+import type { VersionEntry } from '../../reads/history/versionPage.ts';
+import { type Html, html } from '../shell/html.ts';
+import { changeList } from './changes.ts';
+import { who } from './principal.ts';
+import { badge, code, time } from './text.ts';
+
+/** When, by whom, from where and in which request a version was made. */
+export function origin({ recorded_at, principal, client_ip, request_id }: VersionEntry): Html {
+  return html`<p class="origin">${time(recorded_at)} by ${who(principal)}<br>
+<span class="muted">${client_ip !== null && html`from ${code(client_ip)}, `}request ${code(request_id)}</span></p>`;
+}
+
+/** What a version did. */
+export function outcomeBadge({ outcome }: RecordVersion): Html {
+  return badge(outcome, outcome === 'created' ? 'good' : 'neutral');
+}
+
+/** How much a version changed. */
+export function changeCount({ outcome, changes: { length } }: RecordVersion): string {
+  if (length === 0) return 'No field changed';
+  return `${length} ${length === 1 ? 'field' : 'fields'} ${outcome === 'created' ? 'set' : 'changed'}`;
+}
+
+/** A version with all that it changed, for paper. */
+export function printedVersion(version: RecordVersion): Html {
+  return html`<section class="version">
+<h3>Version ${version.version} ${outcomeBadge(version)}</h3>
+${origin(version)}
+${version.changes.length > 0 ? changeList(version.changes) : html`<p>${changeCount(version)}</p>`}
+</section>`;
+}

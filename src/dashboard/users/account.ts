@@ -1,0 +1,80 @@
+import { UserManager } from '../../access/users/manageUsers.ts';
+import { proveAgain } from '../../access/users/signIn.ts';
+import type { User } from '../../access/users/user.ts';
+import { ServiceError } from '../../errors.ts';
+import { passwordOf, type Refusal, refusalOf } from '../shell/form.ts';
+import { html } from '../shell/html.ts';
+import { originOf } from '../shell/origin.ts';
+import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { beginSession, sessionIdOf } from '../shell/session.ts';
+import { formError, input, messageOf } from '../ui/form.ts';
+import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
+import { userFacts } from '../ui/userFacts.ts';
+import { type TwoFactorPagePorts, twoFactorSection } from './twoFactor.ts';
+
+/** What a user sees and changes of himself. */
+export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/account',
+      access: everyone,
+      handle: async (visit) => ({ page: accountPage(ports, visit) }),
+    },
+    {
+      method: 'post',
+      path: '/account/password',
+      access: everyone,
+      async handle(visit) {
+        const { req, form, user, actor } = visit;
+        try {
+          const password = repeatedPassword(form);
+          await requirePresentPassword(ports, visit);
+          await new UserManager(ports.users, actor).setPassword(user.id, password);
+        } catch (error) {
+          return { page: accountPage(ports, visit, refusalOf(error)) };
+        }
+        // The session goes on under a new id; those elsewhere have ended with the old password.
+        await beginSession(req, ports.users.find(user.id) as User, Date.now());
+        visit.notice('Your password is changed. Sessions in other browsers have ended.');
+        return { redirect: '/account' };
+      },
+    },
+  ];
+}
+
+async function requirePresentPassword(ports: TwoFactorPagePorts, visit: Visit): Promise<void> {
+  const { req, form, user } = visit;
+  const typed = { password: passwordOf(form, 'present'), session: sessionIdOf(req) as string };
+  if (await proveAgain(ports, user, typed, originOf(visit))) return;
+  const message = 'This is not your present password.';
+  throw new ServiceError('validation_failed', message, { details: [{ field: 'present', message }] });
+}
+
+function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal): Page {
+  const { user, csrf } = visit;
+  return {
+    title: 'Account',
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Account</h1>
+${userFacts(user)}
+${
+  user.origin === 'password' &&
+  html`<h2>Change your password</h2>
+${refusal?.details.length === 0 && formError(refusal.text)}
+<form method="post" action="/dashboard/account/password">${csrf}
+${input({
+  name: 'present',
+  label: 'Present password',
+  type: 'password',
+  isRequired: true,
+  autocomplete: 'current-password',
+  error: messageOf(refusal?.details, 'present'),
+})}
+${newPasswordFields(refusal, 'New password')}
+<div class="actions"><button type="submit">Change password</button></div>
+</form>
+${twoFactorSection(ports, visit)}`
+}`,
+  };
+}

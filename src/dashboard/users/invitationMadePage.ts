@@ -1,0 +1,27 @@
+import type { IssuedLink } from '../../access/users/UserLinks.ts';
+import { invitationPath } from '../../access/users/UserLinks.ts';
+import type { User } from '../../access/users/user.ts';
+import { addressOf } from '../../http/server/addressOf.ts';
+import { html } from '../shell/html.ts';
+import type { Page, Visit } from '../shell/route.ts';
+import { secretOnce, time } from '../ui/text.ts';
+
+export const usersSection = 'Users';
+
+/** The page of an invitation just made: the only one that ever shows the link. */
+export function invitationMadePage(
+  publicUrl: string | undefined,
+  { req }: Visit,
+  { id, name }: User,
+  link: IssuedLink,
+): Page {
+  return {
+    title: 'Invitation created',
+    section: usersSection,
+    body: html`<h1>Invitation created</h1>
+${secretOnce('The link', addressOf(req, publicUrl) + invitationPath(link))}
+<p><strong>Copy it now: it is shown only this once.</strong> Whoever has it becomes ${name}: hand it over in a safe way.</p>
+<p>It lets ${name} choose a password, once, until ${time(link.expiresAt)}. A link from before no longer works.</p>
+<p><a role="button" class="outline secondary" href="/dashboard/users/${id}">To the user</a></p>`,
+  };
+}

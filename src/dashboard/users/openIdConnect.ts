@@ -1,0 +1,103 @@
+import type { Request } from 'express';
+import { findProvided } from '../../access/users/findProvided.ts';
+import type { ProvidedUser, SignInFlow } from '../../access/users/IdentityProvider.ts';
+import { ServiceError } from '../../errors.ts';
+import { addressOf } from '../../http/server/addressOf.ts';
+import { clearCookie, setSignedCookie, signedCookie } from '../shell/cookies.ts';
+import { enter } from '../shell/enter.ts';
+import { originOf } from '../shell/origin.ts';
+import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { renewProof, signedInUser } from '../shell/session.ts';
+import { pathAfter, refusedPage, type SignInPagePorts } from './signIn.ts';
+
+const PATH = '/sign-in/openid-connect';
+const CALLBACK = `${PATH}/callback`;
+
+/** A sign-in that is on its way to the identity provider and back, and where it leads to. */
+const COOKIE = 'chartledger_sign_in';
+const KEPT_MS = 15 * 60_000;
+
+interface Begun {
+  flow: SignInFlow;
+  next: string;
+  /** The user who is signed in and proves only anew who he is; undefined: a sign-in. */
+  confirms?: string | undefined;
+}
+
+export interface OpenIdConnectPagePorts extends SignInPagePorts {
+  /** The service's address as browsers see it; undefined: the one that a request was sent to. */
+  publicUrl: string | undefined;
+}
+
+/** Signing in through an identity provider. */
+export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRoute[] {
+  const { identityProvider } = ports;
+  if (identityProvider === undefined) return [];
+  const redirectUri = (req: Request) => `${addressOf(req, ports.publicUrl)}/dashboard${CALLBACK}`;
+  return [
+    {
+      method: 'get',
+      path: PATH,
+      access: 'public',
+      async handle(visit) {
+        const { req, res } = visit;
+        const next = pathAfter(req.query.next);
+        try {
+          const confirms = req.query.confirm ? signedInUser(req, ports.users)?.id : undefined;
+          const { url, flow } = await identityProvider.begin(redirectUri(req), confirms !== undefined);
+          setSignedCookie(
+            req,
+            res,
+            COOKIE,
+            JSON.stringify({ flow, next, confirms } satisfies Begun),
+            KEPT_MS,
+          );
+          return { redirect: url };
+        } catch (error) {
+          return { page: refusedPage(ports, visit, next, error) };
+        }
+      },
+    },
+    {
+      method: 'get',
+      path: CALLBACK,
+      access: 'public',
+      async handle(visit) {
+        const { req, res } = visit;
+        const kept = signedCookie(req, COOKIE);
+        if (kept === undefined) return { redirect: '/sign-in' };
+        const begun: Begun = JSON.parse(kept);
+        // An answer is taken once.
+        clearCookie(req, res, COOKIE);
+        const address = new URL(redirectUri(req));
+        address.search = new URL(req.originalUrl, address).search;
+        try {
+          const provided = await identityProvider.finish(address, begun.flow);
+          if (begun.confirms !== undefined) return confirm(ports, visit, provided, begun);
+          const user = await findProvided(ports, provided, originOf(visit));
+          return await enter(ports, visit, user, { next: begun.next, provedAt: provided.provedAt ?? 0 });
+        } catch (error) {
+          return { page: refusedPage(ports, visit, begun.next, error) };
+        }
+      },
+    },
+  ];
+}
+
+/** A user who is signed in has proved anew who he is, if it is the same one. */
+function confirm(
+  { users }: OpenIdConnectPagePorts,
+  { req }: Visit,
+  { identity }: ProvidedUser,
+  { confirms, next }: Begun,
+): Reply {
+  const user = signedInUser(req, users);
+  if (user === undefined || user.id !== confirms || users.findByIdentity(identity)?.id !== user.id) {
+    throw new ServiceError(
+      'unauthorized',
+      'The identity provider signed in somebody else. Nothing was changed.',
+    );
+  }
+  renewProof(req);
+  return { redirect: next };
+}

@@ -1,0 +1,74 @@
+import { proveCode, type SignInPorts } from '../../access/users/signIn.ts';
+import type { ServiceError } from '../../errors.ts';
+import { statusOf } from '../../http/server/errorResponse.ts';
+import { enterWhole } from '../shell/enter.ts';
+import { textOf } from '../shell/form.ts';
+import { html } from '../shell/html.ts';
+import { browsersOf } from '../shell/knownBrowser.ts';
+import { originOf } from '../shell/origin.ts';
+import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
+import { secondStepOf } from '../shell/session.ts';
+import { codeField } from '../ui/code.ts';
+import { formError } from '../ui/form.ts';
+import { isSignInRefusal } from './signIn.ts';
+
+const path = '/sign-in/code';
+
+/** The second step of a sign-in: the code of an authenticator app, or a recovery code. */
+export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path,
+      access: 'public',
+      async handle(visit) {
+        return secondStepOf(visit.req, ports.users) ? { page: codePage(visit) } : { redirect: '/sign-in' };
+      },
+    },
+    {
+      method: 'post',
+      path,
+      access: 'public',
+      async handle(visit) {
+        const { req, form } = visit;
+        // A password that was changed a moment ago ends the wait, too.
+        await ports.users.refresh();
+        const step = secondStepOf(req, ports.users);
+        if (step === undefined) return { redirect: '/sign-in' };
+        const { user, next } = step;
+        try {
+          const typed = { code: textOf(form, 'code'), browsers: browsersOf(req) };
+          await proveCode(ports, user, typed, originOf(visit));
+          const reply = await enterWhole(ports, visit, user, { next });
+          noticeOfRecovery(ports, visit, user.id, typed.code);
+          return reply;
+        } catch (error) {
+          if (!isSignInRefusal(error)) throw error;
+          return { page: codePage(visit, error) };
+        }
+      },
+    },
+  ];
+}
+
+/** Who used a recovery code hears how many are left. */
+function noticeOfRecovery({ users }: SignInPorts, { notice }: Visit, id: string, typed: string): void {
+  if (/^[\d\s]+$/.test(typed)) return;
+  const left = users.secondFactorOf(id)?.recoveryCodes.length ?? 0;
+  notice(`Recovery codes left: ${left}. Set up two-factor sign-in anew on your account's page for new ones.`);
+}
+
+function codePage({ csrf }: Visit, error?: ServiceError): Page {
+  return {
+    title: 'Enter the code',
+    ...(error && { status: statusOf[error.code], error }),
+    body: html`<h1>Enter the code</h1>
+${formError(error?.message)}
+<form method="post" action="/dashboard${path}">${csrf}
+${codeField({ hint: 'The six digits that your authenticator app shows now, or one of your recovery codes.' })}
+<button type="submit">Sign in</button>
+</form>
+<p class="muted">Without the app and the codes, an administrator can reset two-factor sign-in for you.</p>
+<p><a href="/dashboard/sign-in">Start again</a></p>`,
+  };
+}

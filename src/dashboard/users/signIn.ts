@@ -1,0 +1,124 @@
+import type { IdentityProvider } from '../../access/users/IdentityProvider.ts';
+import { provePassword, recordSignOut, type SignInPorts } from '../../access/users/signIn.ts';
+import { type ErrorCode, ServiceError } from '../../errors.ts';
+import { statusOf } from '../../http/server/errorResponse.ts';
+import { enter } from '../shell/enter.ts';
+import { passwordOf, textOf } from '../shell/form.ts';
+import { html } from '../shell/html.ts';
+import { browsersOf } from '../shell/knownBrowser.ts';
+import { originOf } from '../shell/origin.ts';
+import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { endSession, signedInUser } from '../shell/session.ts';
+import { formError, input } from '../ui/form.ts';
+
+export interface SignInPagePorts extends SignInPorts {
+  /** Undefined: users sign in with passwords alone. */
+  identityProvider: IdentityProvider | undefined;
+}
+
+const refusals: readonly ErrorCode[] = ['unauthorized', 'rate_limited', 'unavailable'];
+
+/** Signing in with a password, and out. */
+export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/sign-in',
+      access: 'public',
+      async handle(visit) {
+        const next = pathAfter(visit.req.query.next);
+        if (signedInUser(visit.req, ports.users)) return { redirect: next };
+        return { page: signInPage(ports, visit, next) };
+      },
+    },
+    {
+      method: 'post',
+      path: '/sign-in',
+      access: 'public',
+      async handle(visit) {
+        const { form, req } = visit;
+        const next = pathAfter(textOf(form, 'next'));
+        const name = textOf(form, 'name');
+        try {
+          const credentials = { name, password: passwordOf(form, 'password'), browsers: browsersOf(req) };
+          const user = await provePassword(ports, credentials, originOf(visit));
+          return await enter(ports, visit, user, { next });
+        } catch (error) {
+          return { page: refusedPage(ports, visit, next, error, name) };
+        }
+      },
+    },
+    {
+      method: 'post',
+      path: '/sign-out',
+      access: everyone,
+      isForSetup: true,
+      async handle(visit) {
+        const { user } = visit;
+        await endSession(visit.req);
+        await recordSignOut(ports, user, originOf(visit));
+        return { redirect: '/sign-in' };
+      },
+    },
+  ];
+}
+
+/**
+ * Where to go after the sign-in, below `/dashboard`: a page of the dashboard that was asked for, else its start. An
+ * address on another site is none.
+ */
+export function pathAfter(next: unknown): string {
+  const base = 'http://dashboard.invalid';
+  const target = typeof next === 'string' && URL.canParse(next, base) ? new URL(next, base) : undefined;
+  if (target?.origin !== base) return '/';
+  const [, path] = /^\/dashboard(\/.*)$/.exec(target.pathname) ?? [];
+  return path === undefined ? '/' : path + target.search;
+}
+
+/**
+ * The sign-in page with what was wrong, so that it can be tried again, or another way; throws any error that is none of
+ * the sign-in's.
+ */
+export function refusedPage(
+  ports: SignInPagePorts,
+  visit: Visit,
+  next: string,
+  error: unknown,
+  name = '',
+): Page {
+  if (!isSignInRefusal(error)) throw error;
+  return {
+    ...signInPage(ports, visit, next, { name, error: error.message }),
+    status: statusOf[error.code],
+    error,
+  };
+}
+
+/** Whether an error is the refusal of a sign-in, to be shown with the form. */
+export function isSignInRefusal(error: unknown): error is ServiceError {
+  return error instanceof ServiceError && refusals.includes(error.code);
+}
+
+/** The page of the sign-in; `error` is what was wrong the last time. */
+export function signInPage(
+  { identityProvider }: SignInPagePorts,
+  { csrf }: Visit,
+  next: string,
+  { name = '', error }: { name?: string; error?: string } = {},
+): Page {
+  const target = `/dashboard${next}`;
+  return {
+    title: 'Sign in',
+    body: html`<h1>Sign in</h1>
+${formError(error)}
+<form method="post" action="/dashboard/sign-in">${csrf}<input type="hidden" name="next" value="${target}">
+${input({ name: 'name', label: 'Name', value: name, isRequired: true, autocomplete: 'username' })}
+${input({ name: 'password', label: 'Password', type: 'password', isRequired: true, autocomplete: 'current-password' })}
+<button type="submit">Sign in</button>
+</form>
+${
+  identityProvider &&
+  html`<p><a role="button" class="outline secondary" href="/dashboard/sign-in/openid-connect?next=${encodeURIComponent(target)}">Sign in with ${identityProvider.name}</a></p>`
+}`,
+  };
+}

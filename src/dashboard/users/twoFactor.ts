@@ -1,0 +1,135 @@
+import { generate } from 'lean-qr';
+import { toSvgDataURL } from 'lean-qr/extras/svg';
+import { resetSecondFactor, type TotpProposal } from '../../access/users/SecondFactor.ts';
+import type { SignInPorts } from '../../access/users/signIn.ts';
+import { ServiceError } from '../../errors.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { codeField } from '../ui/code.ts';
+import { formError, messageOf } from '../ui/form.ts';
+import { code } from '../ui/text.ts';
+
+declare module 'express-session' {
+  interface SessionData {
+    /** The sealed secret of an authenticator app that is being set up. */
+    totpProposal?: string | undefined;
+  }
+}
+
+export interface TwoFactorPagePorts extends SignInPorts {
+  /** Whether users with passwords need an authenticator app beside. */
+  requireTotp: boolean;
+}
+
+const path = '/account/two-factor';
+
+/** Setting up an authenticator app for oneself, and taking it away. */
+export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
+  const { secondFactor, users } = ports;
+  /** The proposal stays the same until it is taken, so that a page loaded again shows what the app has scanned. */
+  const propose = async ({ req, user }: Visit) => {
+    const proposal = await secondFactor.propose(user, req.session.totpProposal);
+    req.session.totpProposal = proposal.sealed;
+    return proposal;
+  };
+  return [
+    {
+      method: 'get',
+      path,
+      access: everyone,
+      isForSetup: true,
+      async handle(visit) {
+        if (visit.user.origin !== 'password') return { redirect: '/account' };
+        return { page: setupPage(ports, visit, await propose(visit)) };
+      },
+    },
+    {
+      method: 'post',
+      path,
+      access: everyone,
+      isForSetup: true,
+      isSensitive: true,
+      async handle(visit) {
+        const { req, form, user, actor } = visit;
+        const proposal = await propose(visit);
+        try {
+          const typed = { sealed: proposal.sealed, code: textOf(form, 'code').replace(/\s/g, '') };
+          const codes = await secondFactor.enable(user, typed, actor);
+          req.session.totpProposal = undefined;
+          return { page: recoveryCodesPage(codes) };
+        } catch (error) {
+          return { page: setupPage(ports, visit, proposal, refusalOf(error)) };
+        }
+      },
+    },
+    {
+      method: 'post',
+      path: `${path}/off`,
+      access: everyone,
+      isSensitive: true,
+      async handle({ user, actor, notice }) {
+        if (ports.requireTotp)
+          throw new ServiceError('conflict', 'This service requires two-factor sign-in.');
+        await resetSecondFactor(users, user.id, actor);
+        notice('Two-factor sign-in is off.');
+        return { redirect: '/account' };
+      },
+    },
+  ];
+}
+
+/** What the account's page tells of the second factor. */
+export function twoFactorSection({ requireTotp }: TwoFactorPagePorts, { user, csrf }: Visit): Html {
+  const isOn = user.totpSetAt !== undefined;
+  return html`<h2>Two-factor sign-in</h2>
+<p>${
+    isOn
+      ? 'An authenticator app is set up: a sign-in takes its code beside the password.'
+      : 'With an authenticator app, nobody gets in by your password alone.'
+  }</p>
+<div class="actions">
+<a role="button" class="outline secondary" href="/dashboard${path}">${isOn ? 'Set up another app' : 'Set up an app'}</a>
+${
+  isOn &&
+  !requireTotp &&
+  html`<form method="post" action="/dashboard${path}/off">${csrf}<button type="submit" class="outline secondary">Turn off</button></form>`
+}
+</div>`;
+}
+
+function setupPage(
+  { requireTotp }: TwoFactorPagePorts,
+  { user, csrf }: Visit,
+  { secret, uri }: TotpProposal,
+  refusal?: Refusal,
+): Page {
+  const image = toSvgDataURL(generate(uri), { on: 'black', off: 'white', scale: 5 });
+  return {
+    title: 'Set up two-factor sign-in',
+    ...(refusal && { status: refusal.status }),
+    body: html`${breadcrumb([{ text: 'Account', path: '/account' }])}
+<h1>Set up two-factor sign-in</h1>
+${requireTotp && user.totpSetAt === undefined && html`<p>This service requires it. Everything else is open to you afterwards.</p>`}
+${refusal?.details.length === 0 && formError(refusal.text)}
+<p>Scan the picture with an authenticator app, then enter the code that it shows.</p>
+<p><img src="${image}" alt="QR code of the key below" width="240" height="240"></p>
+<p>Where there is no camera, enter this key in the app: ${code(secret.replace(/.{4}(?=.)/g, '$& '))}</p>
+<form method="post" action="/dashboard${path}">${csrf}
+${codeField({ hint: 'Six digits.', error: messageOf(refusal?.details, 'code') })}
+<div class="actions"><button type="submit">Turn on</button></div>
+</form>`,
+  };
+}
+
+function recoveryCodesPage(codes: readonly string[]): Page {
+  return {
+    title: 'Two-factor sign-in is on',
+    body: html`<h1>Two-factor sign-in is on</h1>
+<p>Without the app, each of these recovery codes lets you in once. <strong>Keep them in a safe place: they are shown only now.</strong></p>
+<pre id="recovery-codes" class="codes" tabindex="0" aria-label="Recovery codes">${codes.join('\n')}</pre>
+<div class="actions"><button type="button" class="outline" data-copy="recovery-codes">Copy</button>
+<a role="button" class="secondary" href="/dashboard">I have kept them</a></div>`,
+  };
+}

@@ -1,0 +1,178 @@
+import { UserManager } from '../../access/users/manageUsers.ts';
+import { resetSecondFactor } from '../../access/users/SecondFactor.ts';
+import type { UserDirectory } from '../../access/users/UserDirectory.ts';
+import { UserLinks } from '../../access/users/UserLinks.ts';
+import type { User } from '../../access/users/user.ts';
+import { ServiceError } from '../../errors.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { formError } from '../ui/form.ts';
+import { roleField, roleOf } from '../ui/role.ts';
+import { userFacts } from '../ui/userFacts.ts';
+import { invitationMadePage, usersSection } from './invitationMadePage.ts';
+
+export interface UserPagePorts {
+  users: UserDirectory;
+  publicUrl: string | undefined;
+}
+
+/** One user: the role, links and two-factor sign-in, disable and enable. */
+export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[] {
+  /** The user of the path; `not_found` when there is none. */
+  const find = async ({ req }: Visit): Promise<User> => {
+    await users.refresh();
+    const user = users.find(req.params.user as string);
+    if (user === undefined) throw new ServiceError('not_found', 'There is no such user.');
+    return user;
+  };
+  /** A form on the user's page: makes its change, and shows the page again. */
+  const change = (
+    name: string,
+    make: (manager: UserManager, user: User, visit: Visit) => Promise<string>,
+  ): DashboardRoute => ({
+    method: 'post',
+    path: `/users/:user/${name}`,
+    access: admins,
+    isSensitive: true,
+    async handle(visit): Promise<Reply> {
+      const user = await find(visit);
+      try {
+        visit.notice(await make(new UserManager(users, visit.actor), user, visit));
+      } catch (error) {
+        return { page: userPage(user, visit, name, refusalOf(error)) };
+      }
+      return { redirect: pathAfterChange(users, visit, user) };
+    },
+  });
+  return [
+    {
+      method: 'get',
+      path: '/users/:user',
+      access: admins,
+      handle: async (visit) => ({ page: userPage(await find(visit), visit) }),
+    },
+    change('role', async (manager, { id, name }, { form }) => {
+      const role = roleOf(textOf(form, 'role'));
+      await manager.setRole(id, role);
+      return `User ${name} has the role ${role}.`;
+    }),
+    {
+      method: 'post',
+      path: '/users/:user/invite',
+      access: admins,
+      isSensitive: true,
+      async handle(visit) {
+        const user = await find(visit);
+        try {
+          const link = await new UserLinks(users, visit.actor).inviteAgain(user.id);
+          return { page: invitationMadePage(publicUrl, visit, user, link) };
+        } catch (error) {
+          return { page: userPage(user, visit, 'invite', refusalOf(error)) };
+        }
+      },
+    },
+    ...confirmedChange({
+      path: '/users/:user/reset-two-factor',
+      isSensitive: true,
+      find,
+      question: ({ id, name }) => ({
+        title: `Reset two-factor sign-in of user ${name}?`,
+        section: usersSection,
+        text: 'The user signs in by the password alone until another authenticator app is set up. Recovery codes end. Make sure that it is the user who asks for it.',
+        button: 'Reset two-factor sign-in',
+        isDangerous: true,
+        back: `/users/${id}`,
+      }),
+      async make({ id, name }, { actor, notice }) {
+        await resetSecondFactor(users, id, actor);
+        notice(`Two-factor sign-in of user ${name} is reset.`);
+        return { redirect: `/users/${id}` };
+      },
+    }),
+    ...confirmedChange({
+      path: '/users/:user/disable',
+      isSensitive: true,
+      find,
+      question: ({ id, name }) => ({
+        title: `Disable user ${name}?`,
+        section: usersSection,
+        text: 'The user can no longer sign in, and sessions that are open end. API keys that the user made go on working.',
+        button: 'Disable user',
+        isDangerous: true,
+        back: `/users/${id}`,
+      }),
+      async make({ id, name }, { actor, notice }) {
+        await new UserManager(users, actor).setState(id, 'disabled');
+        notice(`User ${name} is disabled.`);
+        return { redirect: `/users/${id}` };
+      },
+    }),
+    change('unlock', async (manager, { id, name }) => {
+      await manager.unlock(id);
+      return `User ${name} is unlocked.`;
+    }),
+    change('enable', async (manager, { id, name }) => {
+      await manager.setState(id, 'active');
+      return `User ${name} is active.`;
+    }),
+  ];
+}
+
+/** Who took the role of administrator from himself may no longer see the page. */
+function pathAfterChange(users: UserDirectory, visit: Visit, { id }: User): string {
+  return users.find(visit.user.id)?.role === 'admin' ? `/users/${id}` : '/';
+}
+
+/** `tried` is the form that was refused. */
+function userPage(user: User, { csrf }: Visit, tried?: string, refusal?: Refusal): Page {
+  const { id, name, role, state, origin, passwordSetAt, totpSetAt } = user;
+  const refusalOfForm = (form: string) => (form === tried ? refusal : undefined);
+  return {
+    title: name,
+    section: usersSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`${breadcrumb([{ text: 'Users', path: '/users' }])}
+<h1>${name}</h1>
+${refusal?.details.length === 0 && formError(refusal.text)}
+${userFacts(user)}
+<div class="actions">
+${
+  state === 'active'
+    ? html`<a role="button" class="outline secondary" href="/dashboard/users/${id}/disable">Disable</a>`
+    : html`<form method="post" action="/dashboard/users/${id}/enable">${csrf}<button type="submit">Enable</button></form>`
+}
+${
+  origin === 'password' &&
+  html`<form method="post" action="/dashboard/users/${id}/unlock">${csrf}<button type="submit" class="outline secondary" title="After five wrong passwords a name is locked for 15 minutes.">Unlock</button></form>`
+}
+<a role="button" class="outline secondary" href="/dashboard/audit?principal=${id}">Sign-ins and changes</a>
+</div>
+<h2>Role</h2>
+${origin === 'openid_connect' && html`<p>The identity provider sets the role again at the next sign-in.</p>`}
+<form method="post" action="/dashboard/users/${id}/role">${csrf}
+${roleField(role, refusalOfForm('role'))}
+<div class="actions"><button type="submit">Change role</button></div>
+</form>
+${
+  origin === 'password' &&
+  html`<h2>Password</h2>
+<p>${
+    passwordSetAt === undefined
+      ? 'The user has not chosen a password yet. Another link takes the place of the one before.'
+      : 'A link lets the user choose another password. The present one works until then.'
+  }</p>
+<form method="post" action="/dashboard/users/${id}/invite">${csrf}
+<div class="actions"><button type="submit">Create a link</button></div>
+</form>`
+}
+${
+  totpSetAt &&
+  html`<h2>Two-factor sign-in</h2>
+<p>Reset it for a user who has lost the authenticator app and the recovery codes.</p>
+<div class="actions"><a role="button" class="outline secondary" href="/dashboard/users/${id}/reset-two-factor">Reset two-factor sign-in</a></div>`
+}`,
+  };
+}

@@ -1,0 +1,114 @@
+import type { PrincipalUse } from '../../../projections/auditTally.ts';
+import { UserLinks } from '../../access/users/UserLinks.ts';
+import type { User } from '../../access/users/user.ts';
+import { lastUses } from '../../audit/auditTallies.ts';
+import { INSTALLATION } from '../../events/streamNames.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { formError, input, messageOf } from '../ui/form.ts';
+import { roleField, roleOf } from '../ui/role.ts';
+import { table } from '../ui/table.ts';
+import { time, timeAgo } from '../ui/text.ts';
+import { signsInBy, userState } from '../ui/userFacts.ts';
+import { invitationMadePage, usersSection } from './invitationMadePage.ts';
+import { type UserPagePorts, userRoutes } from './user.ts';
+
+export interface UsersPagePorts extends UserPagePorts {
+  readModels: ReadModels;
+}
+
+/** What was typed into the form before it was refused. */
+interface Typed {
+  name: string;
+  role: string;
+}
+
+/** Settings, Users: list and create; each user has a page of its own. */
+export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
+  const { users } = ports;
+  const list = async (visit: Visit, typed?: Typed, refusal?: Refusal) => {
+    const [uses] = await Promise.all([lastUses(ports, INSTALLATION), users.refresh()]);
+    return { page: listPage(users.all(), uses, visit, typed, refusal) };
+  };
+  return [
+    { method: 'get', path: '/users', access: admins, handle: (visit) => list(visit) },
+    {
+      method: 'post',
+      path: '/users',
+      access: admins,
+      isSensitive: true,
+      async handle(visit) {
+        const { form, actor } = visit;
+        const typed = { name: textOf(form, 'name'), role: textOf(form, 'role') };
+        try {
+          const role = roleOf(typed.role);
+          const link = await new UserLinks(users, actor).invite({ name: typed.name, role });
+          const user = users.find(link.userId) as User;
+          return { page: invitationMadePage(ports.publicUrl, visit, user, link) };
+        } catch (error) {
+          return list(visit, typed, refusalOf(error));
+        }
+      },
+    },
+    ...userRoutes(ports),
+  ];
+}
+
+function listPage(
+  users: User[],
+  uses: Map<string, PrincipalUse>,
+  { csrf }: Visit,
+  typed: Typed = { name: '', role: 'viewer' },
+  refusal?: Refusal,
+): Page {
+  return {
+    title: 'Users',
+    section: usersSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Users</h1>
+<p>Users sign in to this dashboard. Programs use API keys, which belong to a workspace.</p>
+${userTable(users, uses)}
+<h2>Invite a user</h2>
+<p>You get a link with which the user chooses a password. Nobody else ever knows it.</p>
+${refusal?.details.length === 0 && formError(refusal.text)}
+<form method="post" action="/dashboard/users">${csrf}
+${input({
+  name: 'name',
+  label: 'Name',
+  value: typed.name,
+  isRequired: true,
+  autocomplete: 'off',
+  hint: 'What the user types to sign in, usually an e-mail address. It can never be changed.',
+  error: messageOf(refusal?.details, 'name'),
+})}
+${roleField(typed.role, refusal)}
+<div class="actions"><button type="submit">Invite user</button></div>
+</form>`,
+  };
+}
+
+function userTable(users: User[], uses: Map<string, PrincipalUse>): Html {
+  return table(
+    'Users',
+    [
+      {
+        title: 'User',
+        isHeader: true,
+        cell: ({ id, name }) => html`<a href="/dashboard/users/${id}">${name}</a>`,
+      },
+      { title: 'Role', cell: ({ role }) => role },
+      { title: 'State', cell: userState },
+      { title: 'Signs in by', cell: signsInBy },
+      { title: 'Last seen', cell: ({ id }) => lastSeen(uses.get(id)) },
+      { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
+    ],
+    users,
+  );
+}
+
+function lastSeen(use: PrincipalUse | undefined): Html {
+  if (use === undefined) return html`<span class="muted">never</span>`;
+  return html`${timeAgo(use.at)}${use.code && html`<br><span class="error">refused: ${use.code}</span>`}`;
+}

@@ -1,0 +1,181 @@
+import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
+import { MAX_OVERLAP_SECONDS } from '../../webhooks/settings/webhookSettings.ts';
+import { textOf, utcOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { endings } from '../ui/endings.ts';
+import { input, select } from '../ui/form.ts';
+import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
+import { webhookSecretPage } from './webhookSecretPage.ts';
+
+/** Something that is done to a webhook, once the page that asks was answered. */
+interface WebhookChange {
+  /** Last segment of its path. */
+  name: string;
+  button: string;
+  isDangerous?: boolean;
+  /** What it does. */
+  text: string;
+  /** What the question asks for, beyond the button; once more, as it was sent. */
+  fields?(form: Visit['form']): Html;
+  isFor(state: string): boolean;
+  make(manager: WebhookManager, caller: WebhookCaller, id: string, visit: Visit): Promise<Reply>;
+}
+
+/** Tells what was done on the webhook's page. */
+function done({ workspace, notice }: Visit, id: string, text: string): Reply {
+  notice(text);
+  return { redirect: webhookPath(workspace, id) };
+}
+
+const isEnabled = (state: string) => state === 'enabled';
+
+/** What is sent once more, by the values of the choice. */
+const replays: Record<string, (visit: Visit) => object> = {
+  failed: () => ({ failed: true }),
+  time: ({ form }) => ({ from: utcOf(textOf(form, 'from')) }),
+  all: () => ({ after: '0' }),
+  message: ({ form }) => ({ message_id: textOf(form, 'message_id') }),
+};
+
+const replayFields = (form: Visit['form']) => html`${select({
+  name: 'what',
+  label: 'Send once more',
+  value: textOf(form, 'what'),
+  options: [
+    { value: 'failed', text: 'all messages that were given up' },
+    { value: 'time', text: 'all events from a time on' },
+    { value: 'all', text: 'all events from the first one on' },
+  ],
+})}
+${input({
+  name: 'from',
+  label: 'Time, UTC',
+  type: 'datetime-local',
+  value: textOf(form, 'from'),
+  hint: 'Only for all events from a time on.',
+})}`;
+
+const changes: readonly WebhookChange[] = [
+  {
+    name: 'ping',
+    button: 'Send a ping',
+    text: 'The endpoint gets one message that says nothing but that messages arrive. Its answer shows among the attempts.',
+    isFor: isEnabled,
+    async make(manager, caller, id, visit) {
+      await manager.ping(caller, id);
+      return done(visit, id, 'The ping will be sent in a moment.');
+    },
+  },
+  {
+    name: 'retry',
+    button: 'Retry now',
+    text: 'All messages that wait for another try are tried at once. When they fail, they wait on as before.',
+    isFor: isEnabled,
+    async make(manager, caller, id, visit) {
+      await manager.retry(caller, id);
+      return done(visit, id, 'What waits is tried now.');
+    },
+  },
+  {
+    name: 'replay',
+    button: 'Replay',
+    text: 'Messages are sent once more, each under its webhook-id of before.',
+    fields: replayFields,
+    isFor: isEnabled,
+    async make(manager, caller, id, visit) {
+      const what = replays[textOf(visit.form, 'what')]?.(visit) ?? {};
+      await manager.replay(caller, id, what);
+      return done(visit, id, 'The messages will be sent once more.');
+    },
+  },
+  {
+    name: 'secret',
+    button: 'Rotate the secret',
+    text: 'You get a new secret. Messages are signed with both, until the present one ends.',
+    fields: () =>
+      select({
+        name: 'overlap_seconds',
+        label: 'The present secret ends',
+        value: '86400',
+        options: endings(MAX_OVERLAP_SECONDS),
+      }),
+    isFor: () => true,
+    async make(manager, caller, id, { form, workspace }) {
+      const overlap_seconds = Number(textOf(form, 'overlap_seconds') || Number.NaN);
+      return {
+        page: webhookSecretPage(
+          workspace,
+          'Secret rotated',
+          await manager.rotateSecret(caller, id, { overlap_seconds }),
+        ),
+      };
+    },
+  },
+  {
+    name: 'disable',
+    button: 'Disable',
+    isDangerous: true,
+    text: 'Nothing is sent, until you enable it again. It then goes on where it stopped.',
+    isFor: isEnabled,
+    async make(manager, caller, id, visit) {
+      await manager.update(caller, id, { state: 'disabled' });
+      return done(visit, id, 'The webhook is disabled.');
+    },
+  },
+  {
+    name: 'enable',
+    button: 'Enable',
+    text: 'It goes on where it stopped.',
+    isFor: (state) => !isEnabled(state),
+    async make(manager, caller, id, visit) {
+      await manager.update(caller, id, { state: 'enabled' });
+      return done(visit, id, 'The webhook is enabled.');
+    },
+  },
+  {
+    name: 'delete',
+    button: 'Delete',
+    isDangerous: true,
+    text: 'Nothing more is sent, and its attempts are forgotten. This cannot be undone.',
+    isFor: () => true,
+    async make(manager, caller, id, { workspace, notice }) {
+      await manager.delete(caller, id);
+      notice('The webhook is deleted.');
+      return { redirect: webhooksPath(workspace) };
+    },
+  },
+];
+
+/** What can be done to a webhook in that state: links to the pages that ask. */
+export function webhookActions(workspace: string, id: string, state: string): Html {
+  const path = `/dashboard${webhookPath(workspace, id)}`;
+  return html`<div class="actions"><a role="button" class="outline" href="${path}/edit">Change</a>${changes
+    .filter(({ isFor }) => isFor(state))
+    .map(
+      ({ name, button, isDangerous }) =>
+        html`<a role="button" class="outline${isDangerous ? ' danger' : ''}" href="${path}/${name}">${button}</a>`,
+    )}</div>`;
+}
+
+/** For each change the page that asks, and what its answer does. */
+export function webhookChangeRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
+  return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
+    confirmedChange({
+      path: `/workspaces/:workspace/webhooks/:id/${name}`,
+      find: (visit) => webhooks.find(webhookCaller(visit), webhookId(visit)),
+      question: ({ id, url }, { workspace, form }) => ({
+        title: `${button}?`,
+        section: webhooksSection,
+        text: html`Webhook to <strong>${url}</strong>. ${text}`,
+        fields: fields?.(form),
+        button,
+        isDangerous,
+        back: webhookPath(workspace, id),
+      }),
+      make: ({ id }, visit) => make(webhooks, webhookCaller(visit), id, visit),
+    }),
+  );
+}

@@ -1,0 +1,206 @@
+import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
+import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/form.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { checkboxes, formError, input, messageOf, select } from '../ui/form.ts';
+import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
+import { webhookSecretPage } from './webhookSecretPage.ts';
+
+/** The settings of a webhook, as its form shows them. */
+interface FormValues {
+  url: string;
+  description: string;
+  payload: string;
+  kinds: readonly string[];
+  types: readonly string[];
+}
+
+const fresh: FormValues = { url: '', description: '', payload: 'reference', kinds: [], types: [] };
+
+const payloads: Record<WebhookPayload, string> = {
+  reference: 'References: ids, versions and names of changed fields, no values',
+  full: 'Full: whole events, with PHI',
+  deidentified: 'De-identified: events without what could identify a person',
+};
+
+const starts = [
+  { value: 'now', text: 'with the next event' },
+  { value: 'beginning', text: 'with the first event of all' },
+  { value: 'time', text: 'with the first event from a time on' },
+];
+
+/** The forms of a new webhook, and of one that is changed. */
+export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
+  const newPath = '/workspaces/:workspace/webhooks/new';
+  const editPath = '/workspaces/:workspace/webhooks/:id/edit';
+  return [
+    {
+      method: 'get',
+      path: newPath,
+      access: admins,
+      handle: async (visit) => ({ page: newPage(visit, fresh) }),
+    },
+    {
+      method: 'post',
+      path: newPath,
+      access: admins,
+      async handle(visit) {
+        const start = textOf(visit.form, 'start');
+        const body = {
+          ...bodyOf(visit),
+          start: start === 'time' ? utcOf(textOf(visit.form, 'start_time')) : start,
+        };
+        try {
+          return {
+            page: webhookSecretPage(
+              visit.workspace,
+              'Webhook created',
+              await webhooks.create(webhookCaller(visit), body),
+            ),
+          };
+        } catch (error) {
+          return { page: newPage(visit, valuesSent(visit), refusalOf(error)) };
+        }
+      },
+    },
+    {
+      method: 'get',
+      path: editPath,
+      access: admins,
+      async handle(visit) {
+        const webhook = await webhooks.find(webhookCaller(visit), webhookId(visit));
+        const { url, payload, description, kinds, types } = webhook;
+        const values = {
+          url,
+          payload,
+          description: description ?? '',
+          kinds: kinds ?? [],
+          types: types ?? [],
+        };
+        return { page: editPage(visit, values) };
+      },
+    },
+    {
+      method: 'post',
+      path: editPath,
+      access: admins,
+      async handle(visit) {
+        const id = webhookId(visit);
+        try {
+          await webhooks.update(webhookCaller(visit), id, bodyOf(visit));
+        } catch (error) {
+          return { page: editPage(visit, valuesSent(visit), refusalOf(error)) };
+        }
+        visit.notice('The webhook is changed.');
+        return { redirect: webhookPath(visit.workspace, id) };
+      },
+    },
+  ];
+}
+
+function valuesSent({ form }: Visit): FormValues {
+  return {
+    url: textOf(form, 'url'),
+    description: textOf(form, 'description'),
+    payload: textOf(form, 'payload'),
+    kinds: valuesOf(form, 'kinds'),
+    types: valuesOf(form, 'types'),
+  };
+}
+
+/** What was sent, as the interface has it: a filter that names nothing is none. */
+function bodyOf(visit: Visit) {
+  const { description, kinds, types, ...values } = valuesSent(visit);
+  return {
+    ...values,
+    description: description || null,
+    kinds: kinds.length > 0 ? kinds : null,
+    types: types.length > 0 ? types : null,
+  };
+}
+
+function newPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
+  const { workspace, form } = visit;
+  const more = html`${select({
+    name: 'start',
+    label: 'Begin',
+    value: textOf(form, 'start') || 'now',
+    options: starts,
+    error: messageOf(refusal?.details, 'start'),
+  })}
+${input({
+  name: 'start_time',
+  label: 'Time, UTC',
+  type: 'datetime-local',
+  value: textOf(form, 'start_time'),
+  hint: 'Only when it begins from a time on.',
+})}`;
+  const back = `/dashboard${webhooksPath(workspace)}`;
+  return formPage(visit, 'Create webhook', `${back}/new`, back, values, more, refusal);
+}
+
+function editPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
+  const back = `/dashboard${webhookPath(visit.workspace, webhookId(visit))}`;
+  return formPage(visit, 'Change webhook', `${back}/edit`, back, values, html``, refusal);
+}
+
+function formPage(
+  { csrf }: Visit,
+  title: string,
+  action: string,
+  back: string,
+  values: FormValues,
+  more: Html,
+  refusal: Refusal | undefined,
+): Page {
+  const wrong = (field: string) => messageOf(refusal?.details, field);
+  return {
+    title,
+    section: webhooksSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>${title}</h1>
+${formError(refusal?.text)}
+<form method="post" action="${action}">${csrf}
+${input({
+  name: 'url',
+  label: 'Address (URL)',
+  value: values.url,
+  isRequired: true,
+  autocomplete: 'off',
+  hint: 'https, with a public address.',
+  error: wrong('url'),
+})}
+${input({
+  name: 'description',
+  label: 'Description',
+  value: values.description,
+  autocomplete: 'off',
+  hint: 'For people.',
+  error: wrong('description'),
+})}
+${select({
+  name: 'payload',
+  label: 'Messages hold',
+  value: values.payload,
+  options: Object.entries(payloads).map(([value, text]) => ({ value, text })),
+  error: wrong('payload'),
+})}
+${filters(values, wrong)}
+${more}
+<div class="actions"><button type="submit">${title}</button>
+<a role="button" class="outline secondary" href="${back}">Cancel</a></div>
+</form>`,
+  };
+}
+
+const kinds = [...new Set(feedEventTypes.map(({ kind }) => kind))];
+const types = feedEventTypes.map(({ type }) => type);
+
+function filters(values: FormValues, wrong: (field: string) => string | undefined): Html {
+  const choices = (all: readonly string[], chosen: readonly string[]) =>
+    all.map((value) => ({ value, text: value, isChecked: chosen.includes(value) }));
+  return html`${checkboxes('kinds', 'Only events of these kinds (none chosen: all)', choices(kinds, values.kinds), wrong('kinds'))}
+${checkboxes('types', 'Only events of these types (none chosen: all)', choices(types, values.types), wrong('types'))}`;
+}

@@ -1,0 +1,40 @@
+import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { badge, timeAgo } from '../ui/text.ts';
+
+const disabledTexts: Record<string, string> = {
+  caller: 'somebody disabled it',
+  key_deleted: 'the API key that it was made with was deleted',
+  gone: 'its endpoint answered 410: gone for good',
+  failing: 'its endpoint took nothing for days',
+};
+
+/** How a webhook stands, and why. */
+export function webhookState({ state, disabled_reason, delivery }: WebhookStatusView): Html {
+  if (state === 'disabled') {
+    return html`${badge('disabled', 'bad')}<br>${disabledTexts[disabled_reason ?? '']}`;
+  }
+  const { failing_since, problem } = delivery;
+  if (problem === 'secret_unreadable') {
+    return html`${badge('blocked', 'bad')}<br>its secret cannot be opened with the key that the service has (WEBHOOK_SECRETS_KEY): rotate it`;
+  }
+  if (failing_since !== null) return html`${badge('failing', 'bad')}<br>since ${timeAgo(failing_since)}`;
+  return badge('enabled', 'good');
+}
+
+/** How many messages wait, and since when the oldest does. */
+export function pendingText({
+  pending,
+  oldest_pending_at: oldest,
+}: WebhookStatusView['delivery']): Html | string {
+  if (pending === 0 || oldest === null) return 'none';
+  return html`${pending.toLocaleString('en-US')}, the oldest from ${timeAgo(oldest)}`;
+}
+
+/** Tells that nothing is sent while the workspace is deactivated; undefined while it is active. */
+export function pausedNote(webhooks: WebhookManager, { workspace }: Visit): Html | undefined {
+  if (!webhooks.isDeactivated(workspace)) return undefined;
+  return html`<p class="error" role="alert">The workspace is deactivated: nothing is sent until it is activated again.</p>`;
+}

@@ -1,0 +1,67 @@
+import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page } from '../shell/route.ts';
+import { table } from '../ui/table.ts';
+import { code, empty, timeAgo } from '../ui/text.ts';
+import { webhookChangeRoutes } from './webhookChanges.ts';
+import { webhookFormRoutes } from './webhookForm.ts';
+import { webhookPageRoutes } from './webhookPage.ts';
+import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
+import { pausedNote, pendingText, webhookState } from './webhookState.ts';
+
+/** Settings, Webhooks of a workspace. */
+export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/webhooks',
+      access: admins,
+      async handle(visit) {
+        const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
+        return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };
+      },
+    },
+    ...webhookFormRoutes(ports),
+    ...webhookChangeRoutes(ports),
+    ...webhookPageRoutes(ports),
+  ];
+}
+
+function listPage(workspace: string, views: WebhookStatusView[], paused: Html | undefined): Page {
+  return {
+    title: webhooksSection,
+    section: webhooksSection,
+    body: html`<h1>Webhooks</h1>
+${paused}
+<p>Chartledger sends the events of the workspace ${code(workspace)} to each of these addresses, signed, in order for each record, until they are taken.</p>
+<p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
+${views.length === 0 ? empty('There are no webhooks in this workspace.') : webhookTable(workspace, views)}`,
+  };
+}
+
+function webhookTable(workspace: string, views: WebhookStatusView[]): Html {
+  return table(
+    'Webhooks',
+    [
+      {
+        title: 'Address',
+        isHeader: true,
+        cell: ({ id, url, description }) =>
+          html`<a href="/dashboard${webhookPath(workspace, id)}">${url}</a>${description && html`<br>${description}`}`,
+      },
+      { title: 'State', cell: webhookState },
+      { title: 'Payload', cell: ({ payload }) => payload },
+      {
+        title: 'Waiting',
+        cell: ({ delivery }) => pendingText(delivery),
+      },
+      { title: 'Given up', cell: ({ delivery: { failed } }) => failed },
+      {
+        title: 'Last success',
+        cell: ({ delivery: { last_success_at: at } }) => (at === null ? 'never' : timeAgo(at)),
+      },
+    ],
+    views,
+  );
+}

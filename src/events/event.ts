@@ -1,0 +1,31 @@
+import type { EventMetadata } from './eventMetadata.ts';
+
+/** Data and metadata of one event together, as JSON in UTF-8. */
+export const MAX_EVENT_BYTES = 1024 * 1024;
+
+/** Place in the whole log: ordered, with gaps, above 0; 0 means "before the first event". A safe integer. */
+export type Position = number;
+
+export type JsonObject = { [key: string]: unknown };
+
+export interface NewEvent {
+  /** UUID; a repeat of the id in the same stream makes a repeated append harmless. */
+  id: string;
+  type: string;
+  data: JsonObject;
+  metadata: EventMetadata;
+}
+
+export interface RecordedEvent extends NewEvent {
+  /** `data` as the text that the log holds, where it holds one: who passes data on need not make it once more. */
+  dataText?: string | undefined;
+  stream: string;
+  /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
+  revision: number;
+  position: Position;
+  /** When the log took it, ISO 8601 in UTC. See `EventLog.timesRise`. */
+  recordedAt: string;
+}
+
+/** An event that the store holds, but cannot read: its bytes are no longer what was appended. */
+export type UnreadableEvent = Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'>;

@@ -1,0 +1,50 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { JsonObject, NewEvent } from './event.ts';
+import type { Principal } from './eventMetadata.ts';
+import { currentVersion } from './upcast.ts';
+
+/** Who asks, for which workspace, in which request. */
+export interface Caller {
+  workspace: string;
+  principal: Principal;
+  requestId: string;
+  clientIp?: string;
+  userAgent?: string;
+  /** What the client calls its request: `X-Request-Id`. */
+  clientRequestId?: string;
+  /** The trace that the request is part of (W3C Trace Context). */
+  traceparent?: string;
+}
+
+/** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
+export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
+
+/** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
+export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
+  const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
+  return {
+    id: requestId,
+    type,
+    data,
+    metadata: {
+      workspace,
+      principal,
+      requestId,
+      ...(clientIp !== undefined && { clientIp }),
+      ...(userAgent !== undefined && { userAgent }),
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      ...(traceparent !== undefined && { traceparent }),
+      $correlationId: requestId,
+      schemaVersion: currentVersion(type),
+    },
+  };
+}
+
+/**
+ * An event of an actor's change in a workspace, or in `INSTALLATION`. It has an id of its own, as one request may make
+ * several; without a request of the actor's the change counts as one.
+ */
+export function newActorEvent(actor: Actor, workspace: string, type: string, data: JsonObject): NewEvent {
+  const { requestId = uuidv7() } = actor;
+  return { ...newEvent({ ...actor, workspace, requestId }, type, data), id: uuidv7() };
+}

@@ -1,0 +1,17 @@
+import { UnreadableError } from '../errors.ts';
+import type { RecordedEvent } from './event.ts';
+
+/** A stream lacks an event: what comes behind it must not be folded. */
+export class MissingVersion extends UnreadableError {
+  constructor(version: number) {
+    super(
+      `Version ${version} of this history is missing, or cannot be read any more: nothing is shown past it. ` +
+        'Nothing else is affected; tell the operators of the service.',
+    );
+  }
+}
+
+/** Throws `MissingVersion` unless the event is the one that follows upon `version`; 0 is before the first. */
+export function requireNext(version: number, { revision }: Pick<RecordedEvent, 'revision'>): void {
+  if (revision !== version) throw new MissingVersion(version + 1);
+}

@@ -1,0 +1,79 @@
+import type { RecordKind } from '../records/catalog.ts';
+
+/** Stream of all workspaces and API keys. It has no dot, so no workspace's prefix selects it. */
+export const ACCESS_STREAM = 'access';
+
+/** Stream of the webhooks of all workspaces. It has no dot either. */
+export const WEBHOOKS_STREAM = 'webhooks';
+
+/** Stream of the users of the dashboard. It has no dot either. */
+export const USERS_STREAM = 'users';
+
+/** Every stream that holds events of several workspaces. All others begin with the workspace and a dot. */
+export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
+
+/**
+ * Whether a stream holds what the service notes for itself, such as how far a webhook has come: it belongs to no history,
+ * tree or audit trail.
+ */
+export function isBookkeeping(stream: string): boolean {
+  return !stream.includes('.') && !sharedStreams.includes(stream);
+}
+
+/** Id of a workspace: it is the prefix of its streams, so it has no dot. */
+export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
+
+/** Stands for the workspace in events that concern no single one, such as sign-ins; never the id of a workspace. */
+export const INSTALLATION = '*';
+
+/** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids give different names. */
+export function recordStream(workspace: string, kind: RecordKind, id: string): string {
+  return `${workspace}.${kind}-${encodeURIComponent(id)}`;
+}
+
+/**
+ * `{workspace}.document-{encounter}%2F{document}`. Each id is encoded before the pair is, so that `a/b` + `c` and
+ * `a` + `b/c` differ.
+ */
+export function documentStream(workspace: string, encounterId: string, documentId: string): string {
+  const pair = `${encodeURIComponent(encounterId)}/${encodeURIComponent(documentId)}`;
+  return `${workspace}.document-${encodeURIComponent(pair)}`;
+}
+
+/** Who read what in a workspace on one day (`2026-11-21`, UTC). A stream a day keeps streams short. */
+export function auditStream(workspace: string, day: string): string {
+  return `${workspace}.audit-${day}`;
+}
+
+/** Which codes of an authenticator app a user has used; only its end is read. */
+export function totpStream(userId: string): string {
+  return `${INSTALLATION}.totp-${userId}`;
+}
+
+/** The partition that lists one workspace's records of one kind. */
+export function kindPartition(workspace: string, kind: RecordKind): string {
+  return `${workspace}.${kind}`;
+}
+
+/** The partition that lists the record of a stream. */
+export function partitionOfRecord(stream: string): string {
+  // Neither workspaces nor kinds have a hyphen.
+  return stream.slice(0, stream.indexOf('-'));
+}
+
+/** The caller's id of the record whose stream this is. */
+export function recordIdOf(stream: string): string {
+  return decodeURIComponent(stream.slice(stream.indexOf('-') + 1));
+}
+
+/** The caller's ids of the document whose stream this is, and of its encounter. */
+export function documentIdsOf(stream: string): { encounterId: string; documentId: string } {
+  const [encounterId = '', documentId = ''] = recordIdOf(stream).split('/').map(decodeURIComponent);
+  return { encounterId, documentId };
+}
+
+/** The stream of the encounter to which the document of a stream belongs. */
+export function encounterOfDocument(stream: string): string {
+  const workspace = stream.slice(0, stream.indexOf('.'));
+  return recordStream(workspace, 'encounter', documentIdsOf(stream).encounterId);
+}

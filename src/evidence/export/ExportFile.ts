@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { access, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { ServiceError } from '../../errors.ts';
+import { canonicalJson } from '../../hashing/canonicalJson.ts';
+import type { ExportJob, ExportProgress, ExportSink } from './exportEvents.ts';
+import { type ExportManifest, manifestPath } from './manifest.ts';
+
+const CHECKPOINT_MS = 250;
+const OWNER_ONLY = 0o600;
+
+/** Size and SHA-256 (lower-case hex) of a file. */
+export interface FileDigest {
+  bytes: number;
+  sha256: string;
+}
+
+interface Checkpoint {
+  job: ExportJob;
+  progress: ExportProgress;
+}
+
+/**
+ * The file of an export: `{path}.part` until all is there, with a checkpoint beside it from which the same export goes
+ * on. For its owner alone: it holds PHI.
+ */
+export class ExportFile implements ExportSink {
+  readonly path: string;
+  /** Where an earlier run of the same export was; undefined when there was none. */
+  readonly resumed: ExportProgress | undefined;
+  readonly #job: ExportJob;
+  readonly #part: FileHandle;
+  #nextCheckpoint = 0;
+
+  private constructor(path: string, job: ExportJob, part: FileHandle, resumed: ExportProgress | undefined) {
+    this.path = path;
+    this.#job = job;
+    this.#part = part;
+    this.resumed = resumed;
+  }
+
+  /**
+   * Begins a file, or goes on with the one of an earlier run that was cut off. Rejects with `conflict` when the file is
+   * there already, or another export's part of it; `force` puts the new one in their place.
+   */
+  static async open(path: string, job: ExportJob, force: boolean): Promise<ExportFile> {
+    if (!force && (await exists(path))) {
+      throw new ServiceError('conflict', `${path} is there already; --force puts the export in its place.`);
+    }
+    const checkpoint = await readCheckpoint(path);
+    const isSame = checkpoint !== undefined && canonicalJson(checkpoint.job) === canonicalJson(job);
+    if (checkpoint && !isSame && !force) {
+      throw new ServiceError(
+        'conflict',
+        `${partPath(path)} is of another export that was not finished; --force discards it.`,
+      );
+    }
+    const part = await open(partPath(path), 'a', OWNER_ONLY);
+    const { size } = await part.stat();
+    const resumed = isSame && size >= checkpoint.progress.bytes ? checkpoint.progress : undefined;
+    // What was written behind the checkpoint is written again.
+    await part.truncate(resumed?.bytes ?? 0);
+    return new ExportFile(path, job, part, resumed);
+  }
+
+  async write(text: string): Promise<void> {
+    await this.#part.appendFile(text);
+  }
+
+  /** Keeps the place, every quarter of a second: after what was written is on the disk. */
+  async reached(progress: Readonly<ExportProgress>): Promise<void> {
+    if (performance.now() < this.#nextCheckpoint) return;
+    await this.#part.datasync();
+    const checkpoint: Checkpoint = { job: this.#job, progress };
+    await writeWhole(checkpointPath(this.path), checkpoint);
+    this.#nextCheckpoint = performance.now() + CHECKPOINT_MS;
+  }
+
+  /** Gives the file its name, durably, with the manifest that `describe` makes beside it. */
+  async finish(describe: (digest: FileDigest) => ExportManifest): Promise<void> {
+    await this.#part.sync();
+    await writeWhole(manifestPath(this.path), describe(await digest(partPath(this.path))));
+    await rename(partPath(this.path), this.path);
+    const folder = await open(dirname(this.path));
+    await folder.sync();
+    await folder.close();
+    await rm(checkpointPath(this.path), { force: true });
+  }
+
+  async close(): Promise<void> {
+    await this.#part.close();
+  }
+}
+
+/** Size and hash of a file, as it is on the disk. */
+async function digest(path: string): Promise<FileDigest> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  for await (const chunk of createReadStream(path)) {
+    hash.update(chunk);
+    bytes += chunk.length;
+  }
+  return { bytes, sha256: hash.digest('hex') };
+}
+
+function partPath(path: string): string {
+  return `${path}.part`;
+}
+
+function checkpointPath(path: string): string {
+  return `${path}.part.checkpoint`;
+}
+
+/** One that cannot be read is as good as none: a crash may leave it empty. */
+async function readCheckpoint(path: string): Promise<Checkpoint | undefined> {
+  try {
+    return JSON.parse(await readFile(checkpointPath(path), 'utf8'));
+  } catch {
+    return undefined;
+  }
+}
+
+/** Writes a JSON file so that it is there whole or not at all. */
+export async function writeWhole(path: string, value: unknown): Promise<void> {
+  const draft = `${path}.draft`;
+  const file = await open(draft, 'w', OWNER_ONLY);
+  try {
+    await file.writeFile(`${JSON.stringify(value, undefined, 2)}\n`);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(draft, path);
+}
+
+async function exists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

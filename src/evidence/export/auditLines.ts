@@ -1,0 +1,78 @@
+import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { Principal } from '../../events/eventMetadata.ts';
+import { csvLine } from './csv.ts';
+import type { ExportFormat } from './exportLines.ts';
+
+const columns = [
+  'position',
+  'recorded_at',
+  'principal_type',
+  'principal_id',
+  'principal_name',
+  'type',
+  'action',
+  'kind',
+  'record_id',
+  'document_id',
+  'version',
+  'outcome',
+  'code',
+  'method',
+  'route',
+  'shown_count',
+  'shown_positions',
+  'shown_event_types',
+  'shown_view',
+  'client_ip',
+  'user_agent',
+  'request_id',
+  'client_request_id',
+  'traceparent',
+  'event_id',
+] as const;
+
+/** What a file of this format begins with. */
+export function auditHeader(format: ExportFormat): string {
+  return format === 'csv' ? csvLine(columns) : '';
+}
+
+/** One entry as a line, with its end. */
+export function auditLine(
+  entry: AuditEntry,
+  format: ExportFormat,
+  nameOf: (principal: Principal) => string | undefined,
+): string {
+  const line = toLine(entry, nameOf(entry.principal));
+  if (format === 'csv') return csvLine(columns.map((column) => line[column]));
+  return `${JSON.stringify(line)}\n`;
+}
+
+function toLine(entry: AuditEntry, principalName: string | undefined) {
+  return {
+    position: entry.position,
+    recorded_at: entry.recordedAt,
+    principal_type: entry.principal.type,
+    principal_id: entry.principal.id,
+    principal_name: principalName,
+    type: entry.type,
+    action: entry.action,
+    kind: entry.kind,
+    record_id: entry.id,
+    document_id: entry.documentId,
+    version: entry.version,
+    outcome: entry.code === undefined ? 'accepted' : 'refused',
+    code: entry.code,
+    method: entry.method,
+    route: entry.route,
+    shown_count: entry.shown?.count,
+    shown_positions: entry.shown?.ranges.map(({ from, to }) => `${from}-${to}`).join(' '),
+    shown_event_types: entry.shown?.event_types?.join(' '),
+    shown_view: entry.shown?.view,
+    client_ip: entry.clientIp,
+    user_agent: entry.userAgent,
+    request_id: entry.requestId ?? entry.eventId,
+    client_request_id: entry.clientRequestId,
+    traceparent: entry.traceparent,
+    event_id: entry.eventId,
+  } satisfies Record<(typeof columns)[number], string | number | undefined>;
+}

@@ -1,0 +1,93 @@
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { Principal } from '../../events/eventMetadata.ts';
+import type { HashedEvent } from '../../hashing/eventLeaf.ts';
+import type { Hash } from '../../hashing/hashTree.ts';
+import { eventSubject } from '../../records/eventSubject.ts';
+import { csvLine } from './csv.ts';
+
+export type ExportFormat = 'ndjson' | 'csv';
+
+/** A line of an NDJSON export: the whole event, and its place in the workspace's hash tree. */
+export interface ExportedEvent extends HashedEvent {
+  position: Position;
+  /** Which leaf of the tree it is: 0 is the first event of the workspace. */
+  index: number;
+  leaf: Hash;
+}
+
+/** What the lines of an export are made with. */
+export interface LineContext {
+  format: ExportFormat;
+  /** What people call a principal. */
+  nameOf(principal: Principal): string | undefined;
+}
+
+const columns = [
+  'position',
+  'recorded_at',
+  'type',
+  'action',
+  'kind',
+  'record_id',
+  'document_id',
+  'version',
+  'principal_type',
+  'principal_id',
+  'principal_name',
+  'client_ip',
+  'user_agent',
+  'request_id',
+  'event_id',
+  'schema_version',
+  'data',
+] as const;
+
+/** What a file of this format begins with. */
+export function exportHeader(format: ExportFormat): string {
+  return format === 'csv' ? csvLine(columns) : '';
+}
+
+/** One event as a line of an export, with its end. The same event always gives the same line. */
+export function exportLine(event: RecordedEvent, index: number, leaf: Hash, context: LineContext): string {
+  if (context.format === 'csv') return csvLine(cellsOf(event, context));
+  const { position, id, type, stream, revision, recordedAt, metadata, data } = event;
+  const line: ExportedEvent = {
+    position,
+    index,
+    id,
+    type,
+    stream,
+    revision,
+    recordedAt,
+    metadata,
+    data,
+    leaf,
+  };
+  return `${JSON.stringify(line)}\n`;
+}
+
+function cellsOf(event: RecordedEvent, { nameOf }: LineContext) {
+  const { metadata, data } = event;
+  const { principal } = metadata;
+  const subject = eventSubject(event);
+  const cells: Record<(typeof columns)[number], string | number | undefined> = {
+    position: event.position,
+    recorded_at: event.recordedAt,
+    type: event.type,
+    action: event.type === 'AccessRecorded' ? (data.action as string) : undefined,
+    kind: subject.kind,
+    record_id: subject.recordId,
+    document_id: subject.documentId,
+    version: event.revision + 1,
+    principal_type: principal.type,
+    principal_id: principal.id,
+    principal_name: nameOf(principal),
+    client_ip: metadata.clientIp,
+    user_agent: metadata.userAgent,
+    request_id: metadata.requestId,
+    event_id: event.id,
+    schema_version: metadata.schemaVersion,
+    data: JSON.stringify(data),
+  };
+  return columns.map((column) => cells[column]);
+}

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { signatureFields, treeHeadSchema } from '../treeHead.ts';
+
+/** What an export was limited to. */
+export const filtersSchema = z.strictObject({
+  /** Events recorded at or after this; ISO 8601, UTC. */
+  from: z.string().nullable(),
+  /** Events recorded before this; ISO 8601, UTC. */
+  to: z.string().nullable(),
+  kind: z.string().nullable(),
+});
+
+/** What tells of an export: it is in a file beside it, and can be checked with the public key alone. */
+export const manifestSchema = z.strictObject({
+  type: z.literal('chartledger.export_manifest.v1'),
+  workspace: z.string(),
+  filters: filtersSchema,
+  format: z.enum(['ndjson', 'csv']),
+  /** Events in the file. */
+  events: z.int().min(0),
+  first_position: z.int().nullable(),
+  last_position: z.int().nullable(),
+  first_recorded_at: z.string().nullable(),
+  last_recorded_at: z.string().nullable(),
+  /** Size of the file. */
+  bytes: z.int().min(0),
+  /** Of the file, lower-case hex. */
+  sha256: z.string(),
+  /** Of all the workspace's events up to the export's end, also of those that the filters left out. */
+  tree_head: treeHeadSchema,
+  /** ISO 8601, UTC. */
+  created_at: z.string(),
+  ...signatureFields,
+});
+
+export type ExportFilters = z.infer<typeof filtersSchema>;
+export type ExportManifest = z.infer<typeof manifestSchema>;
+
+/** Where the manifest of an export is. */
+export function manifestPath(path: string): string {
+  return `${path}.manifest.json`;
+}
+
+/** Whether an export holds every event of its workspace. */
+export function isComplete({ from, to, kind }: ExportFilters): boolean {
+  return from === null && to === null && kind === null;
+}

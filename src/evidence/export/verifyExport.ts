@@ -1,0 +1,156 @@
+import { createHash, type KeyObject } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { CsvError, parse } from 'csv-parse';
+import { MAX_EVENT_BYTES } from '../../events/event.ts';
+import { eventLeaf } from '../../hashing/eventLeaf.ts';
+import { addLeaf, emptyTree, treeRoot } from '../../hashing/hashTree.ts';
+import { type Signature, signatureProblem } from '../signing.ts';
+import type { ExportedEvent } from './exportLines.ts';
+import { type ExportManifest, isComplete, manifestPath, manifestSchema } from './manifest.ts';
+
+/** No event is nearly as long, so no more of a file is held. */
+const MAX_LINE_BYTES = 4 * MAX_EVENT_BYTES;
+
+/** What the check of an export found. */
+export interface ExportCheck {
+  manifest?: ExportManifest;
+  /** What is wrong, in one sentence that holds nothing of the data; undefined: nothing. */
+  problem?: string;
+}
+
+/** What was found out by reading a file once. */
+interface FileReading {
+  bytes: number;
+  sha256: string;
+  events: number;
+  problem?: string | undefined;
+}
+
+/**
+ * Checks an export against the manifest beside it with the public key alone: the signatures, the file's hash, its
+ * number of events, each line of NDJSON, and of a complete NDJSON export the tree's root. Rejects with the file
+ * system's error when a file cannot be read.
+ */
+export async function verifyExport(path: string, publicKey: KeyObject): Promise<ExportCheck> {
+  const parsed = manifestSchema.safeParse(parseJson(await readFile(manifestPath(path), 'utf8')));
+  if (!parsed.success) return { problem: `${manifestPath(path)} is not the manifest of an export.` };
+  const manifest = parsed.data;
+  const problem = signaturesProblem(manifest, publicKey) ?? (await fileProblem(path, manifest));
+  return problem === undefined ? { manifest } : { manifest, problem };
+}
+
+function signaturesProblem(manifest: ExportManifest, publicKey: KeyObject): string | undefined {
+  const check = (name: string, signed: Signature) => {
+    const problem = signatureProblem(signed, publicKey);
+    return problem && `The ${name} does not hold: ${problem}.`;
+  };
+  return check('manifest', manifest) ?? check("manifest's tree head", manifest.tree_head);
+}
+
+async function fileProblem(path: string, manifest: ExportManifest): Promise<string | undefined> {
+  const reading = manifest.format === 'csv' ? await readCsv(path) : await readNdjson(path, manifest);
+  if (reading.events !== manifest.events && reading.problem === undefined) {
+    return `The file holds ${reading.events} events, the manifest says ${manifest.events}.`;
+  }
+  if (reading.problem) return reading.problem;
+  if (reading.sha256 === manifest.sha256 && reading.bytes === manifest.bytes) return undefined;
+  return 'The file is not the one that the manifest tells of: its SHA-256 differs.';
+}
+
+/** Counts records, which may go over several lines. */
+async function readCsv(path: string): Promise<FileReading> {
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let records = 0;
+  const file = createReadStream(path);
+  file.on('data', (chunk) => {
+    hash.update(chunk);
+    bytes += chunk.length;
+  });
+  const parser = file.pipe(parse({ relax_column_count: true, relax_quotes: true }));
+  file.on('error', (error) => parser.destroy(error));
+  try {
+    for await (const _ of parser) records += 1;
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    return { bytes, sha256: '', events: 0, problem: 'The file is not CSV.' };
+  }
+  return { bytes, sha256: hash.digest('hex'), events: Math.max(0, records - 1) };
+}
+
+async function readNdjson(path: string, manifest: ExportManifest): Promise<FileReading> {
+  const lines = new LineCheck(manifest);
+  const hash = createHash('sha256');
+  let bytes = 0;
+  let rest = Buffer.alloc(0);
+  for await (const chunk of createReadStream(path)) {
+    hash.update(chunk);
+    bytes += chunk.length;
+    rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let start = 0;
+    for (let end = rest.indexOf(10); end !== -1; end = rest.indexOf(10, start)) {
+      lines.take(rest.toString('utf8', start, end));
+      start = end + 1;
+    }
+    rest = rest.subarray(start);
+    if (rest.length > MAX_LINE_BYTES) {
+      lines.take('');
+      rest = Buffer.alloc(0);
+    }
+  }
+  if (rest.length > 0) lines.take(rest.toString());
+  return { bytes, sha256: hash.digest('hex'), events: lines.count, problem: lines.problem() };
+}
+
+/** Takes the lines of an NDJSON export, one after the other, and remembers the first that breaks. */
+class LineCheck {
+  count = 0;
+  readonly #manifest: ExportManifest;
+  readonly #isComplete: boolean;
+  #tree = emptyTree;
+  #index = -1;
+  #broken: string | undefined;
+
+  constructor(manifest: ExportManifest) {
+    this.#manifest = manifest;
+    this.#isComplete = isComplete(manifest.filters);
+  }
+
+  take(line: string): void {
+    this.count += 1;
+    if (this.#broken) return;
+    const problem = this.#check(parseJson(line) as ExportedEvent | undefined);
+    if (problem) this.#broken = `Line ${this.count} ${problem}.`;
+  }
+
+  /** What is wrong with the lines, after the last of them. */
+  problem(): string | undefined {
+    if (this.#broken) return this.#broken;
+    const { events, tree_head } = this.#manifest;
+    if (!this.#isComplete || this.count !== events) return undefined;
+    if (treeRoot(this.#tree) === tree_head.root && this.#tree.chain === tree_head.chain) return undefined;
+    return 'The lines agree with themselves, but not with the signed tree head: their root differs.';
+  }
+
+  #check(event: ExportedEvent | undefined): string | undefined {
+    if (typeof event !== 'object' || event === null) return 'is not the JSON of an event';
+    const { index, leaf } = event;
+    const isNext = this.#isComplete ? index === this.#index + 1 : index > this.#index;
+    if (!isNext) return `is not the next event: lines before it were removed, added or moved`;
+    this.#index = index;
+    const computed = eventLeaf(event);
+    if (computed !== leaf) return 'was changed: the event does not have the hash that the line says';
+    if (this.#isComplete) this.#tree = addLeaf(this.#tree, leaf);
+    return undefined;
+  }
+}
+
+/** `undefined` when it is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

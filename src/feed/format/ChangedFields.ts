@@ -1,0 +1,149 @@
+import { LRUCache } from 'lru-cache';
+import { asUnreadable, UnreadableError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { requireNext } from '../../events/nextVersion.ts';
+import { upcast } from '../../events/upcast.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { RecordFields } from '../../records/catalog.ts';
+import { changedFields } from '../../records/diff.ts';
+import { mergeFields } from '../../records/fold.ts';
+import { documentFields } from './cloudEvent.ts';
+
+/** Characters of all states together: 32 MB of Latin letters, twice that of others. */
+const MAX_CHARACTERS = 32 * 1024 * 1024;
+/** What a state costs beside its text. */
+const STATE_CHARACTERS = 300;
+const PAGE = 500;
+/** Streams read at once. */
+const READS_AT_ONCE = 32;
+
+const noFields = {} as RecordFields;
+
+/** A stream folded up to a revision. */
+interface State {
+  revision: number;
+  /** The fields as JSON: a text is cheaper to keep than the object, and tells at a glance when nothing changed. */
+  text: string;
+}
+
+/** What an event did. */
+export interface Change {
+  /** The fields that were sent, as JSON. */
+  sent: string;
+  /** Names of those whose value it changed. */
+  changed: string[];
+}
+
+/** What events did: of one that cannot be told of, because it or one before it in its stream cannot be read, why. */
+export type ToldChange = Change | UnreadableError;
+
+/**
+ * Tells which fields events changed. The latest states are remembered, in bounded memory, so who goes through the log
+ * in order causes no reads of streams.
+ */
+export class ChangedFields {
+  readonly #eventLog: EventLog;
+  readonly #states = new LRUCache<string, State>({
+    maxSize: MAX_CHARACTERS,
+    sizeCalculation: ({ text }, stream) => STATE_CHARACTERS + stream.length + text.length,
+  });
+
+  constructor(eventLog: EventLog) {
+    this.#eventLog = eventLog;
+  }
+
+  /** The names of the fields that each event changed, as `changes` gives them. */
+  async of(events: RecordedEvent[]): Promise<(string[] | UnreadableError)[]> {
+    return (await this.changes(events)).map((told) => ('changed' in told ? told.changed : told));
+  }
+
+  /**
+   * What each event did. They are of records and documents, and those of one stream follow upon each other. Rejects
+   * with `unavailable`.
+   */
+  async changes(events: RecordedEvent[]): Promise<ToldChange[]> {
+    const states = await this.#statesBefore(events);
+    const changes = events.map((event) => {
+      const before = states.get(event.stream);
+      if (before instanceof UnreadableError) return before;
+      const applied = unlessUnreadable(() => apply(before, event));
+      if (applied instanceof UnreadableError) {
+        states.set(event.stream, applied);
+        return applied;
+      }
+      states.set(event.stream, applied.state);
+      return applied.change;
+    });
+    for (const [stream, state] of states) {
+      if (state instanceof UnreadableError) this.#states.delete(stream);
+      // One that is remembered already, and was only brought on, stays where it is.
+      else if (this.#states.peek(stream) !== state) this.#states.set(stream, state);
+    }
+    return changes;
+  }
+
+  /** The states of the streams before the first event of each, or why they cannot be told. */
+  async #statesBefore(events: RecordedEvent[]): Promise<Map<string, State | UnreadableError>> {
+    const states = new Map<string, State | UnreadableError>();
+    const missing: { stream: string; revision: number }[] = [];
+    const seen = new Set<string>();
+    for (const { stream, revision } of events) {
+      if (seen.has(stream)) continue;
+      seen.add(stream);
+      if (revision === 0) continue;
+      const known = this.#states.get(stream);
+      if (known?.revision === revision - 1) states.set(stream, known);
+      else missing.push({ stream, revision });
+    }
+    for (let from = 0; from < missing.length; from += READS_AT_ONCE) {
+      const reading = missing.slice(from, from + READS_AT_ONCE).map(async ({ stream, revision }) => {
+        states.set(stream, await this.#foldBelow(stream, revision).catch(asUnreadable));
+      });
+      await Promise.all(reading);
+    }
+    return states;
+  }
+
+  async #foldBelow(stream: string, revision: number): Promise<State> {
+    let state: State | undefined;
+    for (let from = 0; from < revision; from += PAGE) {
+      const limit = Math.min(PAGE, revision - from);
+      for (const event of await this.#eventLog.readStream(stream, { from, limit })) {
+        state = apply(state, event).state;
+      }
+    }
+    return state as State;
+  }
+}
+
+function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError {
+  try {
+    return work();
+  } catch (error) {
+    return asUnreadable(error);
+  }
+}
+
+/** The state after an event; where the event changes no field, that is `before`, brought on. */
+function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
+  const { revision, type } = event;
+  requireNext(before === undefined ? 0 : before.revision + 1, event);
+  const { data, dataText } = upcast(event);
+  // An upload says all of a document; a removal leaves nothing but its ids.
+  const isDocument = type.startsWith('Document');
+  const sent = (isDocument ? documentFields(data) : data) as RecordFields;
+  const text = isDocument || dataText === undefined ? JSON.stringify(sent) : dataText;
+  // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
+  const clears = text.includes(':null');
+  if (!clears && text === before?.text) {
+    before.revision = revision;
+    return { state: before, change: { sent: text, changed: [] } };
+  }
+  const fields: RecordFields | undefined = before && JSON.parse(before.text);
+  const after =
+    isDocument || (!clears && before === undefined) ? sent : mergeFields(fields ?? noFields, sent);
+  return {
+    state: { revision, text: after === sent ? text : JSON.stringify(after) },
+    change: { sent: text, changed: changedFields(fields, after) },
+  };
+}

@@ -1,0 +1,178 @@
+import { z } from 'zod';
+import { insuranceSchema } from '../../records/kinds/patient.ts';
+import { shownInsuranceSchema } from './deidentifiedFields.ts';
+import { type EventSchema, eventSchemas } from './schemas.ts';
+
+const description = `
+Every accepted write of a workspace is one event, in the order of the log, from the first one on. Subscribers read them
+with \`GET /events\`, live as server-sent events or in pages of JSON lines, and go on where they stopped by the
+\`sequence\` of the last event that they took.
+
+Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the address of the JSON Schema of its \`data\`.
+The last part of \`type\` is the version of that schema: a version may gain fields, and anything else makes a new one.
+
+The de-identified view holds the same events without what could identify a person (HIPAA Safe Harbor, 45 CFR
+164.514(b)(2)): ids are keyed hashes that still join, dates are years, and names, addresses below the state, contact data
+and numbers are left out.
+`.trim();
+
+const channel = 'events';
+
+const views = {
+  full: {
+    operation: 'sendEvents',
+    title: 'Events',
+    summary: 'Every event of the workspace.',
+    description: 'Keys with the permission `events` get this view.',
+  },
+  deidentified: {
+    operation: 'sendDeidentifiedEvents',
+    title: 'De-identified events',
+    summary: 'The same events, without what could identify a person.',
+    description:
+      'Keys with the permission `events:deidentified` alone get this view, and those that ask for it with ' +
+      '`view=deidentified`.',
+  },
+} as const;
+
+const securitySchemes = {
+  apiKeyHeader: {
+    type: 'httpApiKey',
+    in: 'header',
+    name: 'x-api-key',
+    description: 'An API key. This is the recommended way.',
+  },
+  bearer: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key, as `Authorization: Bearer`. Not looked at when `x-api-key` is sent.',
+  },
+};
+
+const reference = (...path: string[]) => ({ $ref: `#/${path.join('/')}` });
+
+/** A whole event: the attributes that CloudEvents 1.0 knows, the extension `sequence`, and `data`. */
+function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObject {
+  const deidentified = view === 'deidentified';
+  return z.object({
+    specversion: z.literal('1.0'),
+    id: z
+      .string()
+      .meta({ description: deidentified ? 'Unique; a keyed hash' : 'Unique: the id of the request' }),
+    source: z.string().meta({
+      description: deidentified ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',
+    }),
+    type: z.literal(feedType.type),
+    subject: z.string().meta({
+      description:
+        'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`' +
+        (deidentified ? '. Ids are keyed hashes' : ''),
+    }),
+    time: z.iso.datetime().meta({
+      description: deidentified
+        ? 'The beginning of the year in which it was recorded'
+        : 'When it was recorded',
+    }),
+    datacontenttype: z.literal('application/json'),
+    dataschema: z
+      .string()
+      .regex(new RegExp(`/schemas/${name.replaceAll('.', '\\.')}$`))
+      .meta({ format: 'uri', description: 'Where the JSON Schema of `data` is' }),
+    sequence: z.string().meta({
+      description: 'Place in the log: sorts as text, and is where a subscriber goes on after',
+    }),
+    data,
+  });
+}
+
+/** `components.schemas`: every event, its data, and what several of them hold. */
+function componentSchemas(): Record<string, object> {
+  const registry = z.registry<{ id: string }>();
+  registry.add(insuranceSchema, { id: 'Insurance' });
+  registry.add(shownInsuranceSchema, { id: 'DeidentifiedInsurance' });
+  for (const schema of eventSchemas.values()) {
+    registry.add(schema.data, { id: `${schema.name}.data` });
+    registry.add(envelopeSchema(schema), { id: schema.name });
+  }
+  const { schemas } = z.toJSONSchema(registry, {
+    io: 'input',
+    // AsyncAPI's own schema format is a superset of this draft.
+    target: 'draft-7',
+    uri: (id) => `#/components/schemas/${id}`,
+  });
+  return Object.fromEntries(Object.entries(schemas).map(([id, { $schema, $id, ...schema }]) => [id, schema]));
+}
+
+function messages(): Record<string, object> {
+  return Object.fromEntries(
+    [...eventSchemas.values()].map(({ name, title }) => [
+      name,
+      {
+        name,
+        title,
+        summary: `${title}.`,
+        contentType: 'application/cloudevents+json',
+        payload: reference('components', 'schemas', name),
+      },
+    ]),
+  );
+}
+
+function operations(): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(views).map(([view, { operation, ...words }]) => [
+      operation,
+      {
+        action: 'send',
+        channel: reference('channels', channel),
+        ...words,
+        bindings: {
+          http: {
+            method: 'GET',
+            query: { type: 'object', properties: { view: { type: 'string', enum: [view] } } },
+            bindingVersion: '0.3.0',
+          },
+        },
+        messages: [...eventSchemas.values()]
+          .filter((schema) => schema.view === view)
+          .map(({ name }) => reference('channels', channel, 'messages', name)),
+      },
+    ]),
+  );
+}
+
+/** The catalogue of all events that can be subscribed to, as an AsyncAPI 3.0.0 document. */
+export function buildAsyncapi(version: string): object {
+  const names = [...eventSchemas.keys()];
+  return {
+    asyncapi: '3.0.0',
+    info: {
+      title: 'Chartledger events',
+      version,
+      description,
+      license: { name: 'Apache License 2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+    },
+    defaultContentType: 'application/cloudevents+json',
+    servers: {
+      self: {
+        host: '{host}',
+        protocol: 'http',
+        description: 'The service that serves this document',
+        variables: { host: { default: 'localhost:3000', description: 'Where the service listens' } },
+        security: Object.keys(securitySchemes).map((name) =>
+          reference('components', 'securitySchemes', name),
+        ),
+      },
+    },
+    channels: {
+      [channel]: {
+        address: '/events',
+        title: 'Event stream',
+        description: 'The events of the workspace of the API key, in order, without gaps.',
+        messages: Object.fromEntries(names.map((name) => [name, reference('components', 'messages', name)])),
+      },
+    },
+    operations: operations(),
+    components: { schemas: componentSchemas(), messages: messages(), securitySchemes },
+  };
+}

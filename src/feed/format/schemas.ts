@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { catalog } from '../../records/catalog.ts';
+import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { type FeedEventType, feedEventTypes } from './cloudEvent.ts';
+import { deidentifiedFields, shownFieldNames, shownSchema } from './deidentifiedFields.ts';
+import { deidentifiedSchemaName } from './deidentify.ts';
+
+/** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
+export interface EventSchema {
+  /** The event's type; in the de-identified view a name of its own. */
+  name: string;
+  feedType: FeedEventType;
+  view: 'full' | 'deidentified';
+  /** What the event tells. */
+  title: string;
+  /** Of the event's `data`. */
+  data: z.ZodObject;
+}
+
+const { document_id, category } = documentFieldsSchema.shape;
+const encounterId = catalog.find(({ kind }) => kind === 'encounter')?.schema.shape.id as z.ZodType;
+
+/** What a document's events hold; the caller's fields and what is known of the file. */
+export const documentSchemas = {
+  DocumentUploaded: z.object({
+    encounter_id: encounterId,
+    document_id,
+    category,
+    filename: z
+      .string()
+      .meta({ description: 'Base name of the file as it was sent', examples: ['results.pdf'] }),
+    format: z.enum(Object.keys(documentFormats)).meta({ examples: ['pdf'] }),
+    size: z
+      .int()
+      .min(0)
+      .meta({ description: 'Bytes', examples: [48_213] }),
+    sha256: z
+      .string()
+      .regex(/^[0-9a-f]{64}$/)
+      .meta({ description: 'SHA-256 of the file, lower-case hex' }),
+  }),
+  DocumentRemoved: z.object({ encounter_id: encounterId, document_id }),
+};
+
+const version = z
+  .int()
+  .min(1)
+  .meta({ description: 'Place in the history of the record or document: 1, 2, 3 …', examples: [2] });
+
+const sentDescription =
+  'The fields as they were sent; `null` cleared a field, and one that is not here kept its value';
+const changedDescription =
+  'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`';
+
+function sentSchema({ eventType, kind }: FeedEventType): z.ZodObject {
+  if (kind === 'document') return documentSchemas[eventType as keyof typeof documentSchemas];
+  return catalog.find((entry) => entry.kind === kind)?.schema as z.ZodObject;
+}
+
+/** New fields may come without a new version, so other fields are allowed. */
+function fullData(feedType: FeedEventType): z.ZodObject {
+  return z.object({
+    version,
+    sent: sentSchema(feedType).meta({ description: sentDescription }),
+    changed: z.array(z.string()).meta({ description: changedDescription }),
+  });
+}
+
+/** Holds these fields and no others: that is what the view promises. */
+function deidentifiedData(feedType: FeedEventType): z.ZodObject {
+  return z.strictObject({
+    version,
+    sent: shownSchema(deidentifiedFields[feedType.kind], sentSchema(feedType)).meta({
+      description: `${sentDescription}; what could identify a person is left out`,
+    }),
+    changed: z
+      .array(z.enum(shownFieldNames(feedType.kind)))
+      .meta({ description: `${changedDescription}; fields that are left out are not named` }),
+  });
+}
+
+function titleOf({ type, kind }: FeedEventType): string {
+  const title = kind.replace(/^./, (letter) => letter.toUpperCase());
+  return type.includes('.upserted.') ? `${title} created or updated` : `${title} ${type.split('.')[2]}`;
+}
+
+function bothViews(feedType: FeedEventType): EventSchema[] {
+  const title = titleOf(feedType);
+  return [
+    { name: feedType.type, feedType, view: 'full', title, data: fullData(feedType) },
+    {
+      name: deidentifiedSchemaName(feedType.type),
+      feedType,
+      view: 'deidentified',
+      title: `${title}, de-identified`,
+      data: deidentifiedData(feedType),
+    },
+  ];
+}
+
+/** Every type of event in every view, by name. */
+export const eventSchemas: ReadonlyMap<string, EventSchema> = new Map(
+  feedEventTypes.flatMap(bothViews).map((schema) => [schema.name, schema]),
+);
+
+/** The schema of an event's `data`, as a JSON Schema document (2020-12). */
+export function jsonSchemaOf({ name, title, data }: EventSchema): object {
+  const { $schema, ...schema } = z.toJSONSchema(data, { io: 'input' });
+  return {
+    $schema,
+    $id: `/schemas/${name}`,
+    title,
+    description: `\`data\` of the event \`${name}\`.`,
+    ...schema,
+  };
+}

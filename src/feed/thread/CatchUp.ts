@@ -1,0 +1,104 @@
+import { unavailable } from '../../errors.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
+import { feedEventType } from '../format/cloudEvent.ts';
+import { logFilter, type Selection } from '../selection.ts';
+import { ChunkText, type FeedText } from './FeedText.ts';
+import type { Part } from './messages.ts';
+
+/** Makes text of events of records and documents. */
+export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
+
+interface Pending {
+  text: FeedText;
+  /** Index of the next event in `text`. */
+  next: number;
+  batch: EventBatch;
+}
+
+/** One reader's way through the log: reads on when asked, and holds one batch at the most. */
+export class CatchUp {
+  readonly #selection: Selection;
+  readonly #wanted: Set<string>;
+  readonly #makeText: MakeText;
+  readonly #batches: AsyncIterator<EventBatch>;
+  readonly #stop = new AbortController();
+  #position: Position;
+  /** Milliseconds since 1970: events are passed over until the first one that was recorded then or later. */
+  #from: number | undefined;
+  #pending: Pending | undefined;
+
+  constructor(
+    eventLog: EventLog,
+    makeText: MakeText,
+    selection: Selection,
+    start: { after: Position; from: number | undefined },
+  ) {
+    this.#selection = selection;
+    this.#wanted = new Set(selection.eventTypes);
+    this.#makeText = makeText;
+    this.#position = start.after;
+    this.#from = start.from;
+    const options = { after: start.after, filter: logFilter(selection), signal: this.#stop.signal };
+    this.#batches = eventLog.follow(options)[Symbol.asyncIterator]();
+  }
+
+  /**
+   * The next part, of at most `limit` events. With `tail` it ends at the position that the tail has by then; without,
+   * where nothing was known to lie beyond. Rejects with `unavailable`, and with `unreadable` at an event that only a newer
+   * version of the service can read.
+   */
+  async next(limit: number, tail?: () => Position): Promise<Part> {
+    if (tail && this.#position >= tail())
+      return this.#part(new ChunkText(this.#selection), this.#position, true);
+    this.#pending ??= await this.#read();
+    const bound = tail?.() ?? Number.POSITIVE_INFINITY;
+    const { text, batch } = this.#pending;
+    const chunk = new ChunkText(this.#selection);
+    let at = this.#position;
+    for (; this.#pending.next < text.events.length; this.#pending.next += 1) {
+      const { position, type } = text.events[this.#pending.next] as RecordedEvent;
+      if (position > bound) break;
+      if (chunk.full || chunk.count === limit) return this.#part(chunk, at, false);
+      if (this.#wanted.has(type)) {
+        const problem = text.problem(this.#pending.next);
+        if (problem === undefined) chunk.add(text, this.#pending.next);
+        else if (problem !== 'lost') {
+          if (at === this.#position) throw problem;
+          return this.#part(chunk, at, false);
+        }
+      }
+      at = position;
+    }
+    if (batch.position >= bound) return this.#part(chunk, bound, true);
+    this.#pending = undefined;
+    return this.#part(chunk, batch.position, tail === undefined && batch.caughtUp);
+  }
+
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.#batches.return?.();
+  }
+
+  #part(chunk: ChunkText, position: Position, end: boolean): Part {
+    this.#position = position;
+    return { ...chunk.end(position), end };
+  }
+
+  async #read(): Promise<Pending> {
+    const { value: batch, done } = await this.#batches.next();
+    if (done) throw unavailable('event log');
+    // The audit trail of a workspace is among its streams.
+    const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+    return { text: await this.#makeText(this.#since(events)), next: 0, batch };
+  }
+
+  #since(events: RecordedEvent[]): RecordedEvent[] {
+    if (this.#from === undefined) return events;
+    const from = this.#from;
+    const first = events.findIndex(({ recordedAt }) => Date.parse(recordedAt) >= from);
+    if (first === -1) return [];
+    this.#from = undefined;
+    return events.slice(first);
+  }
+}

@@ -1,0 +1,155 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { UnreadableError, unavailable } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import { workerUrl } from '../../threads/workerUrl.ts';
+import type { Selection } from '../selection.ts';
+import { LiveWindow } from './LiveWindow.ts';
+import type { FeedReply, FeedRequest, Part } from './messages.ts';
+
+/** A reader of the log in the thread. */
+export interface ThreadReader {
+  /**
+   * The next part, of at most `limit` events; `upToTail`: it ends where the tail goes on. Rejects with `unavailable`,
+   * also when the reader was closed, and with `unreadable`.
+   */
+  read(limit: number, upToTail: boolean): Promise<Part>;
+  close(): void;
+}
+
+interface Waiting<Result> {
+  resolve(result: Result): void;
+  reject(error: Error): void;
+}
+
+/** The thread that reads events and makes them into text, so that no request waits for that. It is started once. */
+export class FeedThread {
+  readonly #worker: Worker;
+  readonly #reads = new Map<number, Waiting<Part>>();
+  readonly #joining = new Map<number, Waiting<LiveWindow>>();
+  readonly #windows = new Map<number, LiveWindow>();
+  readonly #failed = new AbortController();
+  readonly #ready = Promise.withResolvers<void>();
+  #last = 0;
+
+  constructor(eventLogUrl: string) {
+    this.#worker = new Worker(workerUrl('feedWorker', import.meta.url), {
+      workerData: { eventLogUrl },
+    });
+    this.#ready.promise.catch(() => undefined);
+    this.#worker.on('message', (reply: FeedReply) => this.#take(reply));
+    this.#worker.on('error', (error) => this.#fail(error));
+    this.#worker.on('exit', () => this.#fail());
+  }
+
+  /** Resolves when the thread reads the log; rejects with `unavailable`. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  /** Aborts when the thread is gone, or can no longer tell what is appended. */
+  get failed(): AbortSignal {
+    return this.#failed.signal;
+  }
+
+  /** Tells the key of the de-identified view, which has to be known before such a view is asked for. */
+  deidentifyWith(secret: Uint8Array): void {
+    this.#send({ kind: 'secret', secret });
+  }
+
+  open(selection: Selection, after: Position, from: number | undefined): ThreadReader {
+    const reader = this.#next();
+    this.#send({ kind: 'open', reader, selection, after, from });
+    return {
+      read: (limit, upToTail) => {
+        if (this.#failed.signal.aborted) return Promise.reject(unavailable('event log'));
+        const { promise, ...waiting } = Promise.withResolvers<Part>();
+        this.#reads.set(reader, waiting);
+        this.#send({ kind: 'read', reader, limit, upToTail });
+        return promise;
+      },
+      close: () => {
+        this.#settleRead(reader)?.reject(unavailable('event log'));
+        this.#send({ kind: 'close', reader });
+      },
+    };
+  }
+
+  /** Resolves with a window of what is appended to a selection from now on, and how to end that. */
+  async tail(selection: Selection): Promise<{ window: LiveWindow; end(): void }> {
+    if (this.#failed.signal.aborted) throw unavailable('event log');
+    const tail = this.#next();
+    const { promise, ...waiting } = Promise.withResolvers<LiveWindow>();
+    this.#joining.set(tail, waiting);
+    this.#send({ kind: 'tail', tail, selection });
+    const end = () => {
+      this.#windows.delete(tail);
+      this.#send({ kind: 'untail', tail });
+    };
+    return { window: await promise, end };
+  }
+
+  async close(): Promise<void> {
+    this.#fail();
+    if (this.#worker.threadId === -1) return;
+    const exited = once(this.#worker, 'exit');
+    this.#send({ kind: 'stop' });
+    await exited;
+  }
+
+  #next(): number {
+    this.#last += 1;
+    return this.#last;
+  }
+
+  #send(request: FeedRequest): void {
+    this.#worker.postMessage(request);
+  }
+
+  #settleRead(reader: number): Waiting<Part> | undefined {
+    const waiting = this.#reads.get(reader);
+    this.#reads.delete(reader);
+    return waiting;
+  }
+
+  #take(reply: FeedReply): void {
+    switch (reply.kind) {
+      case 'ready':
+        this.#ready.resolve();
+        break;
+      case 'part':
+        this.#settleRead(reply.reader)?.resolve(reply.part);
+        break;
+      case 'failed':
+        this.#settleRead(reply.reader)?.reject(
+          reply.unreadable === undefined ? unavailable('event log') : new UnreadableError(reply.unreadable),
+        );
+        break;
+      case 'tailing': {
+        const window = new LiveWindow(reply.position);
+        this.#windows.set(reply.tail, window);
+        this.#joining.get(reply.tail)?.resolve(window);
+        this.#joining.delete(reply.tail);
+        break;
+      }
+      case 'appended':
+        for (const tail of reply.stopped) this.#windows.get(tail)?.stop();
+        for (const [tail, window] of this.#windows) window.push(reply.chunks.get(tail) ?? [], reply.position);
+        break;
+      case 'tailFailed':
+        this.#fail();
+        break;
+    }
+  }
+
+  #fail(cause?: unknown): void {
+    this.#failed.abort();
+    this.#ready.reject(unavailable('event log', cause));
+    const waiting = [...this.#reads.values(), ...this.#joining.values()];
+    this.#reads.clear();
+    this.#joining.clear();
+    for (const { reject } of waiting) reject(unavailable('event log', cause));
+    for (const window of this.#windows.values()) window.wake();
+    this.#windows.clear();
+  }
+}

@@ -1,0 +1,72 @@
+import type { Position } from '../../events/event.ts';
+import type { Chunk } from './messages.ts';
+
+/** Bytes kept for subscribers that are a little behind; who is further behind reads the log instead. */
+const WINDOW_BYTES = 4 * 1024 * 1024;
+
+interface Kept extends Chunk {
+  /** The selection has nothing between the chunk before and here. */
+  after: Position;
+}
+
+/** The latest events of one selection, shared by all its subscribers. */
+export class LiveWindow {
+  readonly #waiting = new Set<() => void>();
+  #chunks: Kept[] = [];
+  #bytes = 0;
+  /** Everything of the selection after it is in the window or yet to come. */
+  #from: Position;
+  #position: Position;
+
+  constructor(position: Position) {
+    this.#from = position;
+    this.#position = position;
+  }
+
+  /** How far the log is known here. */
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Takes what was appended since the last call, up to `position`, and wakes who waits when there is anything. */
+  push(chunks: Chunk[], position: Position): void {
+    for (const chunk of chunks) {
+      this.#chunks.push({ ...chunk, after: this.#position });
+      this.#bytes += chunk.bytes.length;
+      this.#position = chunk.position;
+    }
+    this.#position = position;
+    while (this.#bytes > WINDOW_BYTES && this.#chunks.length > 1) {
+      const gone = this.#chunks.shift() as Kept;
+      this.#bytes -= gone.bytes.length;
+      this.#from = gone.position;
+    }
+    if (chunks.length > 0) this.wake();
+  }
+
+  /** From now on only the log has what follows. */
+  stop(): void {
+    this.#from = Number.POSITIVE_INFINITY;
+    this.wake();
+  }
+
+  /** What follows upon a position: a chunk; nothing yet; or `behind`, when only the log has it. */
+  next(position: Position): Chunk | 'behind' | undefined {
+    if (position < this.#from) return 'behind';
+    const index = this.#chunks.findLastIndex((chunk) => chunk.position <= position) + 1;
+    const chunk = this.#chunks[index];
+    // A position within a chunk is one that a caller brought along.
+    return chunk && chunk.after < position ? 'behind' : chunk;
+  }
+
+  /** Resolves when there is something new, or `wake` is called. */
+  wait(): Promise<void> {
+    return new Promise((resolve) => this.#waiting.add(resolve));
+  }
+
+  wake(): void {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const resolve of waiting) resolve();
+  }
+}

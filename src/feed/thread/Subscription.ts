@@ -1,0 +1,113 @@
+import type { Position } from '../../events/event.ts';
+import type { ThreadReader } from './FeedThread.ts';
+import type { LiveWindow } from './LiveWindow.ts';
+import type { Chunk, Part } from './messages.ts';
+
+/** Where a subscription gets its events from. */
+export interface SubscriptionSource {
+  /** What is appended from now on. */
+  window: LiveWindow;
+  /** Begins to read the log. */
+  open(start: Start): ThreadReader;
+  /** Aborts when nothing more will come. */
+  ended: AbortSignal;
+  leave(): void;
+}
+
+/** Where to begin: after a position, and there with the first event that was recorded at `from` or later. */
+export interface Start {
+  after: Position;
+  /** Milliseconds since 1970. */
+  from?: number | undefined;
+}
+
+/**
+ * One subscriber's way along the log, as fast as it takes the chunks: it reads the log up to where the window goes on,
+ * then takes from the window, and reads the log again whenever it falls out of that.
+ */
+export class Subscription {
+  readonly #enter: (signal: AbortSignal) => Promise<SubscriptionSource | undefined>;
+  readonly #start: Start;
+  #window: LiveWindow | undefined;
+  #position: Position;
+  #begun: boolean;
+  #waiting = false;
+
+  /** `enter`: gives the source when it is ready; undefined when the signal aborts first. */
+  constructor(enter: (signal: AbortSignal) => Promise<SubscriptionSource | undefined>, start: Start) {
+    this.#enter = enter;
+    this.#start = start;
+    this.#position = start.after;
+    this.#begun = start.from === undefined;
+  }
+
+  /**
+   * All events up to here were handed out: the place to resume after. Undefined while the event to begin with is
+   * still being looked for.
+   */
+  get position(): Position | undefined {
+    if (!this.#begun) return undefined;
+    return this.#waiting ? Math.max(this.#position, this.#window?.position ?? 0) : this.#position;
+  }
+
+  /** The events, until the signal or the end of the feed; rejects with `unavailable`. To be called once. */
+  async *chunks(asked: AbortSignal): AsyncGenerator<Chunk> {
+    const source = await this.#enter(asked);
+    if (source === undefined) return;
+    const { window, ended } = source;
+    this.#window = window;
+    const signal = AbortSignal.any([asked, ended]);
+    const wake = () => window.wake();
+    signal.addEventListener('abort', wake, { once: true });
+    try {
+      while (!signal.aborted) {
+        const chunk = this.#begun ? window.next(this.#position) : 'behind';
+        if (chunk === 'behind') {
+          yield* this.#catchUp(source, signal);
+        } else if (chunk) {
+          this.#position = chunk.position;
+          yield chunk;
+        } else {
+          this.#waiting = true;
+          await window.wait();
+          this.#waiting = false;
+        }
+      }
+    } finally {
+      signal.removeEventListener('abort', wake);
+      source.leave();
+    }
+  }
+
+  async *#catchUp(source: SubscriptionSource, signal: AbortSignal): AsyncGenerator<Chunk> {
+    const reader = source.open({ after: this.#position, from: this.#begun ? undefined : this.#start.from });
+    const close = () => reader.close();
+    signal.addEventListener('abort', close, { once: true });
+    try {
+      let next = this.#read(reader, signal);
+      for (let end = false; !end; ) {
+        const part = await next;
+        if (part === undefined) return;
+        end = part.end;
+        // The thread reads on while this part is sent.
+        if (!end) next = this.#read(reader, signal);
+        this.#position = part.position;
+        this.#begun ||= part.count > 0 || end;
+        if (part.count > 0) yield part;
+      }
+    } finally {
+      signal.removeEventListener('abort', close);
+      reader.close();
+    }
+  }
+
+  /** Undefined when it was ended. */
+  #read(reader: ThreadReader, signal: AbortSignal): Promise<Part | undefined> {
+    const reading = reader.read(Number.POSITIVE_INFINITY, true).catch((error) => {
+      if (signal.aborted) return undefined;
+      throw error;
+    });
+    reading.catch(() => undefined);
+    return reading;
+  }
+}

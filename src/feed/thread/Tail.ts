@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../errors.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
+import { feedEventTypes } from '../format/cloudEvent.ts';
+import type { Selection } from '../selection.ts';
+import type { MakeText } from './CatchUp.ts';
+import { ChunkText, type FeedText } from './FeedText.ts';
+import type { Chunk, FeedReply } from './messages.ts';
+
+const RETRY_MS = 250;
+const filter = { eventTypes: feedEventTypes.map(({ eventType }) => eventType) };
+
+/**
+ * The growing end of the log, for all selections that are followed: one reader of the log, which runs as long as there
+ * are some. Each event is made into text once for each view, whatever the number of selections.
+ */
+export class Tail {
+  readonly #eventLog: EventLog;
+  readonly #makeText: MakeText;
+  readonly #send: (reply: FeedReply) => void;
+  readonly #stop = new AbortController();
+  readonly #selections = new Map<number, Selection>();
+  /** Selections that have yet to join: between two batches. */
+  readonly #joining = new Map<number, Selection>();
+  #position: Position | undefined;
+  #working = false;
+
+  constructor(eventLog: EventLog, makeText: MakeText, send: (reply: FeedReply) => void) {
+    this.#eventLog = eventLog;
+    this.#makeText = makeText;
+    this.#send = send;
+    this.#run().catch(() => this.#send({ kind: 'tailFailed' }));
+  }
+
+  /** All up to here was sent; 0 before the tail knows where the log ends. */
+  get position(): Position {
+    return this.#position ?? 0;
+  }
+
+  get empty(): boolean {
+    return this.#selections.size + this.#joining.size === 0;
+  }
+
+  add(tail: number, selection: Selection): void {
+    this.#joining.set(tail, selection);
+    if (!this.#working) this.#join();
+  }
+
+  delete(tail: number): void {
+    this.#selections.delete(tail);
+    this.#joining.delete(tail);
+  }
+
+  close(): void {
+    this.#stop.abort();
+  }
+
+  #join(): void {
+    if (this.#position === undefined) return;
+    for (const [tail, selection] of this.#joining) {
+      this.#selections.set(tail, selection);
+      this.#send({ kind: 'tailing', tail, position: this.#position });
+    }
+    this.#joining.clear();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const after = await this.#retry(() => this.#eventLog.head());
+    if (after === undefined) return;
+    this.#position = after;
+    this.#join();
+    for await (const batch of this.#eventLog.follow({ after, filter, signal })) {
+      this.#working = true;
+      const workspaces = new Set([...this.#selections.values()].map(({ workspace }) => workspace));
+      const events = batch.events.filter(({ metadata }) => workspaces.has(metadata.workspace));
+      const text = await this.#retry(() => this.#makeText(events));
+      if (text === undefined) return;
+      this.#tell(text, batch);
+      this.#working = false;
+      this.#join();
+    }
+  }
+
+  #tell(text: FeedText, { position }: EventBatch): void {
+    const byWorkspace = Map.groupBy(text.events.keys(), (index) => text.events[index]?.metadata.workspace);
+    const chunks = new Map<number, Chunk[]>();
+    const stopped: number[] = [];
+    for (const [tail, selection] of this.#selections) {
+      const indexes = byWorkspace.get(selection.workspace);
+      const found = indexes && chunksOf(text, indexes, selection, position);
+      if (found === 'stop') stopped.push(tail);
+      else if (found) chunks.set(tail, found);
+    }
+    for (const tail of stopped) this.#selections.delete(tail);
+    this.#position = position;
+    this.#send({ kind: 'appended', position, chunks, stopped });
+  }
+
+  /** A store that is away is asked again; undefined when the tail was closed meanwhile. */
+  async #retry<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+      }
+      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
+    }
+    return undefined;
+  }
+}
+
+/** The events of a selection, in chunks; the last one reaches up to `position`. `stop`: one of them cannot be told of. */
+function chunksOf(
+  text: FeedText,
+  indexes: number[],
+  selection: Selection,
+  position: Position,
+): Chunk[] | 'stop' {
+  const chunks: Chunk[] = [];
+  let chunk = new ChunkText(selection);
+  let at = 0;
+  for (const index of indexes) {
+    const event = text.events[index] as RecordedEvent;
+    if (!selection.eventTypes.includes(event.type)) continue;
+    const problem = text.problem(index);
+    if (problem === 'lost') continue;
+    if (problem) return 'stop';
+    if (chunk.full) {
+      chunks.push(chunk.end(at));
+      chunk = new ChunkText(selection);
+    }
+    chunk.add(text, index);
+    at = event.position;
+  }
+  if (chunk.count > 0) chunks.push(chunk.end(position));
+  return chunks;
+}

@@ -1,8 +1,0 @@
-import type { Origin } from '../../users/signIn.ts';
-import { toldByClient } from '../exchange.ts';
-import type { Visit } from './route.ts';
-
-/** From where a request came, whoever sent it. */
-export function originOf({ req, requestId, clientIp }: Visit): Origin {
-  return { requestId, clientIp, ...toldByClient(req) };
-}

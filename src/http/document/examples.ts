@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { toRecordView } from '../../reads/readRecord.ts';
+import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
+import { documentFormats } from '../../records/document.ts';
+import { mergeFields } from '../../records/fold.ts';
+import { qualityWarnings } from '../../records/quality.ts';
+import { storedField } from './storedField.ts';
+
+type Example = { summary: string; value: Record<string, unknown> };
+export type Examples = Record<string, Example>;
+
+const createdAt = '2026-03-14T09:30:00.000Z';
+const updatedAt = '2026-03-14T16:05:12.480Z';
+/** A `Request-Id`. */
+/** The service's address. */
+export const exampleAddress = 'https://chartledger.example.com';
+
+export const exampleRequestId = '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41';
+
+/** The example of a field, or the object of its fields' examples. */
+export function exampleOf(field: z.ZodType): unknown {
+  const stored = storedField(field);
+  if (stored instanceof z.ZodObject) return exampleOfEach(stored.shape);
+  const [example] = (stored.meta()?.examples ?? []) as unknown[];
+  return example;
+}
+
+/** Objects of one schema (the insurances) are shown once. */
+function exampleOfEach(shape: Record<string, z.ZodType>): RecordFields {
+  const nested = new Set<z.ZodType>();
+  const fields = Object.entries(shape).filter(([, field]) => {
+    const stored = storedField(field);
+    if (!(stored instanceof z.ZodObject)) return true;
+    if (nested.has(stored)) return false;
+    nested.add(stored);
+    return true;
+  });
+  return Object.fromEntries(fields.map(([name, field]) => [name, exampleOf(field)])) as RecordFields;
+}
+
+function isOptional(field: z.ZodType): boolean {
+  return field.safeParse(undefined).success;
+}
+
+function requiredFields({ schema }: CatalogEntry): RecordFields {
+  const fields: [string, z.ZodType][] = Object.entries(schema.shape);
+  return exampleOfEach(Object.fromEntries(fields.filter(([, field]) => !isOptional(field))));
+}
+
+/** Bodies of an upsert; sent in the kinds' dependency order, each is accepted. */
+export function upsertRequests(entry: CatalogEntry): Examples {
+  const required = requiredFields(entry);
+  const [optional] = Object.entries(entry.schema.shape).find(([, field]) => isOptional(field)) as [
+    string,
+    unknown,
+  ];
+  return {
+    complete: { summary: 'Complete', value: exampleOfEach(entry.schema.shape) },
+    minimal: { summary: 'The required fields alone; the others keep their values', value: required },
+    clear: { summary: `\`null\` clears \`${optional}\``, value: { ...required, [optional]: null } },
+  };
+}
+
+/** Answers to an upsert. */
+export function upsertAnswers(entry: CatalogEntry): Examples {
+  const sent = requiredFields(entry);
+  const warnings = qualityWarnings(entry, { ...sent, nickname: '' }, sent);
+  const answer = (version: number, outcome: string) => ({
+    success: true,
+    message: `${entry.title} ${outcome}`,
+    version,
+    outcome,
+  });
+  return {
+    created: { summary: 'A new record', value: { ...answer(1, 'created'), warnings: [] } },
+    updated: {
+      summary: 'A record that was there, sent with a field that is not known',
+      value: { ...answer(2, 'updated'), warnings },
+    },
+  };
+}
+
+/** A record as it is read. */
+export function viewExample({ kind, schema }: CatalogEntry) {
+  const fields = mergeFields({} as RecordFields, exampleOfEach(schema.shape));
+  return toRecordView({ kind, fields, version: 2, createdAt, updatedAt });
+}
+
+/** A document as it is listed. */
+export const documentExample = {
+  document_id: 'document-5001',
+  category: 'lab_results',
+  filename: 'results.pdf',
+  content_type: documentFormats.pdf,
+  size: 48_213,
+  sha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  version: 1,
+  created_at: createdAt,
+  updated_at: createdAt,
+};

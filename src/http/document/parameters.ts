@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { documentFieldsSchema } from '../../records/document.ts';
+import { matchedTag } from '../endpoints/parameters.ts';
+import { exampleOf } from './examples.ts';
+
+const encoded = 'percent-encoded';
+
+/** The path of a record. */
+export function recordPath({ title, schema }: CatalogEntry) {
+  const id = schema.shape.id as z.ZodType;
+  const description = `The \`id\` that the ${title.toLowerCase()} was sent with, ${encoded}`;
+  return z.object({ id: id.meta({ description, examples: [exampleOf(id)] }) });
+}
+
+/** The path of a document of an encounter. */
+export function documentPath(encounter: CatalogEntry) {
+  const { document_id } = documentFieldsSchema.shape;
+  const description = `The \`document_id\` that the document was uploaded with, ${encoded}`;
+  return recordPath(encounter).extend({
+    documentId: document_id.meta({ description, examples: [exampleOf(document_id)] }),
+  });
+}
+
+/** The condition of a removal. */
+export const matchHeader = z.object({
+  'If-Match': z
+    .string()
+    .regex(matchedTag)
+    .optional()
+    .meta({
+      description:
+        'One version in quotes: write only when that is the present one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one',
+      examples: ['"3"'],
+    }),
+});
+
+/** The conditions of an upsert or upload. */
+export const conditionHeaders = matchHeader.extend({
+  'If-None-Match': z
+    .literal('*')
+    .optional()
+    .meta({
+      description: 'Store only when there is none yet, else 412; not together with `If-Match`',
+      examples: ['*'],
+    }),
+});

@@ -1,0 +1,70 @@
+import { z } from 'zod';
+import { type CatalogEntry, catalog, type RecordKind } from '../../records/catalog.ts';
+import { insuranceSchema } from '../../records/kinds/patient.ts';
+import { listPageOf, timestamp, versionNumber } from './schemas.ts';
+import { storedField } from './storedField.ts';
+
+/** The schemas of a kind of record, named as components of the document. */
+export interface RecordSchemas {
+  /** What is sent. */
+  request: z.ZodType;
+  /** What is read: `RecordView`. */
+  view: z.ZodType;
+  page: z.ZodType;
+}
+
+/** The fields as folded: none is null, and those with a constant default are always there. */
+function stateSchema(schema: z.ZodObject, defaults: CatalogEntry['defaults']): z.ZodObject {
+  const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
+    const rule = defaults[name];
+    const always = !field.safeParse(undefined).success || (rule !== undefined && 'value' in rule);
+    const stored = storedField(field);
+    const known = stored === insuranceSchema ? insuranceState : stored;
+    return [name, always ? known : known.optional()];
+  });
+  return z.object(Object.fromEntries(fields));
+}
+
+/** The fields as sent. The generator cannot say that a named object may be null; of a union with null it can. */
+function requestSchema(schema: z.ZodObject): z.ZodObject {
+  const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
+    const stored = storedField(field);
+    const nullableObject = stored instanceof z.ZodObject && field.safeParse(null).success;
+    return [name, nullableObject ? z.union([stored, z.null()]).optional() : field];
+  });
+  return z.object(Object.fromEntries(fields));
+}
+
+const insuranceState = stateSchema(insuranceSchema, {}).meta({
+  id: 'InsuranceState',
+  description: 'An insurance of a patient as it is stored.',
+});
+
+function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry): RecordSchemas {
+  const request = requestSchema(schema).meta({
+    id: title,
+    description: `${description} A field that is left out keeps its value, and \`null\` clears it. Other fields are not stored.`,
+  });
+  const state = stateSchema(schema, defaults).meta({
+    id: `${title}State`,
+    description: `${description} All that was sent so far, merged; a field without a value is left out.`,
+  });
+  const view = z
+    .object({
+      id: schema.shape.id as z.ZodType,
+      version: versionNumber,
+      created_at: timestamp('When the record was created'),
+      updated_at: timestamp('When the record was last sent'),
+      record: state,
+    })
+    .meta({ id: `${title}View`, description: `The ${title.toLowerCase()}, with its version and dates.` });
+  const page = listPageOf(view).meta({ id: `${title}Page`, description: `A page of ${plural}.` });
+  return { request, view, page };
+}
+
+const schemas = new Map(catalog.map((entry) => [entry.kind, schemasOf(entry)]));
+
+/** The schemas of a kind. */
+export function recordSchemas(kind: RecordKind): RecordSchemas {
+  return schemas.get(kind) as RecordSchemas;
+}

@@ -1,0 +1,215 @@
+import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
+import { z } from 'zod';
+import type { JsonObject, RecordedEvent } from '../../events/event.ts';
+import { documentStream, recordStream } from '../../events/streamNames.ts';
+import { type FeedEventType, feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/deidentify.ts';
+import { documentSchemas, eventSchemas } from '../../feed/format/schemas.ts';
+import { catalog } from '../../records/catalog.ts';
+import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/delivery/message.ts';
+import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
+import { documentExample, exampleAddress, exampleRequestId, upsertRequests } from './examples.ts';
+import { recordSchemas } from './recordSchemas.ts';
+import { timestamp, versionNumber } from './schemas.ts';
+
+export const exampleWebhookId = 'wh_7bQ2nVx0KfT4sLdR';
+
+const changed = z.array(z.string()).meta({
+  description:
+    'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`',
+});
+
+const referenceData = z
+  .object({
+    version: versionNumber,
+    outcome: z
+      .enum(['created', 'updated', 'unchanged', 'removed'])
+      .meta({ description: 'What became of it. `removed`: a document was removed' }),
+    changed,
+    truncated: z.literal(true).optional().meta({
+      description:
+        'The message was to hold values, too, but would have been larger than 256 KB; read the record itself',
+    }),
+  })
+  .meta({
+    id: 'ReferenceData',
+    description: 'What happened to which version, without the values: the payload `reference`.',
+  });
+
+const signatureHeaders = z.object({
+  'webhook-id': z.string().meta({
+    description:
+      'Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat',
+    examples: [messageId(exampleWebhookId, exampleRequestId)],
+  }),
+  'webhook-timestamp': z
+    .string()
+    .meta({ description: 'When it was sent: seconds since 1970', examples: ['1773482400'] }),
+  'webhook-signature': z.string().meta({
+    description:
+      'Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks)',
+    examples: ['v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4='],
+  }),
+});
+
+function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType) {
+  return z.object({
+    specversion: z.literal('1.0'),
+    id: z.string().meta({ description: 'Id of the event; a keyed hash in the payload `deidentified`' }),
+    source: z.string(),
+    type: z.literal(type),
+    ...(subject && {
+      subject,
+      sequence: z.string().meta({ description: 'Place in the log: sorts as text' }),
+      dataschema: z.string().optional().meta({
+        format: 'uri',
+        description:
+          'Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`',
+      }),
+    }),
+    time: timestamp('When it was recorded; its year in the payload `deidentified`'),
+    datacontenttype: z.literal('application/json'),
+    data,
+  });
+}
+
+const subject = z.string().meta({
+  description: 'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`',
+});
+
+function sentSchema({ eventType, kind }: FeedEventType): z.ZodType {
+  return kind === 'document'
+    ? documentSchemas[eventType as keyof typeof documentSchemas]
+    : recordSchemas(kind).request;
+}
+
+function messageSchema(feedType: FeedEventType): z.ZodType {
+  const full = z
+    .object({ version: versionNumber, sent: sentSchema(feedType), changed })
+    .meta({ description: 'The payload `full`' });
+  const deidentified = eventSchemas.get(deidentifiedSchemaName(feedType.type))?.data as z.ZodType;
+  return envelope(feedType.type, subject, z.union([referenceData, full, deidentified]));
+}
+
+/** An event of a type, as the log would hold it. */
+function exampleEvent({ eventType, kind }: FeedEventType): RecordedEvent {
+  const workspace = 'clinic';
+  const entry = catalog.find((one) => one.kind === kind);
+  const { document_id, category, filename, size, sha256 } = documentExample;
+  const encounter_id = 'encounter-9001';
+  const removed: JsonObject = { encounter_id, document_id };
+  const file = { category, filename, format: 'pdf', size, sha256, object_id: exampleRequestId };
+  const data = entry
+    ? (upsertRequests(entry).complete?.value as JsonObject)
+    : eventType === 'DocumentRemoved'
+      ? removed
+      : { ...removed, ...file };
+  return {
+    id: exampleRequestId,
+    type: eventType,
+    stream: entry
+      ? recordStream(workspace, entry.kind, String(data.id))
+      : documentStream(workspace, encounter_id, document_id),
+    revision: 0,
+    position: 8_135,
+    recordedAt: '2026-03-14T16:05:12.480Z',
+    data,
+    metadata: {
+      workspace,
+      principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC' },
+      requestId: exampleRequestId,
+      $correlationId: exampleRequestId,
+      schemaVersion: 1,
+    },
+  };
+}
+
+const deidentify = createDeidentifier(Buffer.alloc(32));
+
+function messageExamples(feedType: FeedEventType) {
+  const event = exampleEvent(feedType);
+  const changedFields = Object.keys(event.data).filter((name) => name !== 'id' && name !== 'object_id');
+  const summaries: Record<WebhookPayload, string> = {
+    reference: 'Payload `reference`',
+    full: 'Payload `full`',
+    deidentified: 'Payload `deidentified`',
+  };
+  return Object.fromEntries(
+    webhookPayloads.map((payload) => {
+      const { body } = buildMessage(
+        { id: exampleWebhookId, payload },
+        event,
+        changedFields,
+        deidentify,
+        exampleAddress,
+      );
+      return [payload, { summary: summaries[payload], value: JSON.parse(body) }];
+    }),
+  );
+}
+
+const responses: RouteConfig['responses'] = {
+  '2XX': { description: 'The message is taken.' },
+  410: { description: 'Nothing more is wanted: the webhook is disabled.' },
+  429: { description: 'Too many messages. They are sent again when `Retry-After` says, within a day.' },
+  503: { description: 'Not now. The message is sent again when `Retry-After` says, within a day.' },
+  default: {
+    description:
+      'Any other answer, and none within 15 seconds: the message is sent again, up to ten times within three days.',
+  },
+};
+
+function webhook(type: string, summary: string, schema: z.ZodType, examples: object): RouteConfig {
+  return {
+    method: 'post',
+    path: type,
+    operationId: type
+      .replace(/^chartledger\.|\.v\d+$/g, '')
+      .replace(/\.(\w)/g, (_, letter) => letter.toUpperCase()),
+    summary,
+    description:
+      'Sent to every webhook that wants it, once or more often; in order for each record and document.',
+    tags: ['Webhooks'],
+    security: [],
+    request: {
+      headers: signatureHeaders,
+      body: {
+        required: true,
+        content: { 'application/cloudevents+json': { schema, examples: { ...examples } } },
+      },
+    },
+    responses,
+  };
+}
+
+const pingRequest = {
+  revision: 7,
+  eventId: exampleRequestId,
+  at: '2026-03-14T16:05:12.480Z',
+  kind: 'ping',
+} as const;
+
+const ping = webhook(
+  PING_TYPE,
+  'A ping, to see whether messages arrive',
+  envelope(PING_TYPE, undefined, z.object({ webhook_id: z.string() })),
+  {
+    ping: {
+      summary: 'A ping',
+      value: JSON.parse(buildPing({ id: exampleWebhookId }, pingRequest).body),
+    },
+  },
+);
+
+/** Every message that is sent to webhooks: what the document lists under `webhooks`. */
+export const webhookMessages: readonly RouteConfig[] = [
+  ...feedEventTypes.map((feedType) =>
+    webhook(
+      feedType.type,
+      eventSchemas.get(feedType.type)?.title ?? feedType.type,
+      messageSchema(feedType),
+      messageExamples(feedType),
+    ),
+  ),
+  ping,
+];

@@ -1,0 +1,75 @@
+import { z } from 'zod';
+import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import { parsePosition } from '../../feed/position.ts';
+import { requiredDate } from '../../records/fields.ts';
+import { NDJSON } from '../server/answer.ts';
+import { wholeNumber } from './parameters.ts';
+
+/** The forms in which events are sent; the first one is for who takes any. */
+export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;
+
+function listOf(names: string[]) {
+  return z
+    .string({ error: 'must be sent once' })
+    .refine((list) => list.split(',').every((name) => names.includes(name)), {
+      error: `must be one or more of ${names.join(', ')}, separated by commas`,
+    })
+    .overwrite((list) => [...new Set(list.split(','))].join());
+}
+
+const position = z
+  .string({ error: 'must be sent once' })
+  .refine((text) => parsePosition(text) !== undefined, { error: 'must be the position of an event' });
+
+/** Query of the event stream. */
+export const eventsQuerySchema = z.object({
+  after: position.optional().meta({
+    description: 'Events after this position, such as the `sequence` of the last event that you took',
+    examples: ['0000000000008135'],
+  }),
+  from: requiredDate(
+    '2026-03-14T09:30:00Z',
+    'Begin with the first event recorded at this moment or later; not together with `after`. A plain date is its ' +
+      'first moment; without an offset it is UTC. In the de-identified view it must be the beginning of a year',
+  ).optional(),
+  kinds: listOf([...new Set(feedEventTypes.map(({ kind }) => kind))])
+    .optional()
+    .meta({
+      description: 'Only events of these kinds, separated by commas',
+      examples: ['patient,encounter'],
+    }),
+  types: listOf(feedEventTypes.map(({ type }) => type))
+    .optional()
+    .meta({
+      description: 'Only events of these types, separated by commas',
+      examples: ['chartledger.patient.upserted.v1'],
+    }),
+  view: z
+    .enum(['full', 'deidentified'])
+    .optional()
+    .meta({
+      description: 'Default `full`, or `deidentified` for a key that may see no other',
+      examples: ['full'],
+    }),
+  limit: wholeNumber(1, 10_000)
+    .default(1_000)
+    .meta({
+      description: 'Events a page, 1 to 10,000; a page of large events may have fewer',
+      examples: [1_000],
+    }),
+  wait: wholeNumber(0, 60)
+    .default(0)
+    .meta({
+      description: 'Seconds, 0 to 60, to wait for an event where a page would be empty',
+      examples: [30],
+    }),
+});
+
+export type EventsQuery = z.infer<typeof eventsQuerySchema>;
+
+/** Header of a reconnecting reader of server-sent events. */
+export const lastEventIdSchema = position.meta({
+  description:
+    'The `id` of the last event that you took, as readers of server-sent events send it; counts before `after` and `from`',
+  examples: ['0000000000008135'],
+});

@@ -1,0 +1,139 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import type { AccessSubject } from '../../audit/recordAccess.ts';
+import type { WriteCondition } from '../../commands/writeCondition.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Moment } from '../../reads/history/stateAt.ts';
+import type { PageRequest } from '../../reads/page.ts';
+import { subjectKinds } from '../../records/eventSubject.ts';
+import { identifier, requiredDate } from '../../records/fields.ts';
+import { instantOf } from '../../records/instant.ts';
+import { validate, validationError } from '../../records/validate.ts';
+import { type AttemptFilter, attemptOutcomes } from '../../webhooks/delivery/attempts.ts';
+
+const DEFAULT_LIMIT = 100;
+const WHOLE_NUMBER = /^-?\d{1,15}$/;
+
+/** A whole number in a query, in decimal digits: other forms of numbers, such as `1e2`, are none. */
+export function wholeNumber(least: number, most?: number) {
+  const bounded = z.int({ error: 'must be a whole number' }).min(least, {
+    error: `must be at least ${least}`,
+  });
+  return z.preprocess(
+    (sent) => (typeof sent === 'string' && WHOLE_NUMBER.test(sent) ? Number(sent) : sent),
+    most === undefined ? bounded : bounded.max(most, { error: `must be at most ${most}` }),
+  );
+}
+
+/** Query of every list. */
+export const pageQuerySchema = z.object({
+  limit: wholeNumber(1, 1000)
+    .default(DEFAULT_LIMIT)
+    .meta({ description: 'Items a page, 1 to 1,000', examples: [DEFAULT_LIMIT] }),
+  page_token: z
+    .string({ error: 'must be sent once' })
+    .optional()
+    .meta({ description: 'The `next_page_token` of the page before', examples: ['MS4xMDA'] }),
+});
+
+const attemptFilterSchema = z.object({
+  outcome: z
+    .enum(attemptOutcomes)
+    .optional()
+    .meta({
+      description: 'Only attempts that came to this',
+      examples: ['failed'],
+    }),
+  kind: z
+    .enum(subjectKinds)
+    .optional()
+    .meta({ description: 'Only messages about this kind of record', examples: ['patient'] }),
+  record_id: identifier(
+    'patient-1',
+    'Only messages about the record of this id; of documents, about its encounter',
+  ).optional(),
+  document_id: identifier('scan-1', 'Only messages about the document of this id').optional(),
+});
+
+/** Query of the attempts of a webhook. */
+export const attemptsQuerySchema = pageQuerySchema.extend(attemptFilterSchema.shape);
+
+/** Which attempts a request asks for. Throws `validation_failed`. */
+export function attemptFilter(req: Pick<Request, 'query'>): AttemptFilter {
+  return validate(attemptFilterSchema, req.query);
+}
+
+/** The page that a request asks for. Throws `validation_failed`. */
+export function pageRequest(req: Pick<Request, 'query'>): PageRequest {
+  const { limit, page_token } = validate(pageQuerySchema, req.query);
+  return { limit, pageToken: page_token };
+}
+
+/** Query of a read that may ask for an earlier version. */
+export const momentQuerySchema = z.object({
+  version: wholeNumber(1)
+    .optional()
+    .meta({ description: 'As it was in this version; not together with `as_of`', examples: [1] }),
+  as_of: requiredDate(
+    '2026-03-14T12:00:00Z',
+    'As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC',
+  ).optional(),
+});
+
+/** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
+export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; query: object } | undefined {
+  const { as_of: sent } = req.query;
+  // The `+` of an offset that was not percent-encoded arrives as a space, which no moment has.
+  const as_of = typeof sent === 'string' ? sent.replace(' ', '+') : sent;
+  const query = validate(momentQuerySchema, { ...req.query, as_of });
+  if (query.version !== undefined && query.as_of !== undefined) {
+    throw validationError([{ field: 'as_of', message: 'must not be sent together with version' }]);
+  }
+  if (query.version !== undefined) return { moment: { version: query.version }, query };
+  if (query.as_of !== undefined) return { moment: { asOf: instantOf(query.as_of) }, query };
+  return undefined;
+}
+
+const callerId = identifier('', '');
+
+/** What a request is about, as far as it names it with identifiers that records can have. */
+export function accessSubject(
+  kind: NonNullable<AccessSubject['kind']>,
+  recordId: unknown,
+  documentId?: unknown,
+): AccessSubject {
+  return {
+    kind,
+    ...(callerId.safeParse(recordId).success && { record_id: recordId as string }),
+    ...(callerId.safeParse(documentId).success && { document_id: documentId as string }),
+  };
+}
+
+/** A caller's identifier out of the path. One that no record can have is `not_found`. */
+export function pathId(req: Request, name: string, title: string): string {
+  const value = req.params[name];
+  if (!callerId.safeParse(value).success) throw new ServiceError('not_found', `${title} not found.`);
+  return value as string;
+}
+
+/** `If-Match` with `*`, or with one version, 1 or more, in quotes; a weak tag counts as a strong one. */
+export const matchedTag = /^\s*(?:(\*)|(?:W\/)?"([1-9]\d{0,14})")\s*$/;
+
+/**
+ * What `If-Match` (`*` or one version) and `If-None-Match: *` ask of what is to be written (RFC 9110, section 13.1);
+ * without them any will do. Throws `validation_failed` for any other form.
+ */
+export function writeCondition(req: Request): WriteCondition {
+  const ifMatch = req.headers['if-match'];
+  const ifNoneMatch = req.headers['if-none-match'];
+  if (ifMatch === undefined && ifNoneMatch === undefined) return 'any';
+  if (ifMatch === undefined && ifNoneMatch?.trim() === '*') return 'none';
+  const [matched, any, version] = matchedTag.exec(ifMatch ?? '') ?? [];
+  if (matched === undefined || ifNoneMatch !== undefined) {
+    throw new ServiceError(
+      'validation_failed',
+      'A condition is either If-Match with * or one version in quotes, such as "3", or If-None-Match: *.',
+    );
+  }
+  return any === undefined ? Number(version) - 1 : 'exists';
+}

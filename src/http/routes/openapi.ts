@@ -1,8 +1,0 @@
-import type { Endpoint } from '../endpoint.ts';
-import { buildDocument } from '../openapi/buildDocument.ts';
-
-/** `GET /openapi/json` (spec 4.8): needs a key, unless it is public. */
-export function openapiEndpoint(openapiPublic: boolean, publicUrl: string | undefined): Endpoint {
-  const body = buildDocument(openapiPublic, publicUrl);
-  return { route: '/openapi/json', access: openapiPublic ? 'public' : 'key', handle: async () => ({ body }) };
-}

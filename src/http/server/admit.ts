@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http';
+import type { AccessDirectory, FoundKey } from '../../access/keys/AccessDirectory.ts';
+import { isExpired, type Permission } from '../../access/keys/access.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Exchange } from './exchange.ts';
+import type { RateLimit } from './rateLimit.ts';
+
+/** The key that a request carries: `x-api-key`, else `Authorization: Bearer` (spec section 5). */
+function credentialOf(req: IncomingMessage): string | undefined {
+  const header = req.headers['x-api-key'];
+  if (typeof header === 'string' && header !== '') return header;
+  return /^Bearer +(\S+) *$/i.exec(req.headers.authorization ?? '')?.[1];
+}
+
+export interface Gate {
+  directory: AccessDirectory;
+  limit: RateLimit;
+}
+
+/**
+ * Lets a request in, in this order: it carries a key (else 401), the client's rate (429), the key is known (401) and
+ * active (deleted or expired 401, deactivated 403), its workspace is active (403), it has one of the permissions, if any is needed (403).
+ */
+export async function admit(
+  gate: Gate,
+  exchange: Exchange,
+  permissions: readonly Permission[],
+): Promise<void> {
+  const credential = credentialOf(exchange.req);
+  if (credential === undefined) {
+    throw new ServiceError(
+      'unauthorized',
+      'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
+    );
+  }
+  await gate.limit(exchange);
+  const found = await gate.directory.find(credential);
+  if (found === undefined) throw new ServiceError('unauthorized', 'The API key is not valid.');
+  exchange.found = found;
+  requireUsable(found, permissions);
+}
+
+/** Throws what a key is refused with: it is no longer active, or its workspace, or it has none of the permissions. */
+export function requireUsable({ key, workspace }: FoundKey, permissions: readonly Permission[]): void {
+  if (key.state === 'deleted') throw new ServiceError('unauthorized', 'The API key is not valid.');
+  if (isExpired(key, Date.now())) throw new ServiceError('unauthorized', 'The API key has expired.');
+  if (key.state === 'deactivated') throw new ServiceError('key_deactivated', 'The API key is deactivated.');
+  if (workspace.state === 'deactivated') {
+    throw new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
+  }
+  if (permissions.length > 0 && !permissions.some((permission) => key.permissions.includes(permission))) {
+    const named = permissions.map((permission) => `'${permission}'`).join(' or ');
+    throw new ServiceError('permission_denied', `The API key lacks the permission ${named}.`);
+  }
+}

@@ -1,0 +1,87 @@
+import type { RequestListener } from 'node:http';
+import express, { type Express, type Request, type Response } from 'express';
+import { ServiceError } from '../../errors.ts';
+import type { Route } from '../endpoints/index.ts';
+import { bodyBudgets } from './BodyBudget.ts';
+import { proxyTrust } from './clientIp.ts';
+import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
+
+export interface AppContext extends Omit<EndpointContext, 'bodies'> {
+  /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
+  trustProxy?: string;
+}
+
+/** An HTTP interface of these routes, and the dashboard: any other path is 404, any other method 405. */
+export function createApp(
+  routes: Route[],
+  { trustProxy = '0', ...around }: AppContext,
+  dashboard?: Express,
+): RequestListener {
+  const context = { ...around, bodies: bodyBudgets() };
+  const app = express();
+  app.disable('x-powered-by');
+  app.set('etag', false);
+  app.set('trust proxy', proxyTrust(trustProxy));
+  const shortcuts = new Map<string, EndpointListener>();
+  const allowed = new Map<string, string[]>();
+  for (const { method, endpoint: one } of routes) {
+    const listener = endpoint(context, one);
+    app[method](one.route, listener);
+    if (method === 'post' && !one.route.includes(':')) shortcuts.set(one.route, listener);
+    const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
+    allowed.set(one.route, [...(allowed.get(one.route) ?? []), ...names]);
+  }
+  for (const [route, names] of allowed) {
+    app.all(route, endpoint(context, wrongMethod(route, names.join(', '))));
+  }
+  if (dashboard) {
+    app.use('/dashboard', dashboard);
+    app.get('/', welcomeBrowser);
+  }
+  app.use(endpoint(context, unknownPath));
+  app.use(((error, req, res, _next) => {
+    const failing: Endpoint = {
+      ...unmatched,
+      handle: () => Promise.reject(error),
+    };
+    return endpoint(context, failing)(req, res);
+  }) satisfies express.ErrorRequestHandler);
+
+  // Upserts are most of the traffic and their paths are fixed: they are found without the router, which would cost
+  // as much as all else that is done for them. Another form of such a path goes through it to the same listener.
+  return (req, res) => {
+    const shortcut = req.method === 'POST' ? shortcuts.get(req.url ?? '') : undefined;
+    if (shortcut) shortcut(req as Request, res as Response);
+    else app(req, res);
+  };
+}
+
+/** Whoever types the service's address into a browser means the dashboard; for programs nothing is there. */
+const welcomeBrowser: express.RequestHandler = (req, res, next) => {
+  if (req.accepts(['json', 'html']) === 'html') res.vary('Accept').redirect('/dashboard');
+  else next();
+};
+
+function wrongMethod(route: string, allow: string): Endpoint {
+  return {
+    route,
+    access: 'public',
+    query: 'ignored',
+    async handle({ headers }) {
+      headers.push('Allow', allow);
+      throw new ServiceError('method_not_allowed', `This path takes ${allow}.`);
+    },
+  };
+}
+
+const unmatched = { route: 'unmatched', access: 'public', query: 'ignored' } as const;
+
+const unknownPath: Endpoint = {
+  ...unmatched,
+  async handle() {
+    throw new ServiceError(
+      'not_found',
+      'There is nothing at this path. GET /openapi/json describes the interface.',
+    );
+  },
+};

@@ -1,0 +1,139 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+  STATUS_CODES,
+} from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import { ServiceError } from '../../errors.ts';
+import { sendAnswer } from './answer.ts';
+import { errorAnswer, notHttp, statusOf } from './errorResponse.ts';
+import { commonHeaders } from './exchange.ts';
+import { breakOff, isAnswered, isLongBody, tooSlow } from './requestBody.ts';
+
+/** Times for a request to arrive, in milliseconds: its headers, and all of it but for bodies that may take long. */
+export interface ArrivalTimes {
+  headers: number;
+  request: number;
+}
+
+const arrivalTimes: ArrivalTimes = { headers: 15_000, request: 30_000 };
+/** How often connections are looked at for the times, at most. */
+const LOOK_MS = 5_000;
+/** How long a client has to read why it was refused before its connection is closed. */
+const LINGER_MS = 2_000;
+
+/**
+ * An HTTP server of a listener. What Node refuses before the listener hears of it is answered as all errors are, and
+ * logged: what is not HTTP, headers that are too large, a request that does not arrive in time, an unknown `Expect`.
+ */
+export function createHttpServer(
+  listener: RequestListener,
+  logger: Logger,
+  times: ArrivalTimes = arrivalTimes,
+): Server {
+  const options = {
+    headersTimeout: times.headers,
+    requestTimeout: times.request,
+    connectionsCheckingInterval: Math.min(LOOK_MS, times.headers),
+    // Node would answer without a body.
+    requireHostHeader: false,
+  };
+  const refuse = (req: IncomingMessage, res: ServerResponse, error: ServiceError) => {
+    const requestId = uuidv7();
+    const headers = [...commonHeaders(requestId), 'Connection', 'close'];
+    logRefusal(logger, error, requestId, req.method);
+    return sendAnswer({ req: req as Request, res: res as Response, headers }, errorAnswer(error, requestId));
+  };
+  const serve: RequestListener = (req, res) => {
+    if (req.headers.host === undefined && req.httpVersion === '1.1') refuse(req, res, notHttp());
+    else listener(req, res);
+  };
+  const server = createServer(options, serve);
+  server.on('checkContinue', serve);
+  server.on('checkExpectation', (req, res) =>
+    refuse(
+      req,
+      res,
+      new ServiceError('expectation_failed', 'Of Expect the service knows 100-continue alone.'),
+    ),
+  );
+  const failed = new WeakSet<Duplex>();
+  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+    const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
+    // Node looks at such a request once and no more; whoever reads its body has a time of its own.
+    if (isLate && isLongBody(socket)) return;
+    if (failed.has(socket)) return;
+    failed.add(socket);
+    refuseOn(socket, refusalOf(error), logger);
+  });
+  return server;
+}
+
+function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return tooSlow();
+    case 'HPE_HEADER_OVERFLOW':
+      return new ServiceError('headers_too_large', 'The headers of the request are larger than 16 KB.');
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new ServiceError('payload_too_large', 'The extensions of a chunk are larger than 16 KB.');
+    default:
+      return notHttp();
+  }
+}
+
+/** Answers what could not be read on a connection, after the answers that it still waits for, and closes it. */
+function refuseOn(socket: Duplex, error: ServiceError, logger: Logger): void {
+  // Node's own answer to such errors looks at the same.
+  const { _httpMessage: open } = socket as { _httpMessage?: ServerResponse };
+  if (!socket.writable || open?.headersSent || isAnswered(socket)) {
+    socket.destroy();
+    return;
+  }
+  if (open?.req.complete) {
+    open.once('finish', () => refuseOn(socket, error, logger));
+    return;
+  }
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
+  if (open) {
+    open.shouldKeepAlive = false;
+    if (breakOff(open.req, error)) return;
+  }
+  const requestId = uuidv7();
+  logRefusal(logger, error, requestId, open?.req.method);
+  socket.end(rawAnswer(error, requestId));
+}
+
+/** The answer of `errorAnswer`, as it stands on the wire. */
+function rawAnswer(error: ServiceError, requestId: string): string {
+  const { status = 500, headers = {}, body } = errorAnswer(error, requestId);
+  const text = JSON.stringify(body);
+  const fields = [
+    ...commonHeaders(requestId),
+    ...Object.entries(headers).flat(),
+    'Content-Type',
+    'application/json; charset=utf-8',
+    'Content-Length',
+    `${Buffer.byteLength(text)}`,
+    'Connection',
+    'close',
+  ];
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  for (let at = 0; at < fields.length; at += 2) head += `${fields[at]}: ${fields[at + 1]}\r\n`;
+  return `${head}\r\n${text}`;
+}
+
+function logRefusal(
+  logger: Logger,
+  { code }: ServiceError,
+  requestId: string,
+  method: string | undefined,
+): void {
+  logger.info({ method, route: 'unmatched', status: statusOf[code], code, requestId }, 'request');
+}

@@ -1,0 +1,123 @@
+import type { IncomingMessage } from 'node:http';
+import type { Request, Response } from 'express';
+import type { Logger } from 'pino';
+import { v7 as uuidv7 } from 'uuid';
+import type { z } from 'zod';
+import type { Permission } from '../../access/keys/access.ts';
+import type { AccessSubject } from '../../audit/recordAccess.ts';
+import { describeError, type ServiceError } from '../../errors.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { admit, type Gate } from './admit.ts';
+import { type Answer, sendAnswer } from './answer.ts';
+import type { Bodies } from './BodyBudget.ts';
+import { asServiceError, errorAnswer } from './errorResponse.ts';
+import { commonHeaders, type Exchange, toldByClient } from './exchange.ts';
+import { requireKnownParameters } from './knownParameters.ts';
+import { logFailure } from './logFailure.ts';
+import { recordRefusal } from './recordRefusal.ts';
+
+/** What every endpoint shares. */
+export interface EndpointContext {
+  gate: Gate;
+  /** Takes what known keys were refused. */
+  eventLog: EventLog;
+  logger: Logger;
+  /** Aborts when the service ends: from then on an answer is the last one of its connection. */
+  draining: AbortSignal;
+  clientIp(req: IncomingMessage): string;
+  bodies: Bodies;
+}
+
+export interface Endpoint {
+  /** The route's template: the only form of a path that reaches a log. */
+  route: string;
+  /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
+  access: 'public' | 'key' | Permission | readonly Permission[];
+  /** Schema of its query; `ignored`: whatever it is. Without one it takes none. Another parameter is refused. */
+  query?: z.ZodObject | 'ignored';
+  /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
+  subject?(exchange: Exchange): AccessSubject;
+  handle(exchange: Exchange): Promise<Answer>;
+}
+
+export type EndpointListener = (req: Request, res: Response) => Promise<void>;
+
+/** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
+export function endpoint(context: EndpointContext, served: Endpoint): EndpointListener {
+  const { route, access, query, handle } = served;
+  const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
+  const permissions = access === 'public' || access === 'key' ? [] : [access].flat();
+  return async (req, res) => {
+    const startedAt = performance.now();
+    const requestId = uuidv7();
+    const exchange: Exchange = {
+      req,
+      res,
+      requestId,
+      headers: commonHeaders(requestId),
+      clientIp: context.clientIp(req),
+      told: toldByClient(req),
+      bodies: context.bodies,
+      found: undefined,
+      input: undefined,
+    };
+    const send = (answer: Answer) => {
+      if (context.draining.aborted) res.shouldKeepAlive = false;
+      return sendAnswer(exchange, answer);
+    };
+    let code: string | undefined;
+    try {
+      if (access !== 'public') await admit(context.gate, exchange, permissions);
+      if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
+      await send(await handle(exchange));
+    } catch (thrown) {
+      const error = asServiceError(thrown);
+      code = error.code;
+      logFailure(context.logger, error, { requestId, route }, 'request');
+      await auditRefusal(context, served, exchange, error);
+      if (res.headersSent) res.destroy();
+      else await send(errorAnswer(error, requestId));
+    }
+    logRequest(context.logger, exchange, route, code, startedAt);
+  };
+}
+
+/** A refusal that the log does not take is answered all the same: nothing left the service. */
+async function auditRefusal(
+  { eventLog, logger }: EndpointContext,
+  served: Endpoint,
+  exchange: Exchange,
+  refusal: ServiceError,
+): Promise<void> {
+  try {
+    await recordRefusal(eventLog, served, exchange, refusal);
+  } catch (error) {
+    const { requestId, found } = exchange;
+    const fields = { requestId, route: served.route, key: found?.key.id, error: describeError(error) };
+    logger.warn(fields, 'a refused request is not in the audit trail');
+  }
+}
+
+function logRequest(
+  logger: Logger,
+  { req, res, requestId, told, found }: Exchange,
+  route: string,
+  code: string | undefined,
+  startedAt: number,
+): void {
+  logger.info(
+    {
+      method: req.method,
+      route,
+      status: res.statusCode,
+      code,
+      ms: Math.round((performance.now() - startedAt) * 100) / 100,
+      requestId,
+      clientRequestId: told.clientRequestId,
+      traceparent: told.traceparent,
+      key: found?.key.id,
+      workspace: found?.workspace.id,
+    },
+    'request',
+  );
+}

@@ -1,0 +1,63 @@
+import type { IncomingMessage } from 'node:http';
+import type { Request, Response } from 'express';
+import type { FoundKey } from '../../access/keys/AccessDirectory.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import type { Bodies } from './BodyBudget.ts';
+
+/** One request under way: what is known of it, and who sent it once that is known. */
+export interface Exchange {
+  req: Request;
+  res: Response;
+  /** UUIDv7; the `Request-Id` of the answer, and the id of the event that the request appends. */
+  requestId: string;
+  /** Headers of the answer, whatever becomes of the request: names and values in turn. */
+  headers: string[];
+  clientIp: string;
+  told: ToldByClient;
+  /** Bounds the bodies that are under way. */
+  bodies: Bodies;
+  /** Set when the request was admitted. */
+  found: FoundKey | undefined;
+  /** The body of an upsert, as it was sent, once it was read. */
+  input: unknown;
+}
+
+/** Headers of every answer, names and values in turn. */
+export function commonHeaders(requestId: string): string[] {
+  return ['Request-Id', requestId, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+}
+
+const MAX_USER_AGENT_LENGTH = 200;
+const MAX_REQUEST_ID_LENGTH = 128;
+const notPrintable = /[^\x20-\x7e]/g;
+/** W3C Trace Context, section 3.2; a later version may go on behind that. */
+const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{0,64})?$/;
+
+/** What a client tells of itself and of its request. */
+export type ToldByClient = Pick<Caller, 'userAgent' | 'clientRequestId' | 'traceparent'>;
+
+/** What the client calls itself and its request, of bearable length. */
+export function toldByClient({ headers }: IncomingMessage): ToldByClient {
+  const told: ToldByClient = {};
+  const { 'user-agent': userAgent, 'x-request-id': sentId, traceparent } = headers;
+  if (userAgent !== undefined) told.userAgent = userAgent.slice(0, MAX_USER_AGENT_LENGTH);
+  if (sentId !== undefined) {
+    const printable = String(sentId).replace(notPrintable, '').slice(0, MAX_REQUEST_ID_LENGTH);
+    if (printable !== '') told.clientRequestId = printable;
+  }
+  if (typeof traceparent === 'string' && traceContext.test(traceparent)) told.traceparent = traceparent;
+  return told;
+}
+
+/** The admitted sender of a request. */
+export function callerOf(exchange: Exchange): Caller {
+  const { found, requestId, clientIp, told } = exchange;
+  if (found === undefined) throw new Error('the request was not admitted');
+  return {
+    workspace: found.workspace.id,
+    principal: { type: 'api_key', id: found.key.id },
+    requestId,
+    clientIp,
+    ...told,
+  };
+}

@@ -1,0 +1,28 @@
+import type { Logger } from 'pino';
+import { describeError, type ServiceError } from '../../errors.ts';
+import { DocumentMismatch } from '../../reads/checkedContent.ts';
+
+/** Downloads that were broken off since the process began. */
+let mismatches = 0;
+
+/** Tells operators of a failure that is the service's own, or a store's; what callers did wrong is in the request's line. */
+export function logFailure(
+  logger: Logger,
+  failure: ServiceError,
+  request: { requestId: string; route: string },
+  what: 'request' | 'page',
+): void {
+  const { code, cause, problem } = failure;
+  if (failure instanceof DocumentMismatch) {
+    const { objectId } = failure;
+    mismatches += 1;
+    logger.error({ ...request, objectId, mismatches }, 'a stored document is not the one that was uploaded');
+    return;
+  }
+  if (code === 'unreadable')
+    logger.warn({ ...request, code }, 'an event cannot be read; see `chartledger doctor`');
+  if (code !== 'internal' && code !== 'unavailable') return;
+  const fields = { ...request, code, ...(problem && { problem }), error: describeError(cause) };
+  if (code === 'internal') logger.error(fields, `a ${what} failed`);
+  else logger.warn(fields, 'a store is away');
+}

@@ -1,0 +1,71 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ServiceError } from '../../errors.ts';
+
+/** Slow links may need long for 250 MB. */
+const LONG_BODY_MS = 3_600_000;
+
+/** Bytes of a refused body that are read and thrown away, so that the client gets to read why. */
+const MAX_DISCARDED_BYTES = 64 * 1024 * 1024;
+/** Event of a request: no more of its body will come, and the reason is a `ServiceError`. */
+export const BROKEN_OFF = 'brokenOff';
+
+/** Connections whose request was answered before all of its body had come. */
+const answered = new WeakSet<Duplex>();
+/** Connections on which a body is streamed that may take long. */
+const longBodies = new WeakSet<Duplex>();
+
+/** What a request is refused with that does not arrive in time. */
+export function tooSlow(): ServiceError {
+  return new ServiceError('request_timeout', 'The request did not arrive in time. Send it again.');
+}
+
+/** Asks a client for the body that waits to be asked for it (`Expect: 100-continue`): all that can be checked before has been. */
+export function inviteBody(req: IncomingMessage, res: ServerResponse): void {
+  if (req.headers.expect !== undefined && req.httpVersionMinor === 1) res.writeContinue();
+}
+
+/** Whether the body on a connection may take long. */
+export function isLongBody(connection: Duplex): boolean {
+  return longBodies.has(connection);
+}
+
+/** Lets the body of a request take an hour while `work` reads it; others have seconds. */
+export async function withLongBody<Result>(
+  req: IncomingMessage,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { socket } = req;
+  longBodies.add(socket);
+  const timer = setTimeout(() => breakOff(req, tooSlow()), LONG_BODY_MS);
+  try {
+    return await work();
+  } finally {
+    clearTimeout(timer);
+    longBodies.delete(socket);
+  }
+}
+
+/** Tells who reads a request's body, and answers then, that no more of it will come; false when nobody does. */
+export function breakOff(req: IncomingMessage, reason: ServiceError): boolean {
+  return req.emit(BROKEN_OFF, reason);
+}
+
+/** Takes what is left of the body of a request that was answered, up to a bound, and throws it away. */
+export function discardBody(req: IncomingMessage): void {
+  const { socket } = req;
+  let discarded = 0;
+  answered.add(socket);
+  req.on('data', (chunk: Buffer) => {
+    discarded += chunk.length;
+    if (discarded > MAX_DISCARDED_BYTES) req.destroy();
+  });
+  req.on('end', () => answered.delete(socket));
+  req.on('error', () => undefined);
+  req.resume();
+}
+
+/** Whether the request of which more is to come on a connection has been answered already. */
+export function isAnswered(connection: Duplex): boolean {
+  return answered.has(connection);
+}

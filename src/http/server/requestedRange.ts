@@ -1,0 +1,26 @@
+import { ServiceError } from '../../errors.ts';
+import type { ByteRange } from '../../ports/documentStore.ts';
+import type { Exchange } from './exchange.ts';
+
+/**
+ * The part that `Range` asks for of a representation of so many bytes (RFC 9110, section 14); undefined when all of it is
+ * to be sent: without the header, for several parts or a form that is not known, and when `If-Range` names another
+ * version. Throws `range_not_satisfiable`, after which `Content-Range` tells the size.
+ */
+export function requestedRange(
+  { req, headers }: Pick<Exchange, 'req' | 'headers'>,
+  size: number,
+  etag: string,
+): ByteRange | undefined {
+  const ifRange = req.headers['if-range'];
+  if (req.method !== 'GET' || req.headers.range === undefined) return undefined;
+  if (ifRange !== undefined && ifRange !== etag) return undefined;
+  const found = req.range(size, { combine: true });
+  if (found === -1) {
+    headers.push('Content-Range', `bytes */${size}`);
+    throw new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
+  }
+  if (!Array.isArray(found) || found.type !== 'bytes' || found.length !== 1) return undefined;
+  const [{ start, end } = { start: 0, end: size - 1 }] = found;
+  return { start, end };
+}

@@ -1,0 +1,105 @@
+import { ServiceError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { documentStream } from '../../events/streamNames.ts';
+import { upcast } from '../../events/upcast.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { type DocumentState, documentFormats, evolveDocument, uploadedBy } from '../../records/document.ts';
+import type { Page, PageRequest } from '../page.ts';
+import { type DocumentContent, readContent, type WantedPart } from '../readDocument.ts';
+import { type Moment, stateAt } from './stateAt.ts';
+import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
+
+/** Objects asked for at once. */
+const ASKED_AT_ONCE = 8;
+
+/** Which document of which encounter. */
+export interface DocumentName {
+  workspace: string;
+  encounterId: string;
+  documentId: string;
+}
+
+/** One version of a document; a removal has no file, so what tells of the file is null. */
+export interface DocumentVersion extends VersionEntry {
+  category: string | null;
+  filename: string | null;
+  content_type: string | null;
+  /** Bytes. */
+  size: number | null;
+  /** Lower-case hex. */
+  sha256: string | null;
+  /** Whether the bytes are still there; those that were replaced or removed go after the time of retention. */
+  content_available: boolean;
+}
+
+/** A page of a document's versions, newest first, also of one that was removed; `not_found` when it never was. */
+export async function readDocumentHistory(
+  ports: HistoryPorts & { documentStore: DocumentStore },
+  name: DocumentName,
+  request: PageRequest,
+): Promise<Page<DocumentVersion>> {
+  const page = await readEventPage(ports.eventLog, streamOf(name), request);
+  const events = page.events.map(upcast);
+  if (events.length === 0) throw new ServiceError('not_found', 'Document not found.');
+  const available = await stillStored(ports.documentStore, events.flatMap(objectOf));
+  const entries = await toEntries(ports, events);
+  const items = events.map((event, at) => toVersion(entries[at] as VersionEntry, event, available));
+  return { items, next_page_token: page.next_page_token };
+}
+
+/** A document as it was at a moment, without its bytes; `not_found` when it was not, or was removed. */
+export async function readDocumentAt(
+  eventLog: EventLog,
+  name: DocumentName,
+  moment: Moment,
+): Promise<DocumentState> {
+  const state = await stateAt<DocumentState>(eventLog, streamOf(name), 'Document', evolveDocument, moment);
+  if (state.removed)
+    throw new ServiceError('not_found', `The document was removed in version ${state.version}.`);
+  return state;
+}
+
+/** The bytes of a document at a moment; `not_found` also when they were not kept. */
+export async function readContentAt(
+  { eventLog, documentStore }: { eventLog: EventLog; documentStore: DocumentStore },
+  name: DocumentName,
+  moment: Moment,
+  wantedPart: WantedPart = () => undefined,
+): Promise<DocumentContent> {
+  const { document, version } = await readDocumentAt(eventLog, name, moment);
+  const range = wantedPart(document, version);
+  return { document, version, range, content: await readContent(documentStore, document, range) };
+}
+
+function streamOf({ workspace, encounterId, documentId }: DocumentName): string {
+  return documentStream(workspace, encounterId, documentId);
+}
+
+function objectOf(event: RecordedEvent): string[] {
+  return event.type === 'DocumentUploaded' ? [uploadedBy(event).object_id] : [];
+}
+
+/** Which of these objects the store still has. */
+async function stillStored(store: DocumentStore, objectIds: string[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (let at = 0; at < objectIds.length; at += ASKED_AT_ONCE) {
+    await Promise.all(
+      objectIds.slice(at, at + ASKED_AT_ONCE).map(async (objectId) => {
+        if (await store.has(objectId)) found.add(objectId);
+      }),
+    );
+  }
+  return found;
+}
+
+function toVersion(entry: VersionEntry, event: RecordedEvent, available: Set<string>): DocumentVersion {
+  if (event.type === 'DocumentRemoved') {
+    const nothing = { category: null, filename: null, content_type: null, size: null, sha256: null };
+    return { ...entry, ...nothing, content_available: false };
+  }
+  const { category, filename, format, size, sha256, object_id } = uploadedBy(event);
+  const content_type = documentFormats[format];
+  const content_available = available.has(object_id);
+  return { ...entry, category, filename, content_type, size, sha256, content_available };
+}

@@ -1,0 +1,41 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { MissingVersion, requireNext } from '../../events/nextVersion.ts';
+import { upcast } from '../../events/upcast.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { RecordFields } from '../../records/catalog.ts';
+import { mergeFields } from '../../records/fold.ts';
+
+const FIRST_CHUNK = 8;
+const LARGEST_CHUNK = 500;
+
+/**
+ * The values that these fields have in the fold of the events before a revision; those without one are left out.
+ *
+ * Folding the stream up to there would cost all of it. A field's value is that of the last event that sent it, so the
+ * events are read backwards until each field was met: mostly one or two, because callers tend to send whole records.
+ * Only a field that nobody sent before leads back to the first event. A chunk at a time is held, and requests are
+ * served between two chunks. Rejects with `unreadable` where an event is missing, or cannot be read.
+ */
+export async function fieldsBefore(
+  eventLog: EventLog,
+  stream: string,
+  revision: number,
+  fields: ReadonlySet<string>,
+): Promise<RecordFields> {
+  const unmet = new Set(fields);
+  let found = {} as RecordFields;
+  let limit = FIRST_CHUNK;
+  for (let from = revision - 1; from >= 0 && unmet.size > 0; ) {
+    const events = await eventLog.readStream(stream, { direction: 'backwards', from, limit });
+    if (events.length === 0) throw new MissingVersion(from + 1);
+    for (const [index, event] of events.entries()) {
+      requireNext(from - index, event);
+      const sent = Object.entries(upcast(event).data).filter(([field]) => unmet.delete(field));
+      found = mergeFields(found, Object.fromEntries(sent) as RecordFields);
+    }
+    from -= events.length;
+    limit = Math.min(limit * 4, LARGEST_CHUNK);
+    await nextTurn();
+  }
+  return found;
+}

@@ -1,0 +1,102 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { Principal } from '../../events/eventMetadata.ts';
+import { requireNext } from '../../events/nextVersion.ts';
+import { laterTime } from '../../events/recordedTime.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
+import type { PrincipalNames } from './PrincipalNames.ts';
+
+/** Events read at once to find the latest time of a stream. */
+const CHUNK = 500;
+
+export interface HistoryPorts {
+  eventLog: EventLog;
+  names: PrincipalNames;
+}
+
+/** What every version of a stream tells: what happened, when, by whom, from where. */
+export interface VersionEntry {
+  version: number;
+  event_id: string;
+  type: string;
+  /** When the log took it; never earlier than that of the version before. */
+  recorded_at: string;
+  principal: Principal & { name: string | null };
+  client_ip: string | null;
+  user_agent: string | null;
+  request_id: string;
+}
+
+/** A page of a stream's events, newest first; empty when the stream does not exist. */
+export interface EventPage {
+  events: RecordedEvent[];
+  next_page_token: string | null;
+}
+
+/**
+ * Reads a page backwards. The token is the version that ended the page before: versions never change, so pages neither
+ * skip nor repeat one while others are added.
+ */
+export async function readEventPage(
+  eventLog: EventLog,
+  stream: string,
+  { limit, pageToken }: PageRequest,
+): Promise<EventPage> {
+  // The version before the token's has a revision two below it. A token that was made up reads the first version.
+  const from = pageToken === undefined ? undefined : Math.max(decodeToken(pageToken) - 2, 0);
+  const events = await eventLog.readStream(stream, {
+    direction: 'backwards',
+    ...(from !== undefined && { from }),
+    limit,
+  });
+  const newest = events[0]?.revision ?? 0;
+  for (const [index, event] of events.entries()) requireNext(newest - index, event);
+  const oldest = events.at(-1)?.revision ?? 0;
+  return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
+}
+
+/** A page's events, newest first, as entries with the names of their principals and the times that count. */
+export async function toEntries(
+  { eventLog, names }: HistoryPorts,
+  events: RecordedEvent[],
+): Promise<VersionEntry[]> {
+  await names.learn(events.map(({ metadata }) => metadata.principal));
+  const oldestFirst = events.toReversed();
+  let latest = oldestFirst[0] && (await latestBefore(eventLog, oldestFirst[0]));
+  const entries = oldestFirst.map((event) => {
+    latest = laterTime(latest, event.recordedAt);
+    return toEntry(names, event, latest);
+  });
+  return entries.reverse();
+}
+
+/** The latest time in the stream before an event; undefined where the event's own is not earlier anyway. */
+async function latestBefore(
+  eventLog: EventLog,
+  { stream, revision }: RecordedEvent,
+): Promise<string | undefined> {
+  if (eventLog.timesRise) return undefined;
+  let latest: string | undefined;
+  for (let from = 0; from < revision; from += CHUNK) {
+    const limit = Math.min(CHUNK, revision - from);
+    const events = await eventLog.readStream(stream, { from, limit });
+    for (const { recordedAt } of events) latest = laterTime(latest, recordedAt);
+    await nextTurn();
+  }
+  return latest;
+}
+
+function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string): VersionEntry {
+  const { principal, clientIp, userAgent, requestId } = event.metadata;
+  return {
+    version: event.revision + 1,
+    event_id: event.id,
+    type: event.type,
+    recorded_at: recordedAt,
+    principal: { ...principal, name: names.nameOf(principal) ?? null },
+    client_ip: clientIp ?? null,
+    user_agent: userAgent ?? null,
+    request_id: requestId,
+  };
+}

@@ -1,0 +1,74 @@
+import { isIncomplete } from '../../projections/projection.ts';
+import type { Shown } from '../audit/shown.ts';
+import { UnreadableError } from '../errors.ts';
+import type { Row } from '../ports/readModels.ts';
+import { type Page, type PageRequest, readPage } from './page.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+/** Streams read from the log at once, for rows that are incomplete. */
+const READ_AT_ONCE = 16;
+
+/** A page of a list, and what belongs on it but cannot be shown. */
+export interface ListPage<Item> extends Page<Item> {
+  /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  unreadable: string[];
+}
+
+/** A page, and where in the log its items begin, for the audit trail; left out where it has none. */
+export interface ShownPage<Item> {
+  page: ListPage<Item>;
+  shown?: Shown;
+}
+
+/** How a list shows what it lists. */
+export interface Listing<Item> {
+  fromRow(row: Row): Item;
+  /** The item of a stream by the log alone; none where the list does not have it. Rejects with `unreadable`. */
+  fromLog(stream: string): Promise<Item | undefined>;
+  /** The caller's id of what a stream holds. */
+  idOf(stream: string): string;
+}
+
+/** A page as `readPage` gives it. Where the read model is incomplete the log is asked; what that cannot tell is named. */
+export async function readListPage<Item>(
+  ports: QueryPorts,
+  model: string,
+  partition: string,
+  request: PageRequest,
+  listing: Listing<Item>,
+): Promise<ShownPage<Item>> {
+  const { items: rows, next_page_token } = await readPage(ports, model, partition, request);
+  const found = await readIncomplete(rows.filter(isIncomplete), listing);
+  const items = rows.flatMap((row) => {
+    const item = isIncomplete(row) ? found.get(row.id) : listing.fromRow(row);
+    return item === undefined ? [] : [item];
+  });
+  const unreadable = rows.filter((row) => isIncomplete(row) && !found.has(row.id));
+  const page = { items, next_page_token, unreadable: unreadable.map(({ id }) => listing.idOf(id)) };
+  return { page, ...shownIn(rows) };
+}
+
+function shownIn(rows: readonly Row[]): { shown?: Shown } {
+  const [first, last] = [rows[0], rows.at(-1)];
+  if (first === undefined || last === undefined) return {};
+  return { shown: { ranges: [{ from: first.order, to: last.order }], count: rows.length } };
+}
+
+/** The items of incomplete rows, by stream, without those that cannot be read. */
+async function readIncomplete<Item>(
+  rows: Row[],
+  { fromLog }: Listing<Item>,
+): Promise<Map<string, Item | undefined>> {
+  const found = new Map<string, Item | undefined>();
+  for (let at = 0; at < rows.length; at += READ_AT_ONCE) {
+    const reading = rows.slice(at, at + READ_AT_ONCE).map(async ({ id }) => {
+      try {
+        found.set(id, await fromLog(id));
+      } catch (error) {
+        if (!(error instanceof UnreadableError)) throw error;
+      }
+    });
+    await Promise.all(reading);
+  }
+  return found;
+}

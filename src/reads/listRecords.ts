@@ -1,0 +1,21 @@
+import { recordsModel } from '../../projections/records.ts';
+import { kindPartition, recordIdOf } from '../events/streamNames.ts';
+import type { CatalogEntry } from '../records/catalog.ts';
+import type { RecordState } from '../records/fold.ts';
+import { readListPage, type ShownPage } from './listPage.ts';
+import type { PageRequest } from './page.ts';
+import { type QueryPorts, type RecordView, readRecord, toRecordView } from './readRecord.ts';
+
+/** A page of a workspace's records of one kind, in the order of their creation. */
+export function listRecords(
+  ports: QueryPorts,
+  workspace: string,
+  entry: CatalogEntry,
+  request: PageRequest,
+): Promise<ShownPage<RecordView>> {
+  return readListPage(ports, recordsModel, kindPartition(workspace, entry.kind), request, {
+    fromRow: ({ body }) => toRecordView(body as unknown as RecordState),
+    fromLog: (stream) => readRecord(ports, workspace, entry, recordIdOf(stream)),
+    idOf: recordIdOf,
+  });
+}

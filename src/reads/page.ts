@@ -1,0 +1,74 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { unavailable } from '../errors.ts';
+import type { Position } from '../events/event.ts';
+import type { Row } from '../ports/readModels.ts';
+import { validationError } from '../records/validate.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+const CATCH_UP_TIMEOUT_MS = 2_000;
+const CATCH_UP_POLL_MS = 5;
+
+export interface PageRequest {
+  limit: number;
+  /** From an earlier page's `next_page_token`. */
+  pageToken: string | undefined;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  next_page_token: string | null;
+}
+
+/**
+ * One page of a partition, in the order of creation, including every write acknowledged before the call: it waits
+ * for the projector, and rejects with `unavailable` when that is more than two seconds behind.
+ */
+export async function readPage(
+  ports: QueryPorts,
+  model: string,
+  partition: string,
+  request: PageRequest,
+): Promise<Page<Row>> {
+  const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken);
+  const head = await caughtUp(ports, model);
+  const found = await ports.readModels.page(model, {
+    partition,
+    ...(after !== undefined && { after }),
+    limit: request.limit + 1,
+  });
+  // A batch beyond the checkpoint may be half written: a page that ended in it could skip rows still to come.
+  const rows = found.filter(({ order }) => order <= head);
+  const items = rows.slice(0, request.limit);
+  const last = items.at(-1);
+  return { items, next_page_token: rows.length > items.length && last ? encodeToken(last.order) : null };
+}
+
+/**
+ * Waits until the read model holds everything up to the log's head, which is the result. Rejects with `unavailable`
+ * when that takes more than two seconds.
+ */
+export async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
+  const head = await eventLog.head();
+  const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
+  while ((await readModels.checkpoint(model)) < head) {
+    if (Date.now() > deadline) throw unavailable('list');
+    await sleep(CATCH_UP_POLL_MS);
+  }
+  return head;
+}
+
+/** A page token that carries one number. */
+export function encodeToken(order: number): string {
+  return Buffer.from(`1.${order}`).toString('base64url');
+}
+
+/** The number of a page token. Throws `validation_failed`. */
+export function decodeToken(token: string): number {
+  const [, order] = /^1\.(\d{1,16})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+  if (order === undefined) {
+    throw validationError([
+      { field: 'page_token', message: 'must be the next_page_token of an earlier page' },
+    ]);
+  }
+  return Number(order);
+}

@@ -1,0 +1,80 @@
+import type { Readable } from 'node:stream';
+import { documentsModel } from '../../projections/documents.ts';
+import { ServiceError } from '../errors.ts';
+import { documentIdsOf, documentStream, recordStream } from '../events/streamNames.ts';
+import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import {
+  type DocumentState,
+  type DocumentUploaded,
+  type DocumentView,
+  evolveDocument,
+  uploadedBy,
+  viewDocument,
+} from '../records/document.ts';
+import { checkedContent } from './checkedContent.ts';
+import { foldStream } from './foldStream.ts';
+import { type ListPage, readListPage } from './listPage.ts';
+import type { PageRequest } from './page.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+/** A page of an encounter's documents, without those removed. */
+export async function listDocuments(
+  ports: QueryPorts,
+  workspace: string,
+  encounterId: string,
+  request: PageRequest,
+): Promise<ListPage<DocumentView>> {
+  const partition = recordStream(workspace, 'encounter', encounterId);
+  const { page } = await readListPage(ports, documentsModel, partition, request, {
+    fromRow: ({ body }) => viewDocument(body as unknown as DocumentState),
+    async fromLog(stream) {
+      const state = await foldStream(ports.eventLog, stream, evolveDocument);
+      return state && !state.removed ? viewDocument(state) : undefined;
+    },
+    idOf: (stream) => documentIdsOf(stream).documentId,
+  });
+  return page;
+}
+
+/** The bytes that an upload left in the store, hashed on their way; a part of them cannot be. */
+export async function readContent(
+  store: DocumentStore,
+  document: DocumentUploaded,
+  range?: ByteRange,
+): Promise<Readable> {
+  const content = await store.get(document.object_id, range);
+  return range ? content : checkedContent(content, document);
+}
+
+/** Which part of a document is wanted; undefined: all of it. It may throw. */
+export type WantedPart = (document: DocumentUploaded, version: number) => ByteRange | undefined;
+
+export interface DocumentContent {
+  document: DocumentUploaded;
+  version: number;
+  content: Readable;
+  /** What part of the document the content is; undefined: all of it. */
+  range: ByteRange | undefined;
+}
+
+/**
+ * A document's latest bytes, straight from the log's word, hashed on their way (`checkedContent`); `not_found` when there
+ * is none or it was removed.
+ */
+export async function readDocument(
+  eventLog: EventLog,
+  store: DocumentStore,
+  workspace: string,
+  encounterId: string,
+  documentId: string,
+  wantedPart: WantedPart = () => undefined,
+): Promise<DocumentContent> {
+  const stream = documentStream(workspace, encounterId, documentId);
+  const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+  const document = uploadedBy(last);
+  const version = last.revision + 1;
+  const range = wantedPart(document, version);
+  return { document, version, range, content: await readContent(store, document, range) };
+}

@@ -1,0 +1,62 @@
+import { isIncomplete } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
+import { ServiceError } from '../errors.ts';
+import { recordStream } from '../events/streamNames.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
+import { evolveRecord, type RecordState, viewRecord } from '../records/fold.ts';
+import { type Evolve, foldStream } from './foldStream.ts';
+
+export interface QueryPorts {
+  eventLog: EventLog;
+  readModels: ReadModels;
+}
+
+/** A record as callers read it. */
+export interface RecordView {
+  id: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  record: RecordFields;
+}
+
+export function toRecordView(state: RecordState): RecordView {
+  const record = viewRecord(state);
+  return {
+    id: record.id,
+    version: state.version,
+    created_at: state.createdAt,
+    updated_at: state.updatedAt,
+    record,
+  };
+}
+
+/**
+ * A record as of every write acknowledged before the call: the read model's state, and whatever its stream holds
+ * beyond that. `not_found` when it does not exist, `unreadable` when it holds an event that cannot be read.
+ */
+export async function readRecord(
+  ports: QueryPorts,
+  workspace: string,
+  entry: CatalogEntry,
+  id: string,
+): Promise<RecordView> {
+  const stream = recordStream(workspace, entry.kind, id);
+  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
+  const projected = await projectedState(ports.readModels, stream);
+  const state = await foldStream(ports.eventLog, stream, evolve, { state: projected });
+  if (state === undefined) throw new ServiceError('not_found', `${entry.title} not found.`);
+  return toRecordView(state);
+}
+
+async function projectedState(readModels: ReadModels, stream: string): Promise<RecordState | undefined> {
+  try {
+    const [row] = await readModels.load(recordsModel, [stream]);
+    return row && !isIncomplete(row) ? (row.body as unknown as RecordState) : undefined;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import { digits, identifier, oneOf, requiredName, text } from '../fields.ts';
+
+/** Spec section 2.5. */
+export const facilitySchema = z.object({
+  id: identifier("The caller's facility identifier", 'facility-3001'),
+  name: requiredName('Elm Street Clinic'),
+  npi: digits(
+    10,
+    '1093817462',
+    '10 digits; organizational (Type 2) NPI, distinct from individual provider NPIs',
+  ),
+  facility_type: oneOf([
+    'hospital',
+    'clinic',
+    'ambulatory_surgery_center',
+    'skilled_nursing_facility',
+    'laboratory',
+    'pharmacy',
+    'home_health',
+    'telehealth',
+    'other',
+  ]),
+  phone: text('+1 402 555 0120'),
+  fax: text('+1 402 555 0121'),
+  email: text('office@clinic.example'),
+  tax_id: text('12-3456789', 'Federal tax ID (EIN); required for claim submission'),
+  clia_number: text(
+    '28D1234567',
+    'CLIA certification number; required for facilities performing laboratory testing',
+  ),
+  address_line_1: text('500 Clinic Road'),
+  address_line_2: text('Suite 100'),
+  city: text('Omaha'),
+  state: text('NE', 'State code'),
+  zip_code: text('68102'),
+  country: text('US', 'Country code; default `US`'),
+});

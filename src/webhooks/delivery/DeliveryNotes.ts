@@ -1,0 +1,51 @@
+import type { Clock } from '../../ports/clock.ts';
+import type { Webhook } from '../settings/webhook.ts';
+import type { DeliveryState } from './DeliveryState.ts';
+import type { DeliveryNote } from './deliveryNote.ts';
+
+export interface NotePorts {
+  clock: Clock;
+  /** Says in the log how far a delivery has come; gives the note's revision. */
+  note(webhook: Webhook, note: DeliveryNote): Promise<number>;
+  /** How often at most, for each webhook. */
+  noteEveryMs: number;
+}
+
+/** Tells the log how far a delivery has come, when it has come further and was not told of for long enough. */
+export class DeliveryNotes {
+  readonly #ports: NotePorts;
+  readonly #state: Pick<DeliveryState, 'at' | 'settled'>;
+  #notedAt: number;
+  #notedHandled: number;
+  #hasDelivered = false;
+
+  constructor(ports: NotePorts, state: Pick<DeliveryState, 'at' | 'settled'>) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#notedAt = ports.clock.elapsed();
+    this.#notedHandled = state.at.handled;
+  }
+
+  /** A message was delivered. */
+  delivered(): void {
+    this.#hasDelivered = true;
+  }
+
+  /** Appends a note when one is due. Rejects with `unavailable`; it is then due again after a while. */
+  async appendDue(webhook: Webhook): Promise<void> {
+    const { clock, note, noteEveryMs } = this.#ports;
+    const { at, settled: position } = this.#state;
+    const { handled } = at;
+    const isNew = this.#hasDelivered || handled !== this.#notedHandled;
+    if (!isNew || clock.elapsed() - this.#notedAt < noteEveryMs) return;
+    this.#notedAt = clock.elapsed();
+    this.#hasDelivered = false;
+    try {
+      at.noted = await note(webhook, { position, handled });
+      this.#notedHandled = handled;
+    } catch (error) {
+      this.#hasDelivered = true;
+      throw error;
+    }
+  }
+}

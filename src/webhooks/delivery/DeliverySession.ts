@@ -1,0 +1,290 @@
+import { once } from 'node:events';
+import { SentEvents } from '../../audit/SentEvents.ts';
+import { UnreadableError } from '../../errors.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import { UnknownSchemaVersion } from '../../events/upcast.ts';
+import { feedEventType } from '../../feed/format/cloudEvent.ts';
+import { logFilter } from '../../feed/selection.ts';
+import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
+import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+import { DeliveryNotes } from './DeliveryNotes.ts';
+import type { DeliveryState } from './DeliveryState.ts';
+import { MessageDelivery, type Outcome, type Telling } from './MessageDelivery.ts';
+import { type Pending, RecordWindow } from './RecordWindow.ts';
+import { Retries, tryAgain } from './Retries.ts';
+import type { SessionPorts } from './sessionPorts.ts';
+import { isUnavailable, pause, whenAvailable } from './whenAvailable.ts';
+
+/** Messages of one webhook that are in memory at most. */
+export const WINDOW = 500;
+/** Requests to one endpoint at the same time. */
+export const PARALLEL = 32;
+/** Of these, tries after the first, so that what fails never takes all. */
+const PARALLEL_RETRIES = PARALLEL / 2;
+/** Records and messages that may wait for another try, beyond which the webhook waits for them. */
+export const MAX_WAITING = 10_000;
+/** Attempts that may be yet to be saved. */
+const MAX_UNSAVED = 5_000;
+const TICK_MS = 100;
+const SAVE_MS = 1_000;
+/** What is under way when the work is to end may take so long. */
+const GRACE_MS = 1_000;
+
+/**
+ * Follows the log from where a webhook's delivery has come to, and delivers what it wants. Messages of one record go one
+ * after the other, in order; records go side by side. A record whose message is not taken waits without being kept in
+ * memory: what it has further is read from the log when it is due.
+ */
+export class DeliverySession {
+  readonly #ports: SessionPorts;
+  readonly #state: DeliveryState;
+  readonly #messages: MessageDelivery;
+  readonly #eventTypes: ReadonlySet<string>;
+  readonly #end = new AbortController();
+  readonly #brokenOff = new AbortController();
+  readonly #window = new RecordWindow();
+  readonly #sent: SentEvents;
+  readonly #retries: Retries;
+  readonly #notes: DeliveryNotes;
+  readonly #sending = new Set<Promise<void>>();
+  #webhook: Webhook;
+  #followed: Position;
+  /** On the clock that is never set. */
+  #pausedUntil = Number.NEGATIVE_INFINITY;
+  /** Resolves when something has changed that the follower may wait for. */
+  #progress = Promise.withResolvers<void>();
+  #failure: { error: unknown } | undefined;
+  #lost = false;
+
+  constructor(ports: SessionPorts, state: DeliveryState, webhook: Webhook) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#webhook = webhook;
+    this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
+    this.#eventTypes = wantedEventTypes(webhook);
+    this.#followed = state.at.position;
+    this.#sent = new SentEvents((sent) => ports.recordSent(webhook, sent));
+    this.#notes = new DeliveryNotes(ports, state);
+    this.#retries = new Retries({
+      ...ports,
+      state,
+      deliver: (telling) => this.#deliver(telling),
+      webhook: () => this.#webhook,
+      wants: ({ type }) => this.#eventTypes.has(type),
+      followed: () => this.#followed,
+    });
+  }
+
+  /** The place in the log up to which messages were read. */
+  get followed(): Position {
+    return this.#followed;
+  }
+
+  /**
+   * Works until the signal or `end`; what is under way then is given a moment, and everything is saved. `onTick` is
+   * called ten times a second. False when the state was lost: it is to be opened anew. Rejects with what else ended it.
+   */
+  async run(signal: AbortSignal, onTick: () => Promise<void>): Promise<boolean> {
+    const end = () => this.end();
+    signal.addEventListener('abort', end, { once: true });
+    if (signal.aborted) this.end();
+    const loops = [this.#follow(), this.#keepTicking(onTick), this.#keepSaving()];
+    await Promise.all(loops.map((loop) => loop.catch((error) => this.#fail(error))));
+    signal.removeEventListener('abort', end);
+    const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
+    while (this.#sending.size > 0) await Promise.all(this.#sending);
+    clearTimeout(grace);
+    await this.#sent.flush().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+    if (!this.#lost) await this.#save();
+    if (this.#failure !== undefined) throw this.#failure.error;
+    return !this.#lost;
+  }
+
+  /** Begins nothing more, and lets `run` come to its end. */
+  end(): void {
+    this.#end.abort();
+    this.#wake();
+  }
+
+  /** Goes on with another version of the webhook, which sends the same of the same events. */
+  update(webhook: Webhook): void {
+    this.#webhook = webhook;
+  }
+
+  /** Tries all that waits now, whatever the endpoint asked for. */
+  retryAll(): void {
+    if (Number.isFinite(this.#pausedUntil)) this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#retries.retryAll();
+  }
+
+  /** Sends a ping beside everything else. */
+  ping(request: WebhookRequest): void {
+    this.#start(() => this.#messages.ping(this.#webhook, request));
+  }
+
+  get #ended(): boolean {
+    return this.#end.signal.aborted;
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error };
+    this.end();
+  }
+
+  #wake(): void {
+    this.#progress.resolve();
+    this.#progress = Promise.withResolvers();
+  }
+
+  async #follow(): Promise<void> {
+    const { signal } = this.#end;
+    const filter = logFilter({ workspace: this.#webhook.workspace, eventTypes: [...this.#eventTypes] });
+    for await (const batch of this.#ports.eventLog.follow({ after: this.#followed, filter, signal })) {
+      for (const event of batch.unreadable ?? []) this.#ports.onUnreadable(this.#webhook.id, event);
+      const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+      const changed = await this.#whenAvailable(() => this.#ports.changedFields.of(events));
+      for (const [index, event] of events.entries()) {
+        const told = changed?.[index] ?? [];
+        if (this.#eventTypes.has(event.type)) {
+          if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told);
+          if (told instanceof UnreadableError) this.#ports.onUnreadable(this.#webhook.id, event);
+          else await this.#take(event, told);
+        }
+        if (this.#ended) return;
+        this.#followed = event.position;
+      }
+      this.#followed = batch.position;
+    }
+  }
+
+  /**
+   * What was read before is delivered, and what waits is tried again; but nothing is passed over. An instance of a newer
+   * version goes on from here when it gets the lease.
+   */
+  async #waitForUpgrade(error: UnknownSchemaVersion): Promise<void> {
+    this.#ports.onDelay(this.#webhook.id, error);
+    if (!this.#ended) await once(this.#end.signal, 'abort');
+  }
+
+  /** Takes an event into memory as soon as there is room, unless its record waits. */
+  async #take(event: RecordedEvent, changed: string[]): Promise<void> {
+    for (; !this.#ended; await this.#progress.promise) {
+      if (this.#retries.takes(event)) break;
+      if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
+        this.#window.add({ event, changed, before: this.#followed });
+        break;
+      }
+    }
+    if (this.#ended) return;
+    // At once: a record that no longer waits must not be taken for one that the follower is still to come to.
+    this.#followed = event.position;
+    this.#pump();
+  }
+
+  async #keepTicking(onTick: () => Promise<void>): Promise<void> {
+    for (; !this.#ended; await this.#pause(TICK_MS)) {
+      await onTick();
+      this.#retries.look();
+      this.#pump();
+    }
+  }
+
+  async #keepSaving(): Promise<void> {
+    for (;;) {
+      await this.#pause(SAVE_MS);
+      if (this.#ended) return;
+      await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+      if (this.#lost) return this.end();
+      await this.#notes
+        .appendDue(this.#webhook)
+        .catch((error) => this.#ports.onDelay(this.#webhook.id, error));
+      this.#pump();
+    }
+  }
+
+  async #save(): Promise<void> {
+    const { at } = this.#state;
+    at.position = this.#window.floor ?? this.#followed;
+    at.followed = this.#followed;
+    this.#state.count(this.#window);
+    if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
+  }
+
+  /** Begins as many tries as may be under way. */
+  #pump(): void {
+    if (this.#ports.clock.elapsed() < this.#pausedUntil) return;
+    while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
+      const retry = this.#retries.busy < PARALLEL_RETRIES ? this.#retries.next() : undefined;
+      const pending = retry ? undefined : this.#window.next();
+      if (retry) this.#start(retry);
+      else if (pending) this.#start(() => this.#first(pending));
+      else return;
+    }
+  }
+
+  #start(work: () => Promise<void>): void {
+    const task = work()
+      .catch((error) => {
+        if (!isUnavailable(error)) this.#fail(error);
+      })
+      .finally(() => {
+        this.#sending.delete(task);
+        this.#wake();
+        this.#pump();
+      });
+    this.#sending.add(task);
+  }
+
+  async #first(pending: Pending): Promise<void> {
+    const { stream, revision: next, position, recordedAt } = pending.event;
+    const outcome = await this.#deliver({ ...pending, tries: 0, step: 0 });
+    if (outcome.kind === 'ended') return;
+    if (outcome.kind === 'delivered' || outcome.delayMs === undefined) return this.#window.finish(pending);
+    this.#state.wait({
+      ...{ stream, next, position, before: pending.before, since: Date.parse(recordedAt), tries: 1 },
+      ...tryAgain(outcome, this.#ports.clock),
+      last: this.#window.block(pending),
+      triedVersion: this.#webhook.version,
+    });
+  }
+
+  /** One try; what it tells of the endpoint as a whole is seen to. */
+  async #deliver(telling: Telling): Promise<Outcome> {
+    if (this.#ended) return { kind: 'ended', gone: false };
+    const { position } = telling.event;
+    this.#sent.add({ from: position, to: position });
+    await this.#whenAvailable(() => this.#sent.recordDue());
+    if (this.#ended) return { kind: 'ended', gone: false };
+    const webhook = this.#webhook;
+    const outcome = await this.#messages.deliver(webhook, telling);
+    if (outcome.kind === 'ended' && outcome.gone) this.#disable(webhook, 'gone');
+    if (outcome.kind === 'delivered') {
+      this.#notes.delivered();
+      this.#retries.taken();
+    }
+    if (outcome.kind === 'failed') {
+      this.#pausedUntil = Math.max(this.#pausedUntil, this.#ports.clock.elapsed() + outcome.pauseMs);
+      if (outcome.endpointFails) this.#disable(webhook, 'failing');
+    }
+    return outcome;
+  }
+
+  /** Begins no more tries, and ends the session when the webhook is disabled. */
+  #disable(webhook: Webhook, reason: 'gone' | 'failing'): void {
+    if (this.#pausedUntil === Number.POSITIVE_INFINITY) return;
+    this.#pausedUntil = Number.POSITIVE_INFINITY;
+    this.#ports.disable(webhook, reason).then(
+      () => this.end(),
+      (error) => this.#fail(error),
+    );
+  }
+
+  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
+    const onDelay = (error: unknown) => this.#ports.onDelay(this.#webhook.id, error);
+    return whenAvailable(work, onDelay, this.#end.signal);
+  }
+
+  #pause(ms: number): Promise<void> {
+    return pause(ms, this.#end.signal);
+  }
+}

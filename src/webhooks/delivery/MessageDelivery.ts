@@ -1,0 +1,192 @@
+import type { RecordedEvent } from '../../events/event.ts';
+import { feedEventType } from '../../feed/format/cloudEvent.ts';
+import type { Deidentifier } from '../../feed/format/deidentify.ts';
+import { formatPosition } from '../../feed/position.ts';
+import type { Clock } from '../../ports/clock.ts';
+import { eventSubject } from '../../records/eventSubject.ts';
+import { openSecrets } from '../settings/openSecrets.ts';
+import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+import type { NewAttempt } from './attempts.ts';
+import type { DeliveryState } from './DeliveryState.ts';
+import { buildMessage, buildPing, PING_TYPE, type WebhookMessage } from './message.ts';
+import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from './schedule.ts';
+import { signMessage } from './signMessage.ts';
+import type { Attempt, WebhookSender } from './WebhookSender.ts';
+
+export interface MessagePorts {
+  sender: Pick<WebhookSender, 'send'>;
+  clock: Clock;
+  schedule: RetrySchedule;
+  /** Where receivers find the service; messages name the schema of their data only where that is known. */
+  publicUrl?: string | undefined;
+  /** The key that seals secrets. */
+  secretsKey(): Promise<Uint8Array>;
+  /** The de-identified view, made when it is first asked for. */
+  deidentifier(): Promise<Deidentifier>;
+}
+
+/** An event to tell of. */
+export interface Telling {
+  event: RecordedEvent;
+  /** Names of the fields that it changed. */
+  changed: string[];
+  /** How often that was tried before. */
+  tries: number;
+  /** How many of these tries were due by the schedule. */
+  step: number;
+  /** It is tried before it is due, which it stays in so many milliseconds when it is not taken. */
+  heldMs?: number | undefined;
+}
+
+/** What came of one try. */
+export type Outcome =
+  /** The endpoint took it. */
+  | { kind: 'delivered' }
+  /** It was broken off, or the endpoint is gone for good (410): the message is as it was, and no other may go. */
+  | { kind: 'ended'; gone: boolean }
+  | Failure;
+
+/** The endpoint did not take it. */
+export interface Failure {
+  kind: 'failed';
+  /** Milliseconds until it is tried again; undefined: the message is given up. */
+  delayMs: number | undefined;
+  /** How many tries that were due by the schedule it had. */
+  step: number;
+  /** It is not to be tried before it is due. */
+  woken: boolean;
+  /** How long to send nothing to the endpoint at all: it said that it gets too much (429). */
+  pauseMs: number;
+  /** The endpoint took nothing for days. */
+  endpointFails: boolean;
+}
+
+const GONE = 410;
+const TOO_MANY_REQUESTS = 429;
+
+const isSuccess = ({ status = 0 }: Attempt) => status >= 200 && status < 300;
+
+/** Makes single tries to deliver messages of one webhook, and notes what came of them in its state. */
+export class MessageDelivery {
+  readonly #ports: MessagePorts;
+  readonly #state: DeliveryState;
+  readonly #brokenOff: AbortSignal;
+  /** Until when `at.failing` counts, on the clock that is never set. */
+  #countedAt: number;
+
+  /** `brokenOff` ends the tries that are under way. */
+  constructor(ports: MessagePorts, state: DeliveryState, brokenOff: AbortSignal) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#brokenOff = brokenOff;
+    this.#countedAt = ports.clock.elapsed();
+  }
+
+  /** Tells a webhook of an event, once. Throws when only a newer version of the service can read the event. */
+  async deliver(webhook: Webhook, telling: Telling): Promise<Outcome> {
+    const { event, changed, tries } = telling;
+    const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
+    const message = buildMessage(webhook, event, changed, deidentify, this.#ports.publicUrl);
+    const attempt = await this.#send(webhook, message);
+    if (attempt === undefined) return { kind: 'ended', gone: false };
+    const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);
+    const { type } = feedEventType(event.type) ?? event;
+    const subject = { messageId: message.id, type, attempt: tries + 1, event };
+    const isGone = attempt.status === GONE;
+    this.#record(subject, attempt, isGone ? 0 : failed?.delayMs);
+    const endpointFails = this.#countFailing(webhook, failed !== undefined);
+    if (failed === undefined) return { kind: 'delivered' };
+    if (isGone) return { kind: 'ended', gone: true };
+    if (failed.delayMs === undefined) {
+      const { stream, revision, position } = event;
+      this.#state.fail({ messageId: message.id, stream, revision, position });
+    }
+    const pauseMs = attempt.status === TOO_MANY_REQUESTS ? retryAfterMs(attempt) : 0;
+    return { kind: 'failed', ...failed, pauseMs, endpointFails };
+  }
+
+  /** A try that was not due leaves the schedule as it is. */
+  #afterFailure({ step, heldMs }: Telling, attempt: Attempt): Pick<Failure, 'delayMs' | 'step' | 'woken'> {
+    const askedMs = retryAfterMs(attempt);
+    if (heldMs !== undefined) return { delayMs: Math.max(heldMs, askedMs), step, woken: true };
+    const delayMs = nextDelay(this.#ports.schedule, step + 1, attempt);
+    return { delayMs, step: step + 1, woken: askedMs > 0 };
+  }
+
+  /**
+   * Counts for how long nothing was taken while tries were made, by a clock that is never set; true when that is days.
+   * A change of the webhook begins it anew.
+   */
+  #countFailing({ version }: Webhook, hasFailed: boolean): boolean {
+    const { at } = this.#state;
+    const { clock } = this.#ports;
+    const passedMs = clock.elapsed() - this.#countedAt;
+    this.#countedAt += passedMs;
+    if (!hasFailed) {
+      at.lastSuccessAt = clock.now();
+      delete at.failing;
+      return false;
+    }
+    const { since = clock.now(), ms = 0 } = at.failing ?? {};
+    const isSame = at.failing?.version === version;
+    at.failing = { since, ms: isSame ? ms + passedMs : 0, version };
+    return at.failing.ms >= FAILING_MS;
+  }
+
+  /** Sends what was asked for to see whether messages arrive, once. */
+  async ping(webhook: Webhook, request: WebhookRequest): Promise<void> {
+    const message = buildPing(webhook, request);
+    const attempt = await this.#send(webhook, message);
+    if (attempt) this.#record({ messageId: message.id, type: PING_TYPE, attempt: 0 }, attempt, undefined);
+  }
+
+  async #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
+    const now = this.#ports.clock.now();
+    const secrets = openSecrets(await this.#ports.secretsKey(), webhook, now);
+    const headers = signMessage(message, secrets, now);
+    const attempt = await this.#ports.sender.send(webhook.url, headers, message.body, this.#brokenOff);
+    return attempt.error === 'aborted' ? undefined : attempt;
+  }
+
+  #record(
+    subject: { messageId: string; type: string; attempt: number; event?: RecordedEvent },
+    attempt: Attempt,
+    delayMs: number | undefined,
+  ): void {
+    const { status, error, answer } = attempt;
+    const outcome = isSuccess(attempt) ? 'delivered' : delayMs === undefined ? 'failed' : 'retrying';
+    const { clock } = this.#ports;
+    const shown: NewAttempt['shown'] = {
+      message_id: subject.messageId,
+      type: subject.type,
+      ...(subject.event && shownEvent(subject.event)),
+      attempt: subject.attempt,
+      at: attempt.at,
+      duration_ms: attempt.durationMs,
+      outcome,
+      ...(status !== undefined && { status }),
+      ...(error !== undefined && { error }),
+      ...(answer !== undefined && { answer }),
+      ...(outcome === 'retrying' &&
+        delayMs !== undefined && { next_attempt_at: new Date(clock.now() + delayMs).toISOString() }),
+    };
+    const event = subject.event && { stream: subject.event.stream, revision: subject.event.revision };
+    this.#state.record({ shown, event });
+  }
+}
+
+/** What an attempt says of the event that it tells of. */
+function shownEvent(event: RecordedEvent): Partial<NewAttempt['shown']> {
+  const { kind, recordId, documentId } = eventSubject(event);
+  return {
+    ...(kind !== undefined && { kind }),
+    ...(recordId !== undefined && { record_id: recordId }),
+    ...(documentId !== undefined && { document_id: documentId }),
+    version: event.revision + 1,
+    position: formatPosition(event.position),
+  };
+}
+
+const refuse: Deidentifier = () => {
+  throw new Error('the messages of this webhook are not de-identified');
+};

@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
+import { subjectKinds } from '../../records/eventSubject.ts';
+import { attemptErrors } from './WebhookSender.ts';
+
+export const ATTEMPTS_KEPT_DAYS = 30;
+const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
+/** Attempts that one page is looked for in, at most. */
+const MAX_LOOKED_AT = 10_000;
+const LOOKED_AT_ONCE = 500;
+
+/** Beyond every time in microseconds until the year 2096: what is taken off it sorts backwards. */
+const LAST_ORDER = 4_000_000_000_000_000;
+
+/** What came of a try. */
+export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
+
+/** Where the log holds the event of a message. */
+const eventShape = z.object({ stream: z.string(), revision: z.number() });
+
+const shownShape = z.object({
+  message_id: z.string(),
+  /** Type of the CloudEvent that the message holds. */
+  type: z.string(),
+  /** What the event is about, and its place in the log; none of it for a ping. */
+  kind: z.enum(subjectKinds).optional(),
+  /** Of a document, the id of its encounter. */
+  record_id: z.string().optional(),
+  document_id: z.string().optional(),
+  version: z.number().optional(),
+  /** As `sequence` of the CloudEvent. */
+  position: z.string().optional(),
+  /** 1, 2, 3 …; 0 for a ping. */
+  attempt: z.number(),
+  /** When it began, ISO 8601 in UTC. */
+  at: z.string(),
+  duration_ms: z.number(),
+  /** `delivered`; `retrying` when it is tried again; `failed` when that was the last try. */
+  outcome: z.enum(attemptOutcomes),
+  /** Status of the answer, when there was one. */
+  status: z.number().optional(),
+  /** Why there was none, or that it was a redirect. */
+  error: z.enum(attemptErrors).optional(),
+  /** The first 1,000 characters of the answer. */
+  answer: z.string().optional(),
+  /** ISO 8601 in UTC. */
+  next_attempt_at: z.string().optional(),
+});
+
+const attemptShape = z.object({
+  shown: shownShape,
+  /** Undefined for a ping. */
+  event: eventShape.optional(),
+});
+
+export type MessageEvent = z.infer<typeof eventShape>;
+/** One try to deliver a message, as callers see it. */
+export type DeliveryAttempt = z.infer<typeof shownShape>;
+/** An attempt to be recorded. */
+export type NewAttempt = z.infer<typeof attemptShape>;
+export type AttemptRow = StateRow<NewAttempt>;
+
+/** Tries to deliver messages, newest first in a webhook's partition; a row's revision is its time in milliseconds. */
+export const attemptsTable: StateTable<NewAttempt> = { name: 'webhook_attempts_v1', body: attemptShape };
+
+/** Makes rows of the attempts of a webhook, each before those that began earlier. */
+export class AttemptRows {
+  readonly #webhookId: string;
+  /** Keeps those of one millisecond apart. */
+  #count = 0;
+
+  constructor(webhookId: string) {
+    this.#webhookId = webhookId;
+  }
+
+  /** The row of an attempt. */
+  of(attempt: NewAttempt): AttemptRow {
+    const ms = Date.parse(attempt.shown.at);
+    this.#count = (this.#count + 1) % 1_000;
+    return {
+      id: `${this.#webhookId}/${randomUUID()}`,
+      partition: this.#webhookId,
+      order: LAST_ORDER - ms * 1_000 - this.#count,
+      revision: ms,
+      body: attempt,
+    };
+  }
+}
+
+/**
+ * Records attempts; can be repeated with the same rows. The first one of each message gets the message's id, by which
+ * its event is found.
+ */
+export async function recordAttempts(stateStore: StateStore, rows: AttemptRow[]): Promise<void> {
+  if (rows.length === 0) return;
+  const messageIds = new Set(rows.map((row) => messageRow(row)));
+  const known = new Set((await stateStore.load(attemptsTable, [...messageIds])).map(({ id }) => id));
+  for (const row of rows) {
+    const id = messageRow(row);
+    if (known.has(id) || row.body.event === undefined) continue;
+    known.add(id);
+    row.id = id;
+  }
+  await stateStore.save(attemptsTable, rows);
+}
+
+function messageRow({ partition, body }: AttemptRow): string {
+  return `${partition}/${body.shown.message_id}`;
+}
+
+/** Which attempts are wanted; all, where a field is undefined. */
+export interface AttemptFilter {
+  outcome?: DeliveryAttempt['outcome'] | undefined;
+  kind?: DeliveryAttempt['kind'] | undefined;
+  record_id?: string | undefined;
+  document_id?: string | undefined;
+}
+
+/**
+ * A page of a webhook's attempts of the last 30 days, newest first. With a filter it may hold fewer than the limit, or
+ * none, although there is a next one. Rejects with `validation_failed`, `unavailable`.
+ */
+export async function listAttempts(
+  stateStore: StateStore,
+  webhookId: string,
+  { limit, pageToken }: PageRequest,
+  filter: AttemptFilter = {},
+): Promise<Page<DeliveryAttempt>> {
+  const items: DeliveryAttempt[] = [];
+  let after = pageToken === undefined ? -1 : decodeToken(pageToken);
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += LOOKED_AT_ONCE) {
+    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+    const rows = await stateStore.page(attemptsTable, query);
+    for (const { order, body } of rows) {
+      if (!isWanted(body.shown, filter)) continue;
+      if (items.length === limit) return { items, next_page_token: encodeToken(after) };
+      items.push(body.shown);
+      after = order;
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { items, next_page_token: null };
+    after = last.order;
+  }
+  return { items, next_page_token: encodeToken(after) };
+}
+
+function isWanted(shown: DeliveryAttempt, { outcome, kind, record_id, document_id }: AttemptFilter): boolean {
+  const wanted = { outcome, kind, record_id, document_id };
+  return Object.entries(wanted).every(([name, value]) => {
+    return value === undefined || shown[name as keyof AttemptFilter] === value;
+  });
+}
+
+/** The event of a message that a webhook was sent in the last 30 days; undefined when there is none. */
+export async function findMessage(
+  stateStore: StateStore,
+  webhookId: string,
+  messageId: string,
+): Promise<MessageEvent | undefined> {
+  const [row] = await stateStore.load(attemptsTable, [`${webhookId}/${messageId}`]);
+  return row?.body.event;
+}
+
+/** Removes the attempts of more than 30 days ago. */
+export function pruneAttempts(stateStore: StateStore, now: number): Promise<void> {
+  return stateStore.prune(attemptsTable, now - KEPT_MS);
+}

@@ -1,0 +1,151 @@
+import { asUnreadable, UnreadableError } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { openSecrets } from '../settings/openSecrets.ts';
+import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
+import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+import { findMessage, type MessageEvent } from './attempts.ts';
+import { DeliverySession, MAX_WAITING } from './DeliverySession.ts';
+import { DeliveryState, type DeliveryStatePorts } from './DeliveryState.ts';
+import type { SessionPorts } from './sessionPorts.ts';
+import { pause } from './whenAvailable.ts';
+
+export interface EndpointPorts extends SessionPorts, DeliveryStatePorts {
+  eventLog: EventLog;
+  /** The webhook as of now, while its messages may go; undefined as long as they may not. */
+  findSending(webhookId: string): Webhook | undefined;
+}
+
+/** Failed messages that begin to wait for another try together. */
+const FAILED_PAGE = 200;
+/** How often a webhook that cannot be sent to is looked at. */
+const LOOK_MS = 250;
+
+/**
+ * Delivers a webhook's messages and sees to its requests, for as long as they may go and until the signal. The caller
+ * holds its lease, and calls again when this ends or rejects, as it does when a store is away.
+ */
+export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: AbortSignal): Promise<void> {
+  const found = ports.findSending(id);
+  if (found === undefined) return;
+  const state = await DeliveryState.open(ports, found);
+  if (state === undefined) return;
+  while (!signal.aborted) {
+    const webhook = ports.findSending(id);
+    if (webhook === undefined) return;
+    if (!(await canSign(ports, webhook))) {
+      state.at.problem = 'secret_unreadable';
+      if (state.changed && !(await state.save())) return;
+      await pause(LOOK_MS, signal);
+      continue;
+    }
+    delete state.at.problem;
+    const endpoint = new EndpointDelivery(ports, state, webhook);
+    if (!(await endpoint.run(signal))) return;
+  }
+}
+
+/** What is to be sent of which events: a webhook for which that changes begins a new session. */
+function wanted(webhook: Webhook): string {
+  return [webhook.payload, ...wantedEventTypes(webhook)].join();
+}
+
+/** Whether its secret can be opened: without a signature nothing is sent. */
+async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean> {
+  try {
+    openSecrets(await ports.secretsKey(), webhook, ports.clock.now());
+    return true;
+  } catch (error) {
+    ports.onDelay(webhook.id, error);
+    return false;
+  }
+}
+
+/** A session, and what a webhook's changes and requests make of it. */
+class EndpointDelivery {
+  readonly #ports: EndpointPorts;
+  readonly #state: DeliveryState;
+  readonly #session: DeliverySession;
+  readonly #wanted: string;
+  #webhook: Webhook;
+  #rewind: WebhookRequest | undefined;
+
+  constructor(ports: EndpointPorts, state: DeliveryState, webhook: Webhook) {
+    this.#ports = ports;
+    this.#state = state;
+    this.#webhook = webhook;
+    this.#wanted = wanted(webhook);
+    this.#session = new DeliverySession(ports, state, webhook);
+  }
+
+  /** False when the state is to be opened anew. */
+  async run(signal: AbortSignal): Promise<boolean> {
+    const isOurs = await this.#session.run(signal, () => this.#tick());
+    if (!isOurs || this.#rewind === undefined) return isOurs;
+    const { after = 0, revision } = this.#rewind;
+    await this.#state.rewind(after);
+    this.#state.at.handled = revision;
+    return this.#state.save();
+  }
+
+  async #tick(): Promise<void> {
+    const webhook = this.#ports.findSending(this.#webhook.id);
+    if (webhook === undefined || wanted(webhook) !== this.#wanted) {
+      return this.#session.end();
+    }
+    this.#webhook = webhook;
+    this.#session.update(webhook);
+    for (const request of webhook.requests) {
+      if (this.#rewind === undefined && request.revision > this.#state.at.handled) {
+        await this.#handle(request);
+      }
+    }
+    await this.#retryFailed();
+  }
+
+  async #handle(request: WebhookRequest): Promise<void> {
+    const { after, messageId, failed, revision } = request;
+    if (after !== undefined && after < this.#session.followed) {
+      this.#rewind = request;
+      return this.#session.end();
+    }
+    if (messageId !== undefined) await this.#repeat(messageId);
+    if (failed) this.#state.at.retryFailedAfter = -1;
+    if (request.kind === 'retry') this.#session.retryAll();
+    if (request.kind === 'ping') this.#session.ping(request);
+    this.#state.at.handled = revision;
+  }
+
+  /** Sends one message once more, if it is known. */
+  async #repeat(messageId: string): Promise<void> {
+    const { id } = this.#webhook;
+    const event = await findMessage(this.#ports.stateStore, id, messageId);
+    if (event === undefined) return;
+    const { stream, revision: next } = event;
+    const found = await this.#ports.eventLog.readStream(stream, { from: next, limit: 1 }).catch(asUnreadable);
+    const recorded = found instanceof UnreadableError ? undefined : found[0];
+    if (recorded === undefined) return;
+    this.#sendOnce(event, recorded.position, Date.parse(recorded.recordedAt));
+  }
+
+  /** Lets a message wait for another try, which is due at once, without regard to others of its record. */
+  #sendOnce({ stream, revision: next }: MessageEvent, position: Position, since: number): void {
+    const due = this.#ports.clock.elapsed();
+    this.#state.wait({
+      ...{ stream, next, last: next, once: true, position, before: position, since },
+      ...{ tries: 0, step: 0, woken: false, tried: due, due, delayMs: 0 },
+      triedVersion: this.#webhook.version,
+    });
+  }
+
+  /** Lets the next failed messages wait for another try, when that was asked for and there is room. */
+  async #retryFailed(): Promise<void> {
+    const { at, waiting } = this.#state;
+    if (at.retryFailedAfter === undefined || waiting.size + FAILED_PAGE > MAX_WAITING) return;
+    const page = await this.#state.failed(at.retryFailedAfter, FAILED_PAGE);
+    for (const failed of page) this.#sendOnce(failed, failed.position, this.#ports.clock.now());
+    const last = page.at(-1);
+    if (last && page.length === FAILED_PAGE) at.retryFailedAfter = last.position;
+    else delete at.retryFailedAfter;
+  }
+}

@@ -1,0 +1,88 @@
+import { createHash } from 'node:crypto';
+import type { RecordedEvent } from '../../events/event.ts';
+import { type CloudEvent, type FeedData, toCloudEvent } from '../../feed/format/cloudEvent.ts';
+import type { Deidentifier } from '../../feed/format/deidentify.ts';
+import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+
+/** Of a message's body, in UTF-8. */
+export const MAX_BODY_BYTES = 256 * 1024;
+
+/** 162 bits, as base64url. */
+const HASH_LENGTH = 27;
+
+/** What is sent to an endpoint: the id of `webhook-id` and the body, a CloudEvent in its structured JSON form. */
+export interface WebhookMessage {
+  /** `msg_…`; the same whenever the same event is sent to the same webhook. */
+  id: string;
+  body: string;
+}
+
+/** `data` of a message that only points at what happened. */
+export interface ReferenceData extends Pick<FeedData, 'version' | 'changed'> {
+  outcome: 'created' | 'updated' | 'unchanged' | 'removed';
+  /** The message was to hold more, which is larger than a message may be. */
+  truncated?: true;
+}
+
+/** A CloudEvent without the values of the record. */
+export type ReferenceEvent = Omit<CloudEvent, 'data' | 'dataschema'> & { data: ReferenceData };
+
+/** Type of the message that somebody asked for to see whether messages arrive. */
+export const PING_TYPE = 'chartledger.webhook.ping.v1';
+
+/** The id of the message that tells a webhook of an event. */
+export function messageId(webhookId: string, eventId: string): string {
+  const hash = createHash('sha256').update(`${webhookId}.${eventId}`).digest('base64url');
+  return `msg_${hash.slice(0, HASH_LENGTH)}`;
+}
+
+/**
+ * The message that tells a webhook of an event, which is one of the `feedEventTypes`; `changed` are the names of the
+ * fields that it changed, `publicUrl` is where receivers find the service. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
+ */
+export function buildMessage(
+  { id, payload }: Pick<Webhook, 'id' | 'payload'>,
+  event: RecordedEvent,
+  changed: string[],
+  deidentify: Deidentifier,
+  publicUrl?: string,
+): WebhookMessage {
+  const full = toCloudEvent(event, changed, publicUrl);
+  const shown = payload === 'deidentified' ? deidentify(event.metadata.workspace, full) : full;
+  const outcome = outcomeOf(event, changed);
+  return { id: messageId(id, event.id), body: bodyOf(shown, outcome, payload === 'reference') };
+}
+
+/** The message that answers a request for a ping. */
+export function buildPing({ id }: Pick<Webhook, 'id'>, request: WebhookRequest): WebhookMessage {
+  const ping = {
+    specversion: '1.0',
+    id: request.eventId,
+    source: `/webhooks/${id}`,
+    type: PING_TYPE,
+    time: request.at,
+    datacontenttype: 'application/json',
+    data: { webhook_id: id },
+  };
+  return { id: messageId(id, request.eventId), body: JSON.stringify(ping) };
+}
+
+function outcomeOf({ type, revision }: RecordedEvent, changed: string[]): ReferenceData['outcome'] {
+  if (type === 'DocumentRemoved') return 'removed';
+  if (revision === 0) return 'created';
+  return changed.length > 0 ? 'updated' : 'unchanged';
+}
+
+function bodyOf(event: CloudEvent, outcome: ReferenceData['outcome'], asReference: boolean): string {
+  if (asReference) return JSON.stringify(toReference(event, { outcome }));
+  const body = JSON.stringify(event);
+  if (Buffer.byteLength(body) <= MAX_BODY_BYTES) return body;
+  return JSON.stringify(toReference(event, { outcome, truncated: true }));
+}
+
+function toReference(
+  { data: { version, changed }, dataschema, ...event }: CloudEvent,
+  { outcome, truncated }: Pick<ReferenceData, 'outcome' | 'truncated'>,
+): ReferenceEvent {
+  return { ...event, data: { version, outcome, changed, ...(truncated && { truncated }) } };
+}

@@ -1,0 +1,52 @@
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { Webhook } from '../settings/webhook.ts';
+import { readNote } from './deliveryNote.ts';
+import type { DeliveryPosition, Failed, StoredWaiting } from './deliveryTable.ts';
+import { earlierDelivery } from './earlierDelivery.ts';
+
+export interface ResumePorts {
+  eventLog: Pick<EventLog, 'identity' | 'hasPosition' | 'readStream'>;
+  /** Where earlier versions kept the state. */
+  readModels: Pick<ReadModels, 'load' | 'page'>;
+  /** Told of a delivery that goes on from what the log says, because its state was lost or is not of this log. */
+  onStateLost(webhookId: string): void;
+}
+
+/** Where a delivery goes on. */
+export interface Resumed {
+  at: DeliveryPosition;
+  /** Whether that is as it was stored, with all that is stored beside it. */
+  isStored: boolean;
+  waiting: StoredWaiting[];
+  failed: Failed[];
+}
+
+/**
+ * Goes on as it was stored, unless that is not of this log, or of a later state of it than the log has: a restore.
+ * Otherwise from the log's own note; without one as an earlier version of the service left it, or where the webhook
+ * starts. Rejects with `unavailable`.
+ */
+export async function resumeDelivery(
+  ports: ResumePorts,
+  webhook: Webhook,
+  stored: DeliveryPosition | undefined,
+): Promise<Resumed> {
+  const { eventLog, readModels, onStateLost } = ports;
+  const log = await eventLog.identity();
+  const noted = await readNote(eventLog, webhook.id);
+  const revision = noted?.revision ?? -1;
+  if (stored && stored.log === log && (stored.noted ?? -1) <= revision) {
+    const places = await Promise.all(
+      [stored.position, stored.followed].map((at) => eventLog.hasPosition(at)),
+    );
+    if (places.every(Boolean)) return { at: stored, isStored: true, waiting: [], failed: [] };
+  }
+  if (stored || noted) onStateLost(webhook.id);
+  const earlier = stored || noted ? undefined : await earlierDelivery(readModels, webhook);
+  const position = earlier?.position ?? noted?.note.position ?? webhook.startAfter;
+  const handled = earlier?.handled ?? noted?.note.handled ?? -1;
+  const at: DeliveryPosition = { log, position, followed: position, handled, blocked: 0, pending: 0 };
+  if (noted) at.noted = noted.revision;
+  return { at, isStored: false, waiting: earlier?.waiting ?? [], failed: earlier?.failed ?? [] };
+}

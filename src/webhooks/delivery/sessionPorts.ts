@@ -1,0 +1,21 @@
+import type { Shown } from '../../audit/shown.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import type { ChangedFields } from '../../feed/format/ChangedFields.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { Webhook } from '../settings/webhook.ts';
+import type { NotePorts } from './DeliveryNotes.ts';
+import type { MessagePorts } from './MessageDelivery.ts';
+
+/** What a delivery works with. */
+export interface SessionPorts extends MessagePorts, NotePorts {
+  eventLog: EventLog;
+  changedFields: ChangedFields;
+  /** Writes into the audit trail what was sent. */
+  recordSent(webhook: Webhook, sent: Pick<Shown, 'ranges' | 'count'>): Promise<void>;
+  /** Disables the webhook, by an event. */
+  disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
+  /** Told of an error that delays the delivery to a webhook. */
+  onDelay(webhookId: string, error: unknown): void;
+  /** Told of an event that is never delivered, because the log can no longer read it. */
+  onUnreadable(webhookId: string, event: Pick<RecordedEvent, 'id' | 'position'>): void;
+}

@@ -1,0 +1,29 @@
+import { createHmac } from 'node:crypto';
+import { version } from '../../version.ts';
+import type { WebhookMessage } from './message.ts';
+
+/** Every secret begins so; its key follows in base64. */
+export const SECRET_PREFIX = 'whsec_';
+
+/**
+ * The headers of a message at a moment (milliseconds since 1970), signed with each of the secrets (`whsec_…`), by the
+ * Standard Webhooks specification 1.0: HMAC-SHA256 over `{id}.{timestamp}.{body}`, scheme `v1`.
+ */
+export function signMessage(
+  { id, body }: WebhookMessage,
+  secrets: readonly string[],
+  now: number,
+): Record<string, string> {
+  const timestamp = Math.floor(now / 1000);
+  const signatures = secrets.map((secret) => {
+    const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
+    return `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`;
+  });
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signatures.join(' '),
+    'content-type': 'application/cloudevents+json',
+    'user-agent': `Chartledger/${version}`,
+  };
+}

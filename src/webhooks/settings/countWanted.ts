@@ -1,0 +1,42 @@
+import type { Position } from '../../events/event.ts';
+import { feedEventType } from '../../feed/format/cloudEvent.ts';
+import { logFilter } from '../../feed/selection.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { wantedEventTypes } from './wantedEventTypes.ts';
+import type { Webhook } from './webhook.ts';
+
+/** How long is counted at most. */
+const COUNT_MS = 1_000;
+
+export interface Wanted {
+  count: number;
+  /** When the first of them was recorded, milliseconds since 1970; undefined when there is none. */
+  oldestAt: number | undefined;
+}
+
+/**
+ * The events after a position that a webhook wants, up to `most` of them, and as far as the log can be read in a second.
+ * Rejects with `unavailable`.
+ */
+export async function countWanted(
+  eventLog: EventLog,
+  webhook: Webhook,
+  after: Position,
+  most: number,
+): Promise<Wanted> {
+  const wanted: Wanted = { count: 0, oldestAt: undefined };
+  if (after >= (await eventLog.head())) return wanted;
+  const eventTypes = wantedEventTypes(webhook);
+  const filter = logFilter({ workspace: webhook.workspace, eventTypes: [...eventTypes] });
+  const stop = AbortSignal.timeout(COUNT_MS);
+  for await (const { events, caughtUp } of eventLog.follow({ after, filter, signal: stop })) {
+    for (const { type, recordedAt } of events) {
+      if (feedEventType(type) === undefined || !eventTypes.has(type)) continue;
+      wanted.oldestAt ??= Date.parse(recordedAt);
+      wanted.count += 1;
+      if (wanted.count === most) return wanted;
+    }
+    if (caughtUp) break;
+  }
+  return wanted;
+}

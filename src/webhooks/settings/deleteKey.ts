@@ -1,0 +1,53 @@
+import type { Access } from '../../access/keys/access.ts';
+import type { AccessManager } from '../../access/keys/manageAccess.ts';
+import { type Actor, newActorEvent } from '../../events/newEvent.ts';
+import type { WebhookDirectory } from './WebhookDirectory.ts';
+import type { Webhook } from './webhook.ts';
+
+export interface DeleteKeyPorts {
+  keys: AccessManager;
+  webhooks: WebhookDirectory;
+  /** The keys that there are. */
+  access: Readonly<Access>;
+  actor: Actor;
+}
+
+/**
+ * Deletes a key, for ever, and then disables the webhooks that were made with it unless they are to be kept. Gives those
+ * webhooks that send, or would go on sending. It can be repeated when it was cut off. Rejects with `not_found` and
+ * `unavailable`.
+ */
+export async function deleteKey(
+  { keys, webhooks, access, actor }: DeleteKeyPorts,
+  id: string,
+  { keepWebhooks = false } = {},
+): Promise<Webhook[]> {
+  // First: nothing more can be made with it then.
+  await keys.setKeyState(id, 'deleted');
+  await webhooks.refresh();
+  const found = webhooksOfKey(webhooks.all(), access, id);
+  if (keepWebhooks) return found;
+  for (const { id: webhook_id, workspace } of found) {
+    await webhooks.change(({ webhooks: all }) => {
+      if (all.get(webhook_id)?.state !== 'enabled') return undefined;
+      return newActorEvent(actor, workspace, 'WebhookDisabled', { webhook_id, reason: 'key_deleted' });
+    });
+  }
+  return found;
+}
+
+/** The enabled webhooks that were made with a key, or with one whose place it took. */
+export function webhooksOfKey(
+  webhooks: readonly Webhook[],
+  { keys }: Pick<Access, 'keys'>,
+  id: string,
+): Webhook[] {
+  const ids = new Set([id]);
+  // A key is made before the one that takes its place.
+  for (const key of [...keys.values()].toReversed()) {
+    if (key.replacedBy !== undefined && ids.has(key.replacedBy)) ids.add(key.id);
+  }
+  return webhooks.filter(
+    ({ state, createdBy }) => state === 'enabled' && createdBy.type === 'api_key' && ids.has(createdBy.id),
+  );
+}

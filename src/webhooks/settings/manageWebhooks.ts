@@ -1,0 +1,287 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import { generateId } from '../../access/keys/apiKey.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import type { NewEvent } from '../../events/event.ts';
+import { newEvent } from '../../events/newEvent.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { Page, PageRequest } from '../../reads/page.ts';
+import { validate, validationError } from '../../records/validate.ts';
+import { type AttemptFilter, type DeliveryAttempt, findMessage, listAttempts } from '../delivery/attempts.ts';
+import { messageId } from '../delivery/message.ts';
+import type { AddressRules } from './addresses.ts';
+import { checkUrl } from './checkUrl.ts';
+import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
+import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
+import { generateSecret, type SecretOwner, seal } from './sealSecret.ts';
+import { type StartPorts, startPosition } from './startPosition.ts';
+import type { WebhookDirectory } from './WebhookDirectory.ts';
+import type {
+  Webhook,
+  WebhookCreated,
+  WebhookReplayRequested,
+  WebhookSecretRotated,
+  WebhookSettings,
+} from './webhook.ts';
+import {
+  changedSettings,
+  checkFilters,
+  createWebhookSchema,
+  parseReplay,
+  parseStart,
+  type Replay,
+  rotateSecretSchema,
+  settingsOf,
+  updateWebhookSchema,
+} from './webhookSettings.ts';
+import {
+  toWebhookStatusView,
+  toWebhookView,
+  type WebhookStatusView,
+  type WebhookView,
+} from './webhookView.ts';
+
+const MAX_WEBHOOKS = 100;
+
+export interface WebhookPorts extends StartPorts {
+  stateStore: StateStore;
+  directory: WebhookDirectory;
+  /** Which workspaces are active. */
+  access: Pick<AccessDirectory, 'access'>;
+  /** Who makes webhooks. */
+  names: PrincipalNames;
+  /** Where webhooks may go. */
+  addresses: AddressRules;
+  /** The key that seals secrets. */
+  secretsKey(): Promise<Uint8Array>;
+}
+
+/** A secret just made (`whsec_…`); it is shown this once. */
+export interface NewSecret {
+  webhook: WebhookView;
+  secret: string;
+}
+
+/**
+ * The webhooks of workspaces, and changes to them. Each change is decided on the whole stream of webhooks and appended only if
+ * nobody changed it meanwhile; otherwise it is decided again. Inputs are bodies as they were sent. Methods reject with
+ * `not_found` (also for another workspace's webhook), `validation_failed`, `permission_denied`, `conflict`, `unavailable`.
+ */
+export class WebhookManager {
+  readonly #ports: WebhookPorts;
+
+  constructor(ports: WebhookPorts) {
+    this.#ports = ports;
+  }
+
+  /** All webhooks of a workspace, in the order of their creation, as the log has them. */
+  async all(workspace: string): Promise<Webhook[]> {
+    await this.#ports.directory.refresh();
+    return this.#ports.directory.all().filter((webhook) => isOf(webhook, workspace));
+  }
+
+  /** Those that a caller may work with. */
+  async list(caller: WebhookCaller): Promise<Webhook[]> {
+    return (await this.all(caller.workspace)).filter(({ payload }) => mayUsePayload(caller, payload));
+  }
+
+  /** A webhook, as the log has it. */
+  async find(caller: WebhookCaller, id: string): Promise<Webhook> {
+    await this.#ports.directory.refresh();
+    return this.#find(caller, id);
+  }
+
+  /** A webhook as people see it. */
+  async view(webhook: Webhook): Promise<WebhookView> {
+    const { names } = this.#ports;
+    await names.learn([webhook.createdBy]);
+    return toWebhookView(webhook, (principal) => names.nameOf(principal));
+  }
+
+  /** Webhooks as people see them, with how their delivery does. */
+  async views(webhooks: readonly Webhook[]): Promise<WebhookStatusView[]> {
+    const statuses = await deliveryStatus(this.#ports.eventLog, this.#ports.stateStore, webhooks);
+    const views = await Promise.all(webhooks.map((webhook) => this.view(webhook)));
+    return views.map((view, index) => toWebhookStatusView(view, statuses[index] as DeliveryStatus));
+  }
+
+  /** Whether a workspace is deactivated: its webhooks send nothing until it is activated. */
+  isDeactivated(workspace: string): boolean {
+    return this.#ports.access.access.workspaces.get(workspace)?.state === 'deactivated';
+  }
+
+  /**
+   * A page of a webhook's attempts of the last 30 days, newest first; what its endpoint answered, which may repeat what
+   * it was sent, is left out for whoever may not read events. The read is in the audit trail before it is given.
+   */
+  async attempts(
+    caller: WebhookCaller,
+    id: string,
+    request: PageRequest,
+    filter?: AttemptFilter,
+  ): Promise<Page<DeliveryAttempt>> {
+    await this.find(caller, id);
+    const { stateStore, eventLog } = this.#ports;
+    const page = await listAttempts(stateStore, id, request, filter);
+    const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request, ...filter } } as const;
+    await recordAccess(eventLog, caller, access);
+    if (caller.permissions.includes('events')) return page;
+    return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
+  }
+
+  /** Makes a webhook; `conflict` when the workspace has 100 of them. */
+  async create(caller: WebhookCaller, input: unknown): Promise<NewSecret> {
+    const { start, ...sent } = validate(createWebhookSchema, input);
+    const settings = settingsOf(sent);
+    this.#check(caller, settings);
+    const startAfter = await startPosition(this.#ports, caller.workspace, parseStart(start), 'start');
+    const id = generateId('wh');
+    const { secret, sealed } = await this.#newSecret({ workspace: caller.workspace, id });
+    const data: WebhookCreated = {
+      webhook_id: id,
+      ...settings,
+      start_after: startAfter,
+      sealed_secret: sealed,
+    };
+    await this.#ports.directory.change(({ webhooks }) => {
+      const others = [...webhooks.values()].filter((other) => isOf(other, caller.workspace));
+      if (others.length >= MAX_WEBHOOKS) {
+        throw new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
+      }
+      return newEvent(caller, 'WebhookCreated', { ...data });
+    });
+    return { webhook: await this.view(this.#find(caller, id)), secret };
+  }
+
+  /** Changes settings, then the state; what is so already is not changed, and no event says that it was. */
+  async update(caller: WebhookCaller, id: string, input: unknown): Promise<WebhookView> {
+    const { state, ...sent } = validate(updateWebhookSchema, input);
+    const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
+    let settingsChanged = false;
+    const webhook = await this.#change(caller, id, (before) => {
+      const { url = before.url, payload = before.payload } = sent;
+      const settings = settingsOf({ ...before, ...sent, url, payload });
+      if (!onlyDisables) this.#check(caller, settings);
+      const changed = changedSettings(settingsOf(before), settings);
+      settingsChanged = changed !== undefined;
+      return changed && newEvent(caller, 'WebhookUpdated', { webhook_id: id, ...changed });
+    });
+    if (state === undefined) return this.view(webhook);
+    const after = await this.#change(caller, id, (before) => {
+      if (before.state === state) return undefined;
+      const reason = state === 'disabled' ? { reason: 'caller' } : {};
+      const type = state === 'disabled' ? 'WebhookDisabled' : 'WebhookEnabled';
+      const event = newEvent(caller, type, { webhook_id: id, ...reason });
+      // The request's id is that of its first event.
+      return settingsChanged ? { ...event, id: uuidv7() } : event;
+    });
+    return this.view(after);
+  }
+
+  /** Deletes a webhook, for ever; nothing more is sent. */
+  async delete(caller: WebhookCaller, id: string): Promise<void> {
+    await this.#change(caller, id, () => newEvent(caller, 'WebhookDeleted', { webhook_id: id }));
+  }
+
+  /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
+  async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
+    const { overlap_seconds } = validate(rotateSecretSchema, input);
+    const { secret, sealed } = await this.#newSecret(await this.find(caller, id));
+    const webhook = await this.#change(caller, id, () => {
+      const data: WebhookSecretRotated = {
+        webhook_id: id,
+        sealed_secret: sealed,
+        previous_expires_at: new Date(Date.now() + overlap_seconds * 1000).toISOString(),
+      };
+      return newEvent(caller, 'WebhookSecretRotated', { ...data });
+    });
+    return { webhook: await this.view(webhook), secret };
+  }
+
+  /** Asks for a message that says nothing but that messages arrive; gives its id. `conflict` when nothing may be sent. */
+  async ping(caller: WebhookCaller, id: string): Promise<string> {
+    await this.#change(caller, id, (webhook) => {
+      this.#requireSending(webhook);
+      return newEvent(caller, 'WebhookPinged', { webhook_id: id });
+    });
+    return messageId(id, caller.requestId);
+  }
+
+  /** Has all that waits tried now; `conflict` when nothing may be sent. */
+  async retry(caller: WebhookCaller, id: string): Promise<void> {
+    await this.#change(caller, id, (webhook) => {
+      this.#requireSending(webhook);
+      return newEvent(caller, 'WebhookRetryRequested', { webhook_id: id });
+    });
+  }
+
+  /** Asks for messages once more; `conflict` when nothing may be sent. */
+  async replay(caller: WebhookCaller, id: string, input: unknown): Promise<void> {
+    const replay = parseReplay(input);
+    await this.find(caller, id);
+    const request = await this.#replayRequest(caller.workspace, id, replay);
+    await this.#change(caller, id, (webhook) => {
+      this.#requireSending(webhook);
+      return newEvent(caller, 'WebhookReplayRequested', { webhook_id: id, ...request });
+    });
+  }
+
+  async #replayRequest(
+    workspace: string,
+    id: string,
+    replay: Replay,
+  ): Promise<Omit<WebhookReplayRequested, 'webhook_id'>> {
+    if ('failed' in replay) return { failed: true };
+    if ('start' in replay) {
+      return { after: await startPosition(this.#ports, workspace, replay.start, replay.field) };
+    }
+    const { messageId } = replay;
+    if (await findMessage(this.#ports.stateStore, id, messageId)) return { message_id: messageId };
+    throw new ServiceError('not_found', 'No such message was sent to the webhook in the last 30 days.');
+  }
+
+  async #change(
+    caller: WebhookCaller,
+    id: string,
+    decide: (webhook: Webhook) => NewEvent | undefined,
+  ): Promise<Webhook> {
+    const { directory } = this.#ports;
+    await directory.change(() => decide(this.#find(caller, id)));
+    return directory.find(id) as Webhook;
+  }
+
+  /** Makes a secret of a webhook and seals it. */
+  async #newSecret(owner: SecretOwner): Promise<{ secret: string; sealed: string }> {
+    const secret = generateSecret();
+    return { secret, sealed: seal(await this.#ports.secretsKey(), owner, secret) };
+  }
+
+  #find(caller: WebhookCaller, id: string): Webhook {
+    const webhook = this.#ports.directory.find(id);
+    if (!webhook || !isOf(webhook, caller.workspace)) {
+      throw new ServiceError('not_found', 'Webhook not found.');
+    }
+    requirePayload(caller, webhook.payload);
+    return webhook;
+  }
+
+  #requireSending({ state, workspace }: Webhook): void {
+    if (state !== 'enabled') throw new ServiceError('conflict', 'The webhook is disabled; enable it first.');
+    if (this.isDeactivated(workspace)) {
+      throw new ServiceError('conflict', 'The workspace is deactivated; activate it first.');
+    }
+  }
+
+  #check(caller: WebhookCaller, settings: WebhookSettings): void {
+    const complaint = checkUrl(settings.url, this.#ports.addresses);
+    if (complaint !== undefined) throw validationError([{ field: 'url', message: complaint }]);
+    checkFilters(settings);
+    requirePayload(caller, settings.payload);
+  }
+}
+
+function isOf({ workspace, state }: Webhook, of: string): boolean {
+  return workspace === of && state !== 'deleted';
+}

@@ -1,0 +1,35 @@
+import type { Permission } from '../../access/keys/access.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import type { WebhookPayload } from './webhook.ts';
+
+/** Who works with a webhook, with the permissions that decide which ones. */
+export interface WebhookCaller extends Caller {
+  permissions: readonly Permission[];
+}
+
+/**
+ * One of them is needed for a webhook that sends events in that form, whatever is done with it: whoever may not read
+ * them may not have them sent anywhere, nor sign for what is sent, nor see what became of it.
+ */
+const permissionsFor: Record<WebhookPayload, readonly Permission[]> = {
+  reference: [],
+  full: ['events'],
+  deidentified: ['events', 'events:deidentified'],
+};
+
+/** Whether a caller may work with webhooks of that payload. */
+export function mayUsePayload({ permissions }: WebhookCaller, payload: WebhookPayload): boolean {
+  const needed = permissionsFor[payload];
+  return needed.length === 0 || needed.some((permission) => permissions.includes(permission));
+}
+
+/** Throws `permission_denied` when a caller may not work with webhooks of that payload. */
+export function requirePayload(caller: WebhookCaller, payload: WebhookPayload): void {
+  if (mayUsePayload(caller, payload)) return;
+  const named = permissionsFor[payload].map((permission) => `'${permission}'`).join(' or ');
+  throw new ServiceError(
+    'permission_denied',
+    `The API key lacks the permission ${named}, which the payload '${payload}' needs.`,
+  );
+}

@@ -1,0 +1,55 @@
+import { unavailable } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import { requirePosition } from '../../feed/position.ts';
+import { startAt } from '../../feed/startAt.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { validationError } from '../../records/validate.ts';
+import type { Start } from './webhookSettings.ts';
+
+/** Longest look for the first event of a moment; an hour of the log is read in a fraction of it. */
+const TIMEOUT_MS = 20_000;
+
+export interface StartPorts {
+  eventLog: EventLog;
+  readModels: ReadModels;
+}
+
+/**
+ * The position after which to begin. Rejects with `validation_failed`, naming `field`, when that is no position of
+ * the log or in the future, and with `unavailable`.
+ */
+export async function startPosition(
+  ports: StartPorts,
+  workspace: string,
+  start: Start,
+  field: string,
+): Promise<Position> {
+  if ('from' in start) {
+    if (start.from > Date.now()) throw validationError([{ field, message: 'must not be in the future' }]);
+    return positionBefore(ports, workspace, start.from);
+  }
+  if (start.after === 'head') return ports.eventLog.head();
+  await requirePosition(ports.eventLog, start.after, field);
+  return start.after;
+}
+
+/** The place just before a workspace's first event that was recorded at `time` or later; the log's end without one. */
+async function positionBefore(
+  { eventLog, readModels }: StartPorts,
+  workspace: string,
+  time: number,
+): Promise<Position> {
+  let before = await startAt(readModels, time);
+  const signal = AbortSignal.timeout(TIMEOUT_MS);
+  const filter = { streamPrefixes: [`${workspace}.`] };
+  for await (const { events, position, caughtUp } of eventLog.follow({ after: before, filter, signal })) {
+    for (const event of events) {
+      if (Date.parse(event.recordedAt) >= time) return before;
+      before = event.position;
+    }
+    before = position;
+    if (caughtUp) return before;
+  }
+  throw unavailable('event log');
+}
