@@ -1,6 +1,6 @@
-import type { Shown } from '../src/audit/shown.ts';
 import type { Position, RecordedEvent } from '../src/events/event.ts';
 import type { Principal } from '../src/events/eventMetadata.ts';
+import type { Shown } from '../src/events/shown.ts';
 import { upcast } from '../src/events/upcast.ts';
 import { eventSubject } from '../src/records/eventSubject.ts';
 

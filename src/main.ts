@@ -1,4 +1,4 @@
-import { stopSignal } from './threads/stopSignal.ts';
+import { stopSignal } from './app/stopSignal.ts';
 
 // The service is loaded afterwards, which takes a while: a signal counts from the first moment.
 const stopping = stopSignal(process.env);

@@ -1,12 +1,17 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { PrivateFiles } from '../backends/localFiles/privateFiles.ts';
 import type { Config } from '../config.ts';
 import { keyFiles } from './keyFiles.ts';
 import { pathOf } from './openBackend.ts';
+import { PrivateFiles } from './PrivateFiles.ts';
 
 /** Warnings about single files; more are only counted. */
 const MAX_WARNINGS = 20;
+
+/** From now on, the files and folders that this process makes are for its own user alone. */
+export function makeFilesPrivate(): void {
+  process.umask(0o077);
+}
 
 /**
  * Takes what earlier versions, backups or hands left open to other users away from them: the data folder, the SQLite

@@ -18,6 +18,7 @@ import type { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../webhooks/settings/addresses.ts';
 import { WebhookManager } from '../webhooks/settings/manageWebhooks.ts';
 import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { feedThread } from './feedThread.ts';
 import type { LastingKeyName } from './keyFiles.ts';
 
 interface OpenStores {
@@ -38,7 +39,7 @@ export async function openApiPorts(
 ): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
-  const feed = new EventFeed(config.eventLogUrl, () => knownKeys.load('deidentification'));
+  const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const ports = {
     ...stores,

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
 import { loadConfig } from '../config.ts';
-import { LogOutput } from '../LogOutput.ts';
 import { createLogger } from '../logger.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
+import { makeFilesPrivate } from './keepFilesPrivate.ts';
+import { LogOutput } from './LogOutput.ts';
 import { startService } from './service.ts';
 import { startFailure } from './startFailure.ts';
 import { welcome } from './welcome.ts';

@@ -1,4 +1,4 @@
-import { type PositionRange, type Shown, withRange } from './shown.ts';
+import { type PositionRange, type Shown, withRange } from '../events/shown.ts';
 
 /** How long what was sent may be missing in the audit trail, in milliseconds. */
 const EVERY_MS = 60_000;

@@ -1,10 +1,10 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../events/newEvent.ts';
+import type { Shown } from '../events/shown.ts';
 import { auditStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RecordKind } from '../records/catalog.ts';
-import type { Shown } from './shown.ts';
 
 /** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
 export const accessActions = [

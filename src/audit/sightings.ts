@@ -1,11 +1,11 @@
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
 import type { Position } from '../events/event.ts';
+import { covers, type Shown } from '../events/shown.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RecordKind } from '../records/catalog.ts';
 import type { AccessAction } from './recordAccess.ts';
-import { covers, type Shown } from './shown.ts';
 
 const PAGE = 500;
 

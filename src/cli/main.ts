@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
+import { makeFilesPrivate } from '../app/keepFilesPrivate.ts';
 import { setUpStores } from '../app/withStores.ts';
-import { makeFilesPrivate } from '../backends/localFiles/privateFiles.ts';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';

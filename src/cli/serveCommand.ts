@@ -1,6 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
-import { stopSignal } from '../threads/stopSignal.ts';
+import { stopSignal } from '../app/stopSignal.ts';
 import { example } from './output.ts';
 
 /** `chartledger serve` */

@@ -1,5 +1,3 @@
-import type { RecordKind } from '../records/catalog.ts';
-
 /** Stream of all workspaces and API keys. It has no dot, so no workspace's prefix selects it. */
 export const ACCESS_STREAM = 'access';
 
@@ -27,7 +25,7 @@ export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 export const INSTALLATION = '*';
 
 /** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids give different names. */
-export function recordStream(workspace: string, kind: RecordKind, id: string): string {
+export function recordStream(workspace: string, kind: string, id: string): string {
   return `${workspace}.${kind}-${encodeURIComponent(id)}`;
 }
 
@@ -51,7 +49,7 @@ export function totpStream(userId: string): string {
 }
 
 /** The partition that lists one workspace's records of one kind. */
-export function kindPartition(workspace: string, kind: RecordKind): string {
+export function kindPartition(workspace: string, kind: string): string {
   return `${workspace}.${kind}`;
 }
 

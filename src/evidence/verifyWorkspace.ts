@@ -1,9 +1,9 @@
 import type { TreeLeaf } from '../../projections/tree.ts';
 import type { Position, UnreadableEvent } from '../events/event.ts';
-import { inLogOrder } from '../events/inLogOrder.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree, treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { type Oddities, OddityCheck } from './OddityCheck.ts';
 import { readWorkspace } from './readWorkspace.ts';

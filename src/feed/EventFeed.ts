@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { Selection } from './selection.ts';
@@ -32,16 +33,19 @@ interface SharedWindow {
  * there are some; equal selections share their bytes.
  */
 export class EventFeed {
-  readonly #eventLogUrl: string;
+  readonly #startThread: () => Worker;
   readonly #secret: () => Promise<Uint8Array>;
   readonly #windows = new Map<string, SharedWindow>();
   readonly #closing = new AbortController();
   #thread: FeedThread | undefined;
   #secretTold = false;
 
-  /** `secret`: gives the key of the de-identified view when that is first asked for. */
-  constructor(eventLogUrl: string, secret: () => Promise<Uint8Array>) {
-    this.#eventLogUrl = eventLogUrl;
+  /**
+   * `startThread`: starts the thread when somebody first reads; `secret`: gives the key of the de-identified view when
+   * that is first asked for.
+   */
+  constructor(startThread: () => Worker, secret: () => Promise<Uint8Array>) {
+    this.#startThread = startThread;
     this.#secret = secret;
   }
 
@@ -134,7 +138,7 @@ export class EventFeed {
     if (this.#closing.signal.aborted) throw unavailable('event log');
     if (this.#thread === undefined || this.#thread.failed.aborted) {
       void this.#thread?.close();
-      this.#thread = new FeedThread(this.#eventLogUrl);
+      this.#thread = new FeedThread(this.#startThread);
       this.#windows.clear();
       this.#secretTold = false;
     }

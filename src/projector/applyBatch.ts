@@ -1,8 +1,8 @@
 import { isIncomplete, modelName, type Projection } from '../../projections/projection.ts';
 import { DamagedEvent } from '../events/DamagedEvent.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { inLogOrder } from '../events/inLogOrder.ts';
 import type { EventBatch } from '../ports/eventLog.ts';
+import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
 import { parkReason } from './parkReason.ts';
 

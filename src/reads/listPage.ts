@@ -1,6 +1,6 @@
 import { isIncomplete } from '../../projections/projection.ts';
-import type { Shown } from '../audit/shown.ts';
 import { UnreadableError } from '../errors.ts';
+import type { Shown } from '../events/shown.ts';
 import type { Row } from '../ports/readModels.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';

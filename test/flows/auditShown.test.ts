@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
-import type { Shown } from '../../src/audit/shown.ts';
 import type { JsonObject } from '../../src/events/event.ts';
+import type { Shown } from '../../src/events/shown.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { readAll } from '../support/events.ts';

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
+import { feedThread } from '../../src/app/feedThread.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import { formatPosition } from '../../src/feed/position.ts';
@@ -230,7 +231,7 @@ onEveryEngine((start) => {
   /** The endpoint alone, with short times, over the service's log; `closed` resolves when a connection was closed. */
   async function quickStreams() {
     const directory = await AccessDirectory.open(service.eventLog);
-    const feed = new EventFeed(service.config.eventLogUrl, async () => new Uint8Array(32));
+    const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => new Uint8Array(32));
     const ports = {
       eventLog: service.eventLog,
       readModels: {} as ReadModels,

@@ -7,6 +7,7 @@ import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
 import { SecondFactor } from '../../src/access/users/SecondFactor.ts';
 import { openSignInLimits } from '../../src/access/users/signInLimits.ts';
 import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { feedThread } from '../../src/app/feedThread.ts';
 import { loadSessionSecret } from '../../src/app/keyFiles.ts';
 import {
   openDocumentStore,
@@ -69,7 +70,7 @@ export async function startFaultyApp(
   const documentStore = withFaults(realDocumentStore, faults.documentStore);
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
-  const feed = new EventFeed(service.config.eventLogUrl, async () => randomBytes(32));
+  const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => randomBytes(32));
   const webhookDirectory = await WebhookDirectory.open(service.eventLog);
   const users = await UserDirectory.open(service.eventLog);
   const names = new PrincipalNames({ api_key: directory, user: users });

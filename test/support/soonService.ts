@@ -1,7 +1,7 @@
+import { LogOutput } from '../../src/app/LogOutput.ts';
 import { startService } from '../../src/app/service.ts';
 import { welcome } from '../../src/app/welcome.ts';
 import { loadConfig } from '../../src/config.ts';
-import { LogOutput } from '../../src/LogOutput.ts';
 import { createLogger } from '../../src/logger.ts';
 import { soon } from './soon.ts';
 

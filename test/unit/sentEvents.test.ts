@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { SentEvents } from '../../src/audit/SentEvents.ts';
-import { type PositionRange, type Shown, withRange } from '../../src/audit/shown.ts';
 import { unavailable } from '../../src/errors.ts';
+import { type PositionRange, type Shown, withRange } from '../../src/events/shown.ts';
 import { eventually } from '../support/eventually.ts';
 
 const at = (position: number): PositionRange => ({ from: position, to: position });

@@ -1,5 +1,5 @@
 import type { AccessAction } from '../../audit/recordAccess.ts';
-import type { Shown } from '../../audit/shown.ts';
+import type { Shown } from '../../events/shown.ts';
 
 const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',

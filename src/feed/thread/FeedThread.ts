@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
-import { workerUrl } from '../../threads/workerUrl.ts';
 import type { Selection } from '../selection.ts';
 import { LiveWindow } from './LiveWindow.ts';
 import type { FeedReply, FeedRequest, Part } from './messages.ts';
@@ -32,10 +31,9 @@ export class FeedThread {
   readonly #ready = Promise.withResolvers<void>();
   #last = 0;
 
-  constructor(eventLogUrl: string) {
-    this.#worker = new Worker(workerUrl('feedWorker', import.meta.url), {
-      workerData: { eventLogUrl },
-    });
+  /** `start`: starts the thread, which speaks as `messages.ts` has it. */
+  constructor(start: () => Worker) {
+    this.#worker = start();
     this.#ready.promise.catch(() => undefined);
     this.#worker.on('message', (reply: FeedReply) => this.#take(reply));
     this.#worker.on('error', (error) => this.#fail(error));

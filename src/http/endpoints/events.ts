@@ -4,8 +4,8 @@ import type { AccessDirectory, FoundKey } from '../../access/keys/AccessDirector
 import type { Permission } from '../../access/keys/access.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import { SentEvents, type SentEventsLimits } from '../../audit/SentEvents.ts';
-import type { Shown } from '../../audit/shown.ts';
 import { ServiceError } from '../../errors.ts';
+import type { Shown } from '../../events/shown.ts';
 import type { EventFeed } from '../../feed/EventFeed.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { formatPosition, parsePosition, requirePosition } from '../../feed/position.ts';

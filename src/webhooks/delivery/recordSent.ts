@@ -1,5 +1,5 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
-import type { Shown } from '../../audit/shown.ts';
+import type { Shown } from '../../events/shown.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { serviceCaller } from '../settings/serviceCaller.ts';

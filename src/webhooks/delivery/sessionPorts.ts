@@ -1,5 +1,5 @@
-import type { Shown } from '../../audit/shown.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import type { Shown } from '../../events/shown.ts';
 import type { ChangedFields } from '../../feed/format/ChangedFields.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Webhook } from '../settings/webhook.ts';

@@ -1,5 +1,5 @@
-import type { EventBatch } from '../ports/eventLog.ts';
-import type { RecordedEvent, UnreadableEvent } from './event.ts';
+import type { RecordedEvent, UnreadableEvent } from '../events/event.ts';
+import type { EventBatch } from './eventLog.ts';
 
 /** All events of a batch in the order of the log, those without `data` being the ones that cannot be read. */
 export function inLogOrder({

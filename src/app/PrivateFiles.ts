@@ -6,11 +6,6 @@ const PRIVATE_FILE = 0o600;
 const OTHERS = 0o077;
 const STICKY = 0o1000;
 
-/** From now on, the files and folders that this process makes are for its own user alone. */
-export function makeFilesPrivate(): void {
-  process.umask(OTHERS);
-}
-
 /** A file or folder that users other than its owner may look into, and that could not be changed. */
 export interface OpenToOthers {
   path: string;

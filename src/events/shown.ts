@@ -1,4 +1,4 @@
-import type { Position } from '../events/event.ts';
+import type { Position } from './event.ts';
 
 /** Places of the log from `from` to `to`, both included. */
 export interface PositionRange {
