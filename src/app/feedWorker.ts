@@ -3,8 +3,8 @@ import { UnreadableError } from '../errors.ts';
 import { ChangedFields } from '../feed/format/ChangedFields.ts';
 import { CatchUp, type MakeText } from '../feed/thread/CatchUp.ts';
 import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
-import type { FeedReply, FeedRequest } from '../feed/thread/messages.ts';
 import { Tail } from '../feed/thread/Tail.ts';
+import type { FeedReply, FeedRequest } from '../feed/thread/threadMessages.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { openEventLog } from './openBackend.ts';
 

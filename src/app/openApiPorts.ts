@@ -1,8 +1,3 @@
-import type { AccessDirectory } from '../access/keys/AccessDirectory.ts';
-import { IdentityProvider } from '../access/users/IdentityProvider.ts';
-import { SecondFactor } from '../access/users/SecondFactor.ts';
-import { openSignInLimits } from '../access/users/signInLimits.ts';
-import { UserDirectory } from '../access/users/UserDirectory.ts';
 import { RecordExistence } from '../commands/RecordExistence.ts';
 import type { Config } from '../config.ts';
 import { requestLimit } from '../dashboard/shell/requestLimit.ts';
@@ -13,11 +8,16 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
+import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
+import { IdentityProvider } from '../principals/users/IdentityProvider.ts';
+import { SecondFactor } from '../principals/users/SecondFactor.ts';
+import { openSignInLimits } from '../principals/users/signInLimits.ts';
+import { UserDirectory } from '../principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
 import type { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../webhooks/settings/addresses.ts';
-import { WebhookManager } from '../webhooks/settings/manageWebhooks.ts';
 import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { feedThread } from './feedThread.ts';
 import type { LastingKeyName } from './keyFiles.ts';
 
@@ -27,7 +27,7 @@ interface OpenStores {
   stateStore: StateStore;
   documentStore: DocumentStore;
   limiters: RateLimiters;
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   webhookDirectory: WebhookDirectory;
   knownKeys: KnownKeys<LastingKeyName>;
 }
@@ -60,7 +60,7 @@ export async function openApiPorts(
       readModels,
       stateStore,
       directory: webhookDirectory,
-      access: directory,
+      keys: directory,
       names,
       addresses: createAddressRules(config.webhookAllowNetworks),
       secretsKey: () => knownKeys.load('webhookSecrets'),

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { AccessDirectory } from '../access/keys/AccessDirectory.ts';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { ChangedFields } from '../feed/format/ChangedFields.ts';
-import { createDeidentifier, type Deidentifier } from '../feed/format/deidentify.ts';
+import { createDeidentifier, type Deidentifier } from '../feed/format/Deidentifier.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
+import { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { Dispatcher } from '../webhooks/delivery/Dispatcher.ts';
 import { appendNote } from '../webhooks/delivery/deliveryNote.ts';
-import type { WebhooksMessage } from '../webhooks/delivery/messages.ts';
 import { recordSent } from '../webhooks/delivery/recordSent.ts';
 import { type RetrySchedule, retrySchedule } from '../webhooks/delivery/schedule.ts';
 import { WebhookSender } from '../webhooks/delivery/WebhookSender.ts';
+import type { WebhooksMessage } from '../webhooks/delivery/WebhooksMessage.ts';
 import { createAddressRules } from '../webhooks/settings/addresses.ts';
 import { disableWebhook } from '../webhooks/settings/disableWebhook.ts';
 import { maySend } from '../webhooks/settings/maySend.ts';
@@ -44,7 +44,7 @@ export async function openWebhooks(
   const leases = await openLeases(config.stateUrl);
   const keys = new KnownKeys(eventLog, lastingKeys(config));
   const directory = await WebhookDirectory.open(eventLog);
-  const access = await AccessDirectory.open(eventLog);
+  const keyDirectory = await KeyDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
   let secretsKey: Uint8Array | undefined;
   let deidentifier: Deidentifier | undefined;
@@ -71,7 +71,7 @@ export async function openWebhooks(
       },
       findSending(id) {
         const webhook = directory.find(id);
-        return webhook && maySend(webhook, access.access) ? webhook : undefined;
+        return webhook && maySend(webhook, keyDirectory.known) ? webhook : undefined;
       },
       recordSent: (webhook, sent) => recordSent(eventLog, webhook, sent),
       note: (webhook, note) => appendNote(eventLog, webhook, note),
@@ -87,7 +87,7 @@ export async function openWebhooks(
   return async (signal) => {
     await dispatcher.run(signal);
     directory.close();
-    access.close();
+    keyDirectory.close();
     await Promise.all([sender, eventLog, stateStore, readModels, leases].map((port) => port.close()));
   };
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
-import type { ProjectorMessage } from '../projector/messages.ts';
+import type { ProjectorMessage } from '../projector/ProjectorMessage.ts';
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import { keepThread } from '../threads/keepThread.ts';
 import { workerUrl } from '../threads/workerUrl.ts';

@@ -3,8 +3,8 @@ import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import { keepThread } from '../threads/keepThread.ts';
 import { workerUrl } from '../threads/workerUrl.ts';
-import type { WebhooksMessage } from '../webhooks/delivery/messages.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
+import type { WebhooksMessage } from '../webhooks/delivery/WebhooksMessage.ts';
 import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 
 const LOOK_MS = 250;

@@ -2,13 +2,6 @@ import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
-import { AccessDirectory } from '../access/keys/AccessDirectory.ts';
-import { type Access, permissions } from '../access/keys/access.ts';
-import { AccessManager } from '../access/keys/manageAccess.ts';
-import { UserManager } from '../access/users/manageUsers.ts';
-import { resetSecondFactor } from '../access/users/SecondFactor.ts';
-import { UserDirectory } from '../access/users/UserDirectory.ts';
-import { UserLinks } from '../access/users/UserLinks.ts';
 import { loadConfig } from '../config.ts';
 import { ServiceError } from '../errors.ts';
 import type { Principal } from '../events/eventMetadata.ts';
@@ -18,19 +11,26 @@ import { listeningAddress } from '../listeningAddress.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
+import { KeyManager } from '../principals/keys/KeyManager.ts';
+import { type KeyState, permissions } from '../principals/keys/keyState.ts';
+import { resetSecondFactor } from '../principals/users/SecondFactor.ts';
+import { UserDirectory } from '../principals/users/UserDirectory.ts';
+import { UserLinks } from '../principals/users/UserLinks.ts';
+import { UserManager } from '../principals/users/UserManager.ts';
 import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../webhooks/settings/addresses.ts';
-import { WebhookManager } from '../webhooks/settings/manageWebhooks.ts';
 import type { WebhookCaller } from '../webhooks/settings/payloadPermissions.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { lastingKeys, loadSigningKey as openSigningKey } from './keyFiles.ts';
 import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
 
-export interface AccessTools {
+export interface KeyTools {
   /** Workspaces and keys as they were when the command began, or after the last change. */
-  access: Readonly<Access>;
-  manager: AccessManager;
+  known: Readonly<KeyState>;
+  manager: KeyManager;
   /** Whoever runs the command. */
   actor: Actor;
   eventLog: EventLog;
@@ -92,13 +92,13 @@ export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise
 }
 
 /** Runs `work` on the workspaces and keys of that event log. */
-export function withAccess<Result>(work: (tools: AccessTools) => Promise<Result>): Promise<Result> {
+export function withKeys<Result>(work: (tools: KeyTools) => Promise<Result>): Promise<Result> {
   return withEventLog(async (eventLog) => {
-    const directory = await AccessDirectory.open(eventLog);
+    const directory = await KeyDirectory.open(eventLog);
     try {
       const actor = { principal: operator() };
-      const manager = new AccessManager(directory, actor);
-      return await work({ access: directory.access, manager, actor, eventLog });
+      const manager = new KeyManager(directory, actor);
+      return await work({ known: directory.known, manager, actor, eventLog });
     } finally {
       directory.close();
     }
@@ -140,7 +140,7 @@ export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): 
 /** What a command needs that reads the data of a workspace. */
 export interface WorkspaceTools {
   eventLog: EventLog;
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   names: PrincipalNames;
   /** Whoever runs the command, for the audit trail. */
   caller: Caller;
@@ -156,11 +156,11 @@ export function withWorkspace<Result>(
   { orInstallation = false } = {},
 ): Promise<Result> {
   return withEventLog(async (eventLog) => {
-    const directory = await AccessDirectory.open(eventLog);
+    const directory = await KeyDirectory.open(eventLog);
     const users = await UserDirectory.open(eventLog);
     try {
       const isInstallation = orInstallation && workspace === INSTALLATION;
-      if (!isInstallation && !directory.access.workspaces.has(workspace))
+      if (!isInstallation && !directory.known.workspaces.has(workspace))
         throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
       const caller = { workspace, principal: operator(), requestId: uuidv7() };
       const names = new PrincipalNames({ api_key: directory, user: users });
@@ -209,7 +209,7 @@ export function withWebhooks<Result>(
   work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(process.env);
-  return withWorkspace(workspace, ({ eventLog, directory: access, names, caller }) =>
+  return withWorkspace(workspace, ({ eventLog, directory: keys, names, caller }) =>
     withReadModels(async (readModels) => {
       const stateStore = await openStateStore(config.stateUrl);
       const directory = await WebhookDirectory.open(eventLog);
@@ -220,7 +220,7 @@ export function withWebhooks<Result>(
           readModels,
           stateStore,
           directory,
-          access,
+          keys,
           names,
           addresses: createAddressRules(config.webhookAllowNetworks),
           secretsKey: async () => {

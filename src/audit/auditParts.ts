@@ -15,7 +15,7 @@ import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
 import { unavailable } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { type SightedRecord, sightingTest } from './sightings.ts';
+import { type SightedRecord, sightingTest } from './sightingTest.ts';
 
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;

@@ -16,7 +16,7 @@ import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
 import { eventTypesOf, type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
-import { instantOf } from '../records/instant.ts';
+import { instantOf } from '../records/instantOf.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, writeLine } from './output.ts';

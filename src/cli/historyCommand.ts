@@ -11,7 +11,7 @@ import { catalog, catalogEntry, type RecordKind } from '../records/catalog.ts';
 import { dottedFields } from '../records/diff.ts';
 import { viewDocument } from '../records/document.ts';
 import { requiredDate } from '../records/fields.ts';
-import { instantOf } from '../records/instant.ts';
+import { instantOf } from '../records/instantOf.ts';
 import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
 import { example } from './output.ts';
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { looksLikeApiKey } from '../access/keys/apiKey.ts';
+import { looksLikeApiKey } from '../principals/keys/apiKey.ts';
 import { version } from '../version.ts';
 import type { ImportCounts, ImportTally } from './import/ImportTally.ts';
 import { ImportError, type ImportSource } from './import/importSource.ts';

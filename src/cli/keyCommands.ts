@@ -1,14 +1,14 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { eventLogName, withKeys } from '../app/withStores.ts';
+import { ServiceError } from '../errors.ts';
+import type { CreatedKey } from '../principals/keys/KeyManager.ts';
 import {
   type ApiKey,
   type Permission,
   permissionSchema,
   permissions,
   stateOf,
-} from '../access/keys/access.ts';
-import type { CreatedKey } from '../access/keys/manageAccess.ts';
-import { eventLogName, withAccess } from '../app/withStores.ts';
-import { ServiceError } from '../errors.ts';
+} from '../principals/keys/keyState.ts';
 import { deleteKey } from '../webhooks/settings/deleteKey.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
@@ -64,7 +64,7 @@ function view(key: ApiKey) {
 }
 
 async function createKey({ workspace, name, permissions, json }: CreateOptions): Promise<void> {
-  const { id, key, ...made } = await withAccess(({ manager }) =>
+  const { id, key, ...made } = await withKeys(({ manager }) =>
     manager.createKey(workspace, name, permissions),
   );
   if (json) {
@@ -84,7 +84,7 @@ function showKey({ id, key, workspace, permissions }: CreatedKey): void {
 }
 
 async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promise<void> {
-  const rotated = await withAccess(({ manager }) => manager.rotateKey(id, expiresIn));
+  const rotated = await withKeys(({ manager }) => manager.rotateKey(id, expiresIn));
   const { previousExpiresAt, ...made } = rotated;
   if (json) {
     writeJson({ ...made, replaces: id, previous_expires_at: previousExpiresAt });
@@ -96,11 +96,11 @@ async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promis
 }
 
 async function listKeys({ workspace, json }: ListOptions): Promise<void> {
-  const found = await withAccess(async ({ access }) => {
-    if (workspace !== undefined && !access.workspaces.has(workspace)) {
+  const found = await withKeys(async ({ known }) => {
+    if (workspace !== undefined && !known.workspaces.has(workspace)) {
       throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
     }
-    const keys = [...access.keys.values()].map(view);
+    const keys = [...known.keys.values()].map(view);
     return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
   });
   if (json) writeJson(found);
@@ -122,7 +122,7 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
 }
 
 async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: boolean }): Promise<void> {
-  const found = await withAccess(async ({ eventLog, manager: keys, ...tools }) => {
+  const found = await withKeys(async ({ eventLog, manager: keys, ...tools }) => {
     const webhooks = await WebhookDirectory.open(eventLog);
     try {
       return await deleteKey({ ...tools, keys, webhooks }, id, { keepWebhooks });
@@ -213,7 +213,7 @@ export function addKeyCommands(program: Command): void {
       .argument('<key-id>', 'the id of the key, as listed')
       .addHelpText('after', example(`chartledger keys ${name} key_4fTq9LmZs2Xw8RbC`))
       .action(async (id: string) => {
-        await withAccess(({ manager }) => manager.setKeyState(id, state));
+        await withKeys(({ manager }) => manager.setKeyState(id, state));
         writeLine(`Key ${id} ${result}.`);
       });
   }

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { type IssuedLink, invitationPath } from '../access/users/UserLinks.ts';
-import { type Role, roles, stateOf, type User } from '../access/users/user.ts';
 import { eventLogName, serviceAddress, type UserTools, withUsers } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
+import { type IssuedLink, invitationPath } from '../principals/users/UserLinks.ts';
+import { type Role, roles, stateOf, type User } from '../principals/users/user.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 import { readPassword } from './readPassword.ts';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Workspace } from '../access/keys/access.ts';
-import { eventLogName, withAccess } from '../app/withStores.ts';
+import { eventLogName, withKeys } from '../app/withStores.ts';
+import type { Workspace } from '../principals/keys/keyState.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
 interface JsonOption {
@@ -24,9 +24,9 @@ export function addWorkspaceCommands(program: Command): void {
     .option('--json', 'print the workspace as JSON')
     .addHelpText('after', example('chartledger workspaces create north_clinic'))
     .action((id: string, { json }: JsonOption) =>
-      withAccess(async ({ access, manager }) => {
+      withKeys(async ({ known, manager }) => {
         await manager.createWorkspace(id);
-        if (json) writeJson(view(access.workspaces.get(id) as Workspace));
+        if (json) writeJson(view(known.workspaces.get(id) as Workspace));
         else writeLine(`Made workspace ${id} in the event log ${eventLogName()}.`);
       }),
     );
@@ -37,8 +37,8 @@ export function addWorkspaceCommands(program: Command): void {
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger workspaces list'))
     .action(({ json }: JsonOption) =>
-      withAccess(async ({ access }) => {
-        const found = [...access.workspaces.values()].map(view);
+      withKeys(async ({ known }) => {
+        const found = [...known.workspaces.values()].map(view);
         if (json) writeJson(found);
         else if (found.length === 0)
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
@@ -58,7 +58,7 @@ export function addWorkspaceCommands(program: Command): void {
     .argument('<id>', 'the workspace')
     .addHelpText('after', example('chartledger workspaces deactivate north_clinic'))
     .action((id: string) =>
-      withAccess(async ({ manager }) => {
+      withKeys(async ({ manager }) => {
         await manager.setWorkspaceState(id, 'deactivated');
         writeLine(`Workspace ${id} is deactivated: its keys are refused, its webhooks send nothing.`);
       }),
@@ -70,7 +70,7 @@ export function addWorkspaceCommands(program: Command): void {
     .argument('<id>', 'the workspace')
     .addHelpText('after', example('chartledger workspaces activate north_clinic'))
     .action((id: string) =>
-      withAccess(async ({ manager }) => {
+      withKeys(async ({ manager }) => {
         await manager.setWorkspaceState(id, 'active');
         writeLine(`Workspace ${id} is active.`);
       }),

@@ -14,7 +14,7 @@ import {
   MAX_FILENAME_LENGTH,
 } from '../records/document.ts';
 import { validate } from '../records/validate.ts';
-import { documentFormat, FileHead } from './documentFile.ts';
+import { documentFormat, FileHead } from './documentFormat.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import { appendToDocument, type WriteCondition } from './writeCondition.ts';
 

@@ -3,7 +3,7 @@ import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
-import { qualityWarnings } from '../records/quality.ts';
+import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { validate } from '../records/validate.ts';
 import { checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';

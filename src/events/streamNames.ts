@@ -1,5 +1,5 @@
 /** Stream of all workspaces and API keys. It has no dot, so no workspace's prefix selects it. */
-export const ACCESS_STREAM = 'access';
+export const KEYS_STREAM = 'access';
 
 /** Stream of the webhooks of all workspaces. It has no dot either. */
 export const WEBHOOKS_STREAM = 'webhooks';
@@ -8,7 +8,7 @@ export const WEBHOOKS_STREAM = 'webhooks';
 export const USERS_STREAM = 'users';
 
 /** Every stream that holds events of several workspaces. All others begin with the workspace and a dot. */
-export const sharedStreams: readonly string[] = [ACCESS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
+export const sharedStreams: readonly string[] = [KEYS_STREAM, WEBHOOKS_STREAM, USERS_STREAM];
 
 /**
  * Whether a stream holds what the service notes for itself, such as how far a webhook has come: it belongs to no history,

@@ -1,6 +1,6 @@
 import { describeError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import type { ProjectorMessage } from './messages.ts';
+import type { ProjectorMessage } from './ProjectorMessage.ts';
 
 type Parked = ProjectorMessage & { kind: 'parked' };
 

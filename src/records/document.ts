@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { RecordedEvent } from '../events/event.ts';
-import { requireNext } from '../events/nextVersion.ts';
-import { laterTime } from '../events/recordedTime.ts';
+import { laterTime } from '../events/laterTime.ts';
+import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { identifier } from './fields.ts';
 

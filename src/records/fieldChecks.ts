@@ -1,4 +1,4 @@
-import { instantOf } from './instant.ts';
+import { instantOf } from './instantOf.ts';
 import { isUspsState } from './uspsStates.ts';
 
 /** What is doubtful about a value that was accepted, if anything; `fields` are those that were sent with it. */

@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../events/event.ts';
-import { requireNext } from '../events/nextVersion.ts';
-import { laterTime } from '../events/recordedTime.ts';
+import { laterTime } from '../events/laterTime.ts';
+import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
 

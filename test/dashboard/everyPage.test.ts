@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
-import { UserLinks } from '../../src/access/users/UserLinks.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserLinks } from '../../src/principals/users/UserLinks.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   await service.upload(documentsPath(encounter), documentForm());
   const [document] = (await service.get(documentsPath(encounter))).body.items;
   const [key, off] = [await service.createKey('clinic'), await service.createKey('clinic')];
-  await service.access.setKeyState(off.id, 'deactivated');
+  await service.keys.setKeyState(off.id, 'deactivated');
   const client = service.as((await service.createKey('clinic', ['webhooks'])).key);
   const [webhook, disabled] = [await createWebhook(client), await createWebhook(client)];
   await client.send(`/integration/webhooks/${disabled.id}`, {

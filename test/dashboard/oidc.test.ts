@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { UserManager } from '../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
 import {
   expectAccessible,
   signIn,

@@ -84,7 +84,7 @@ test('holds neither an id of the caller nor anything else of a record', async ()
 
 test('says so where nothing happened yet', async () => {
   const { service } = dashboard;
-  await service.access.createWorkspace(service.workspaceId('empty'));
+  await service.keys.createWorkspace(service.workspaceId('empty'));
   const page = await dashboard.openAs('viewer', pathOf('empty'));
   await openWith(page, /^Requests per minute: none in the last 60 minutes$/);
   expect(await page.getByText('Nothing was refused in the last 60 minutes.').count()).toBe(1);

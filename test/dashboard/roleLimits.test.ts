@@ -1,17 +1,17 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { type Role, roles } from '../../src/access/users/user.ts';
 import { admins, everyone, phiReaders } from '../../src/dashboard/shell/route.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { INSTALLATION } from '../../src/events/streamNames.ts';
+import { type Role, roles } from '../../src/principals/users/user.ts';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { readAll } from '../support/events.ts';
 import { appendedBy } from '../support/service.ts';
 
-const accessNames = { public: 'public', everyone, phiReaders, admins } as const;
+const roleNames = { public: 'public', everyone, phiReaders, admins } as const;
 
-/** Who may do what, by URL. A page or action that is not listed here fails, and so does one with another access. */
-const expected: Record<keyof typeof accessNames, string[]> = {
+/** Who may do what, by URL. A page or action that is not listed here fails, and so does one with other roles. */
+const expected: Record<keyof typeof roleNames, string[]> = {
   public: [
     'get /sign-in',
     'post /sign-in',
@@ -106,23 +106,23 @@ async function send(page: Page | undefined, method: string, path: string, accept
 }
 
 test.each(Object.entries(expected))('for %s are the pages and actions of the list', (name, listed) => {
-  const access = accessNames[name as keyof typeof accessNames];
-  const actual = routes.filter((route) => route.access === access).map(nameOf);
+  const allowed = roleNames[name as keyof typeof roleNames];
+  const actual = routes.filter((route) => route.roles === allowed).map(nameOf);
   expect(actual.toSorted()).toEqual(listed.toSorted());
 });
 
 test('every page and action is for one of these', () => {
-  const listed = Object.values(accessNames);
-  expect(routes.filter(({ access }) => !listed.includes(access as never)).map(nameOf)).toEqual([]);
+  const listed = Object.values(roleNames);
+  expect(routes.filter(({ roles: allowed }) => !listed.includes(allowed as never)).map(nameOf)).toEqual([]);
 });
 
 describe.each(roles)('the role %s', (role) => {
-  const limited = routes.filter(({ access }) => access !== 'public');
+  const limited = routes.filter(({ roles: allowed }) => allowed !== 'public');
 
   test('is refused what is for others, with 403, and changes nothing', async () => {
     const refused: string[] = [];
     const appended = await appendedBy(dashboard.service, async () => {
-      for (const route of limited.filter(({ access }) => !access.includes(role))) {
+      for (const route of limited.filter(({ roles: allowed }) => !allowed.includes(role))) {
         const answer = await send(pages.get(role), route.method, route.path);
         expect([nameOf(route), answer.status()]).toEqual([nameOf(route), 403]);
         expect(await answer.text()).toContain(`The role ${role} may not see this page.`);
@@ -159,8 +159,8 @@ describe.each(roles)('the role %s', (role) => {
     });
 
   test('gets the pages that are for it, or hears that there is no such thing', async () => {
-    for (const { method, path, access } of limited) {
-      if (method !== 'get' || !access.includes(role)) continue;
+    for (const { method, path, roles: allowed } of limited) {
+      if (method !== 'get' || !allowed.includes(role)) continue;
       const answer = await send(pages.get(role), method, path);
       expect([path, [200, 303, 400, 404].includes(answer.status()) || answer.status()]).toEqual([path, true]);
     }
@@ -181,8 +181,8 @@ describe.each(roles)('the role %s', (role) => {
 
 test('whoever is not signed in is led to the sign-in, and then to the page', async () => {
   const page = await dashboard.open('/sign-in');
-  for (const { method, path, access } of routes) {
-    if (access === 'public') continue;
+  for (const { method, path, roles: allowed } of routes) {
+    if (allowed === 'public') continue;
     const answer = await send(page, method, path);
     const next = `?next=${encodeURIComponent(new URL(urlOf(path)).pathname)}`;
     expect([path, answer.status(), answer.headers().location]).toEqual([

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
-import { UserManager } from '../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { audit } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
-import { type AuditFilter, readAuditTrail } from '../../src/audit/auditTrail.ts';
+import { type AuditFilter, readAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { type Caller, newEvent } from '../../src/events/newEvent.ts';
 import { auditStream } from '../../src/events/streamNames.ts';

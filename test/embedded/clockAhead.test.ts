@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { UserManager } from '../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';

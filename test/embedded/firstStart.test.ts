@@ -7,12 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
-import { AccessManager } from '../../src/access/keys/manageAccess.ts';
-import { UserManager } from '../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { loadConfig } from '../../src/config.ts';
+import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { KeyManager } from '../../src/principals/keys/KeyManager.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentsPath } from '../support/documents.ts';
 import { readAll } from '../support/events.ts';
@@ -139,8 +139,8 @@ describe('npm start', () => {
 
   test('no key is made when the log holds a workspace already', async () => {
     const eventLog = await openEventLog(`sqlite:${join(folder, 'events.db')}`);
-    const directory = await AccessDirectory.open(eventLog);
-    await new AccessManager(directory, { principal: { type: 'operator', id: 'test' } }).createWorkspace(
+    const directory = await KeyDirectory.open(eventLog);
+    await new KeyManager(directory, { principal: { type: 'operator', id: 'test' } }).createWorkspace(
       'clinic',
     );
     directory.close();

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
-import { generateApiKey } from '../../src/access/keys/apiKey.ts';
+import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { startFakeService } from '../support/fakeService.ts';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { permissions } from '../../src/access/keys/access.ts';
+import { permissions } from '../../src/principals/keys/keyState.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';

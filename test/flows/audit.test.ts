@@ -4,7 +4,7 @@ import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { lastUses, recentMinutes } from '../../src/audit/auditTallies.ts';
-import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/auditTrail.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import { recordAccess } from '../../src/audit/recordAccess.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { INSTALLATION } from '../../src/events/streamNames.ts';

@@ -126,7 +126,7 @@ onEveryEngine((start) => {
         ['deactivated', 403, 'key_deactivated'],
         ['deleted', 401, 'unauthorized'],
       ] as const) {
-        await service.access.setKeyState(id, state);
+        await service.keys.setKeyState(id, state);
         const later = await refused(async () => {
           // The process that answers hears of the change within a quarter of a second.
           for (let got = 200; got !== status; ) got = (await reader.get('/integration/payers')).status;

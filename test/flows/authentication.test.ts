@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { generateApiKey, hashApiKey } from '../../src/access/keys/apiKey.ts';
+import { generateApiKey, hashApiKey } from '../../src/principals/keys/apiKey.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -89,13 +89,13 @@ onEveryEngine((start) => {
     const { id, key } = await service.createKey('clinic');
     const headers = { 'x-api-key': key };
     expect((await post(headers)).status).toBe(200);
-    await service.access.setKeyState(id, 'deactivated');
+    await service.keys.setKeyState(id, 'deactivated');
     await eventually(() => expectRefused(headers, 403, 'key_deactivated'));
-    await service.access.setKeyState(id, 'active');
+    await service.keys.setKeyState(id, 'active');
     await eventually(async () => expect((await post(headers)).status).toBe(200));
-    await service.access.setKeyState(id, 'deleted');
+    await service.keys.setKeyState(id, 'deleted');
     await eventually(() => expectRefused(headers, 401, 'unauthorized'));
-    await expect(service.access.setKeyState(id, 'active')).rejects.toMatchObject({ code: 'conflict' });
+    await expect(service.keys.setKeyState(id, 'active')).rejects.toMatchObject({ code: 'conflict' });
     await service.restart();
     await expectRefused(headers, 401, 'unauthorized');
   });
@@ -103,19 +103,19 @@ onEveryEngine((start) => {
   test('a rotated key works until it expires, then is 401 and says so; its replacement works at once', async () => {
     const { id, key } = await service.createKey('clinic');
     const events = await newEvents(service, async () => {
-      const next = await service.access.rotateKey(id, 3_600);
+      const next = await service.keys.rotateKey(id, 3_600);
       expect(next).toMatchObject({ name: 'Test key', permissions: ['write', 'read'] });
-      await expect(service.access.rotateKey(id, 0)).rejects.toMatchObject({ code: 'conflict' });
-      const last = await service.access.rotateKey(next.id, 0);
+      await expect(service.keys.rotateKey(id, 0)).rejects.toMatchObject({ code: 'conflict' });
+      const last = await service.keys.rotateKey(next.id, 0);
       await eventually(() => expectRefused({ 'x-api-key': next.key }, 401, 'unauthorized'));
       expect((await post({ 'x-api-key': next.key })).body.error).toBe('The API key has expired.');
       expect((await post({ 'x-api-key': key })).status).toBe(200);
       expect((await post({ 'x-api-key': last.key })).status).toBe(200);
-      await service.access.setKeyState(next.id, 'deactivated');
-      await expect(service.access.rotateKey(next.id, 0)).rejects.toMatchObject({ code: 'conflict' });
-      await expect(service.access.rotateKey('key_none', 0)).rejects.toMatchObject({ code: 'not_found' });
+      await service.keys.setKeyState(next.id, 'deactivated');
+      await expect(service.keys.rotateKey(next.id, 0)).rejects.toMatchObject({ code: 'conflict' });
+      await expect(service.keys.rotateKey('key_none', 0)).rejects.toMatchObject({ code: 'not_found' });
       for (const seconds of [-1, Number.NaN, 31 * 86_400]) {
-        await expect(service.access.rotateKey(last.id, seconds)).rejects.toMatchObject({
+        await expect(service.keys.rotateKey(last.id, seconds)).rejects.toMatchObject({
           code: 'validation_failed',
         });
       }
@@ -130,12 +130,12 @@ onEveryEngine((start) => {
   test('a key that is both deactivated and of a deactivated workspace is told of the key first', async () => {
     const { id, key } = await service.createKey('closing');
     const other = await service.createKey('closing');
-    await service.access.setWorkspaceState(service.workspaceId('closing'), 'deactivated');
+    await service.keys.setWorkspaceState(service.workspaceId('closing'), 'deactivated');
     await eventually(() => expectRefused({ 'x-api-key': key }, 403, 'workspace_deactivated'));
-    await service.access.setKeyState(id, 'deactivated');
+    await service.keys.setKeyState(id, 'deactivated');
     await eventually(() => expectRefused({ 'x-api-key': key }, 403, 'key_deactivated'));
     await expectRefused({ 'x-api-key': other.key }, 403, 'workspace_deactivated');
-    await service.access.setWorkspaceState(service.workspaceId('closing'), 'active');
+    await service.keys.setWorkspaceState(service.workspaceId('closing'), 'active');
     await eventually(async () => expect((await post({ 'x-api-key': other.key })).status).toBe(200));
   });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { ErrorCode } from '../../src/errors.ts';
-import { statusOf } from '../../src/http/server/errorResponse.ts';
+import { statusOf } from '../../src/http/server/errorAnswer.ts';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -21,8 +21,8 @@ onEveryEngine((start) => {
     const deactivated = await service.createKey('clinic');
     keys.deactivated = deactivated.key;
     keys.closed = (await service.createKey('closed')).key;
-    await service.access.setKeyState(deactivated.id, 'deactivated');
-    await service.access.setWorkspaceState(service.workspaceId('closed'), 'deactivated');
+    await service.keys.setKeyState(deactivated.id, 'deactivated');
+    await service.keys.setWorkspaceState(service.workspaceId('closed'), 'deactivated');
     await limited.get('/integration/payers/none');
     await eventually(async () => {
       for (const key of [keys.deactivated, keys.closed]) {

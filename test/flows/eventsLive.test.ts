@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pino } from 'pino';
-import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
 import { feedThread } from '../../src/app/feedThread.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
@@ -11,6 +10,7 @@ import { formatPosition } from '../../src/feed/position.ts';
 import { eventsEndpoint } from '../../src/http/endpoints/events.ts';
 import { createApp } from '../../src/http/server/createApp.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
 import { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { EventReader, eventsOf } from '../support/eventReader.ts';
@@ -186,12 +186,12 @@ onEveryEngine((start) => {
       EventReader.open(service.as(other.key)),
     ]);
     const polling = client.get('/events?wait=60');
-    await service.access.setKeyState(key.id, 'deactivated');
+    await service.keys.setKeyState(key.id, 'deactivated');
     await first.end();
     const { status, body } = await polling;
     expect([status, body.code]).toEqual([403, 'key_deactivated']);
     expect(second.ended).toBe(false);
-    await service.access.setWorkspaceState(service.workspaceId(label), 'deactivated');
+    await service.keys.setWorkspaceState(service.workspaceId(label), 'deactivated');
     await second.end();
     expect((await service.as(other.key).get('/events')).body.code).toBe('workspace_deactivated');
   });
@@ -230,7 +230,7 @@ onEveryEngine((start) => {
 
   /** The endpoint alone, with short times, over the service's log; `closed` resolves when a connection was closed. */
   async function quickStreams() {
-    const directory = await AccessDirectory.open(service.eventLog);
+    const directory = await KeyDirectory.open(service.eventLog);
     const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => new Uint8Array(32));
     const ports = {
       eventLog: service.eventLog,

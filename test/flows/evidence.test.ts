@@ -61,11 +61,11 @@ onEveryEngine((start) => {
       expect((await service.get(`/integration/${plural}/${id}`)).status).toBe(200);
     }
     const { id } = await service.createKey('clinic');
-    await service.access.rotateKey((await service.createKey('clinic')).id, 0);
+    await service.keys.rotateKey((await service.createKey('clinic')).id, 0);
     for (const state of ['deactivated', 'active', 'deleted'] as const)
-      await service.access.setKeyState(id, state);
+      await service.keys.setKeyState(id, state);
     for (const state of ['deactivated', 'active'] as const)
-      await service.access.setWorkspaceState(clinic(), state);
+      await service.keys.setWorkspaceState(clinic(), state);
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },

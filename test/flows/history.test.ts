@@ -27,7 +27,7 @@ onEveryEngine((start) => {
 
   describe('the versions of a record', () => {
     test.each(kinds)('a %s sent twice has two, and nothing changed in the second', async (kind) => {
-      const made = await service.access.createKey(service.workspaceId('clinic'), 'EMR K', ['write']);
+      const made = await service.keys.createKey(service.workspaceId('clinic'), 'EMR K', ['write']);
       const sender = service.as(made.key);
       const sent = minimal(kind, referred);
       const events = await newEvents(service, async () => {
@@ -103,10 +103,10 @@ onEveryEngine((start) => {
 
     test('a key keeps its name after it is deleted', async () => {
       const workspace = service.workspaceId('clinic');
-      const made = await service.access.createKey(workspace, 'Left long ago', ['write']);
+      const made = await service.keys.createKey(workspace, 'Left long ago', ['write']);
       const payer = samples.payer();
       await service.as(made.key).post(paths.payer, payer);
-      await service.access.setKeyState(made.id, 'deleted');
+      await service.keys.setKeyState(made.id, 'deleted');
       await eventually(async () => {
         expect((await service.as(made.key).post(paths.payer, payer)).status).toBe(401);
       });

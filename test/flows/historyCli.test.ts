@@ -184,7 +184,7 @@ onEveryEngine((start) => {
   test('what is not there says so and leaves no trace', async () => {
     const payer = await payerOfThree();
     const elsewhere = service.workspaceId('elsewhere_cli');
-    await service.access.createWorkspace(elsewhere);
+    await service.keys.createWorkspace(elsewhere);
     await expectRefused(1, [
       [['payer', phi('nowhere'), ...clinic()], 'Payer not found.\n'],
       [['payer', payer.id, '--workspace', elsewhere], 'Payer not found.\n'],

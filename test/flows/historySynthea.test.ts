@@ -26,7 +26,7 @@ onEveryEngine((start) => {
         bom: true,
       });
       for (const { Id = '', SSN = '', FIRST = '', LAST = '' } of patients) notePhi(Id, SSN, FIRST, LAST);
-      const made = await service.access.createKey(service.workspaceId('clinic'), 'Nightly import', ['write']);
+      const made = await service.keys.createKey(service.workspaceId('clinic'), 'Nightly import', ['write']);
       for (let turn = 0; turn < 2; turn++) {
         const args = ['import', folder, '--format', 'synthea', '--url', service.url, '--json'];
         const env = { CHARTLEDGER_API_KEY: made.key };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Permission } from '../../src/access/keys/access.ts';
 import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
 import type { HealthPorts } from '../../src/http/endpoints/health.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
+import type { Permission } from '../../src/principals/keys/keyState.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { generateApiKey } from '../../src/access/keys/apiKey.ts';
+import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { CreatedKey } from '../../src/access/keys/manageAccess.ts';
+import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { Delivery, openLoopback, showWebhook } from '../support/delivery.ts';
@@ -91,7 +91,7 @@ onEveryEngine((start) => {
       await othersAlone();
 
       stopped.endpoint.answer = () => 200;
-      await service.access.setWorkspaceState(workspace, 'active');
+      await service.keys.setWorkspaceState(workspace, 'active');
       await eventually(() => expect(stopped.endpoint.accepted).toHaveLength(1));
     });
   });
@@ -109,7 +109,7 @@ onEveryEngine((start) => {
       const { stdout } = await cli('webhooks', 'list', '--workspace', workspace);
       expect(stdout).toMatch(/ {2}MADE BY {2,}URL$/m);
       expect(stdout).toMatch(new RegExp(`^${made.id} .* ${id} `, 'm'));
-      await service.access.setKeyState(id, 'deleted');
+      await service.keys.setKeyState(id, 'deleted');
       const other = service.as((await service.createKey('clinic', ['webhooks'])).key);
       expect(await showWebhook(other, made.id)).toMatchObject({ created_by });
     });
@@ -172,7 +172,7 @@ onEveryEngine((start) => {
     test('disables those of the keys whose place it took, too', async () => {
       const first = await keyOf();
       const made = await make(first);
-      const second = await service.access.rotateKey(first.id, 0);
+      const second = await service.keys.rotateKey(first.id, 0);
       const events = await changesBy(service, () => cli('keys', 'delete', second.id));
       expect(events.map(({ type }) => type)).toEqual(['ApiKeyDeleted', 'WebhookDisabled']);
       expect(await stateOf(made.id)).toEqual(['disabled', 'key_deleted']);

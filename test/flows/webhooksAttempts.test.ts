@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
-import type { Permission } from '../../src/access/keys/access.ts';
+import type { Permission } from '../../src/principals/keys/keyState.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/delivery/attempts.ts';
 import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';

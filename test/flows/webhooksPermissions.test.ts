@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Permission } from '../../src/access/keys/access.ts';
+import type { Permission } from '../../src/principals/keys/keyState.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { appendedBy } from '../support/service.ts';

@@ -1,7 +1,7 @@
 import { TOTP } from 'otpauth';
-import { SecondFactor } from '../../src/access/users/SecondFactor.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
 import { lastingKeys } from '../../src/app/keyFiles.ts';
+import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import type { TestUser } from './dashboard.ts';
 import { eventually } from './eventually.ts';
 import { notePhi } from './phi.ts';

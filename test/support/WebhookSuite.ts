@@ -1,6 +1,6 @@
 import { afterAll, beforeAll } from '@jest/globals';
-import type { Permission } from '../../src/access/keys/access.ts';
-import type { CreatedKey } from '../../src/access/keys/manageAccess.ts';
+import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
+import type { Permission } from '../../src/principals/keys/keyState.ts';
 import type { Client } from './client.ts';
 import type { StartService } from './engines.ts';
 import type { TestService } from './service.ts';

@@ -3,10 +3,6 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
-import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
-import { SecondFactor } from '../../src/access/users/SecondFactor.ts';
-import { openSignInLimits } from '../../src/access/users/signInLimits.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
 import { feedThread } from '../../src/app/feedThread.ts';
 import { loadSessionSecret } from '../../src/app/keyFiles.ts';
 import {
@@ -27,10 +23,14 @@ import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
+import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
+import { openSignInLimits } from '../../src/principals/users/signInLimits.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
-import { WebhookManager } from '../../src/webhooks/settings/manageWebhooks.ts';
 import { WebhookDirectory } from '../../src/webhooks/settings/WebhookDirectory.ts';
+import { WebhookManager } from '../../src/webhooks/settings/WebhookManager.ts';
 import { Client } from './client.ts';
 import { outputFolder } from './output.ts';
 import type { TestService } from './service.ts';
@@ -63,7 +63,7 @@ export async function startFaultyApp(
   const realReadModels = await openReadModels(service.config.readModelUrl);
   const realStateStore = await openStateStore(service.config.stateUrl);
   const realDocumentStore = await openDocumentStore(service.config.documentsUrl);
-  const directory = await AccessDirectory.open(service.eventLog);
+  const directory = await KeyDirectory.open(service.eventLog);
   const eventLog = withFaults(service.eventLog, faults.eventLog);
   const readModels = withFaults(realReadModels, faults.readModels);
   const stateStore = withFaults(realStateStore, faults.stateStore);
@@ -79,7 +79,7 @@ export async function startFaultyApp(
     readModels,
     stateStore,
     directory: webhookDirectory,
-    access: directory,
+    keys: directory,
     names,
     addresses: createAddressRules([]),
     secretsKey: async () => randomBytes(32),

@@ -7,7 +7,7 @@ import {
   feedEventTypes,
   toCloudEvent,
 } from '../../src/feed/format/cloudEvent.ts';
-import { createDeidentifier } from '../../src/feed/format/deidentify.ts';
+import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 
 export type Fields = Record<string, unknown>;
 

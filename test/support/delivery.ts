@@ -3,7 +3,7 @@ import { openStateStore } from '../../src/app/openBackend.ts';
 import { openWebhooks, type WebhooksTiming } from '../../src/app/openWebhooks.ts';
 import type { Clock } from '../../src/ports/clock.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { messageId } from '../../src/webhooks/delivery/message.ts';
+import { messageId } from '../../src/webhooks/delivery/webhookMessage.ts';
 import type { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';

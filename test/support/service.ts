@@ -4,15 +4,15 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { destination } from 'pino';
-import { AccessDirectory } from '../../src/access/keys/AccessDirectory.ts';
-import type { Permission } from '../../src/access/keys/access.ts';
-import { AccessManager, type CreatedKey } from '../../src/access/keys/manageAccess.ts';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { type ServiceOptions, startService } from '../../src/app/service.ts';
 import { type Config, loadConfig } from '../../src/config.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
 import { createLogger } from '../../src/logger.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
+import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { type CreatedKey, KeyManager } from '../../src/principals/keys/KeyManager.ts';
+import type { Permission } from '../../src/principals/keys/keyState.ts';
 import { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { outputFolder } from './output.ts';
@@ -33,7 +33,7 @@ export interface TestService extends Client {
   workspaceId(label: string): string;
   /** Makes another key, in the workspace of that label; workspaces are made when missing. */
   createKey(label: string, permissions?: Permission[]): Promise<CreatedKey>;
-  access: AccessManager;
+  keys: KeyManager;
   /** The same service with another key. */
   as(key: string | undefined): Client;
   /** Starts one more process's worth of service on the same stores; `env` overrides settings. */
@@ -63,12 +63,12 @@ export async function startTestService(
   };
   const config = loadConfig(settings);
   const eventLog = await openEventLog(config.eventLogUrl);
-  const directory = await AccessDirectory.open(eventLog);
-  const access = new AccessManager(directory, { principal: { type: 'operator', id: 'test' } });
+  const directory = await KeyDirectory.open(eventLog);
+  const keys = new KeyManager(directory, { principal: { type: 'operator', id: 'test' } });
   const suffix = `_${randomBytes(4).toString('hex')}`;
   const workspaceId = (label: string) => label + suffix;
   const createKey = (label: string, permissions: Permission[] = ['write', 'read']) =>
-    access.createKey(workspaceId(label), 'Test key', permissions);
+    keys.createKey(workspaceId(label), 'Test key', permissions);
   const { key } = await createKey('clinic');
   let service = await startService(config, logger, timing);
   return Object.assign(new Client(service.url, key), {
@@ -77,7 +77,7 @@ export async function startTestService(
     eventLog,
     workspaceId,
     createKey,
-    access,
+    keys,
     as: (other: string | undefined) => new Client(service.url, other),
     async another(more: Record<string, string>) {
       const other = await startService(loadConfig({ ...settings, ...more }), logger);

@@ -1,7 +1,7 @@
-import { UserManager } from '../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../src/access/users/UserDirectory.ts';
-import { UserLinks } from '../../src/access/users/UserLinks.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserLinks } from '../../src/principals/users/UserLinks.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { startDashboard, type TestDashboard } from './dashboard.ts';
 import { installationEvents } from './installation.ts';
 import { startTestService, type TestService } from './service.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { generateApiKey, generateId, hashApiKey, looksLikeApiKey } from '../../src/access/keys/apiKey.ts';
+import { generateApiKey, generateId, hashApiKey, looksLikeApiKey } from '../../src/principals/keys/apiKey.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = fc.constantFrom(...BASE62);

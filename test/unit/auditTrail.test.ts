@@ -3,7 +3,7 @@ import { type AuditHead, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../p
 import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
 import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
 import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/auditTally.ts';
-import { type AuditFilter, wholeAuditTrail } from '../../src/audit/auditTrail.ts';
+import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';

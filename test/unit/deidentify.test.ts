@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { createDeidentifier } from '../../src/feed/format/deidentify.ts';
+import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 import { eventSchemas } from '../../src/feed/format/schemas.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/cloudEvents.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { documentFormat, FileHead } from '../../src/commands/documentFile.ts';
+import { documentFormat, FileHead } from '../../src/commands/documentFormat.ts';
 import { unavailable } from '../../src/errors.ts';
 import { docx, zip } from '../support/docx.ts';
 

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { FollowedStream } from '../../src/access/keys/FollowedStream.ts';
 import { ServiceError } from '../../src/errors.ts';
 import type { NewEvent, RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
+import { FollowedStream } from '../../src/principals/keys/FollowedStream.ts';
 
 /** Ids of the events folded. */
 interface Ids {

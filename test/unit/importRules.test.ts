@@ -1,165 +1,84 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, normalize } from 'node:path';
+import { basename, dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 
 /**
- * Who may import whom, besides itself. A name stands for a folder or a file of `src`; `projections` for that folder.
- * What is not listed here is not allowed, so a new folder needs a line.
+ * The rooms of the house, from the ground up, each with what it imports besides itself: only rooms above it in this list,
+ * so there are no cycles. A name stands for a folder or a file of `src`; `projections` for that folder.
  */
-const allowed: Record<string, string[]> = {
+const rooms: Record<string, string[]> = {
   errors: [],
-  logger: [],
-  LogOutput: [],
-  stopSignal: [],
-  workerUrl: [],
+  version: [],
   sealing: [],
   listeningAddress: [],
-  keepThread: [],
-  version: [],
+  logger: [],
   settingTypes: [],
   config: ['settingTypes'],
   misspeltSettings: ['config'],
-  ports: ['errors', 'records'],
-  records: ['errors', 'ports'],
-  hashing: ['ports'],
-  projections: ['records', 'ports', 'hashing'],
-  sameLog: ['errors', 'ports', 'projections', 'config'],
-  health: ['errors', 'ports', 'config'],
-  commands: ['errors', 'ports', 'records', 'projections', 'sameLog'],
-  queries: ['errors', 'ports', 'records', 'projections', 'commands'],
-  history: ['errors', 'ports', 'records', 'projections', 'commands', 'queries', 'keys'],
-  feed: ['errors', 'ports', 'records', 'projections', 'projector', 'workerUrl'],
-  evidence: ['errors', 'ports', 'records', 'projections', 'hashing', 'queries'],
-  export: ['errors', 'ports', 'records', 'projections', 'hashing', 'evidence'],
-  keys: ['errors', 'ports', 'records', 'projections', 'commands'],
-  users: ['errors', 'ports', 'records', 'commands', 'keys', 'config', 'sealing'],
+  events: ['errors'],
+  ports: ['errors', 'events'],
+  records: ['errors', 'events'],
+  hashing: ['events'],
+  projections: ['events', 'ports', 'records', 'hashing'],
+  threads: ['ports'],
+  backends: ['errors', 'events', 'ports', 'threads'],
+  sameLog: ['errors', 'config', 'events', 'ports', 'projections'],
+  health: ['errors', 'config', 'ports'],
+  commands: ['errors', 'events', 'ports', 'records', 'projections'],
+  projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
+  reads: ['errors', 'events', 'ports', 'records', 'projections'],
+  audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
+  evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
+  principals: ['errors', 'sealing', 'config', 'events', 'ports', 'audit'],
+  feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
-    'errors',
-    'ports',
-    'records',
-    'projections',
-    'sameLog',
-    'commands',
-    'queries',
-    'keys',
-    'history',
-    'feed',
-    'projector',
-    'config',
-    'keepThread',
-    'workerUrl',
-    'sealing',
-    'version',
-  ],
-  projector: [
-    'errors',
-    'ports',
-    'records',
-    'projections',
-    'sameLog',
-    'commands',
-    'config',
-    'keepThread',
-    'workerUrl',
+    ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
+    ...['reads', 'audit', 'principals', 'feed'],
   ],
   http: [
-    'errors',
-    'health',
-    'ports',
-    'records',
-    'projections',
-    'commands',
-    'queries',
-    'keys',
-    'history',
-    'feed',
-    'export',
-    'webhooks',
-    'users',
-    'version',
-    'listeningAddress',
+    ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
+    ...['health', 'commands', 'reads', 'audit', 'principals', 'feed', 'webhooks'],
+  ],
+  dashboard: [
+    ...['errors', 'events', 'ports', 'records', 'projections'],
+    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'http'],
+  ],
+  app: [
+    ...['errors', 'sealing', 'listeningAddress', 'logger', 'config', 'misspeltSettings'],
+    ...[
+      'events',
+      'ports',
+      'projections',
+      'threads',
+      'backends',
+      'sameLog',
+      'health',
+      'commands',
+      'projector',
+    ],
+    ...['reads', 'evidence', 'principals', 'feed', 'webhooks', 'http', 'dashboard'],
   ],
   cli: [
-    'errors',
-    'health',
-    'ports',
-    'records',
-    'projections',
-    'sameLog',
-    'commands',
-    'queries',
-    'keys',
-    'users',
-    'history',
-    'feed',
-    'webhooks',
-    'hashing',
-    'evidence',
-    'export',
-    'projector',
-    'config',
-    'version',
-    'misspeltSettings',
-    'serve',
-    'stopSignal',
-    'backends/localFiles',
-    'listeningAddress',
+    ...[
+      'errors',
+      'version',
+      'config',
+      'misspeltSettings',
+      'events',
+      'ports',
+      'records',
+      'hashing',
+      'projections',
+    ],
+    ...['health', 'projector', 'reads', 'audit', 'evidence', 'principals', 'webhooks', 'app'],
   ],
-  'backends/FlexibleRateLimiter': ['errors', 'ports'],
-  'backends/fileIdentity': [],
-  'backends/fileProblem': [],
-  'backends/OpenedFiles': ['backends/fileIdentity'],
-  'backends/folderOwner': [],
-  'backends/sqlite': [
-    'errors',
-    'ports',
-    'records',
-    'workerUrl',
-    'backends/fileIdentity',
-    'backends/fileProblem',
-    'backends/folderOwner',
-    'backends/OpenedFiles',
-  ],
-  'backends/localFiles': [
-    'errors',
-    'ports',
-    'records',
-    'backends/fileProblem',
-    'backends/folderOwner',
-    'backends/OpenedFiles',
-  ],
-  'backends/eventstoredb': ['errors', 'ports', 'records'],
-  'backends/mongodb': ['errors', 'ports', 'records'],
-  'backends/gcs': ['errors', 'ports', 'records'],
+  main: ['app'],
 };
 
-/** Modules that put the parts together: they may import anything. */
-const composition = new Set([
-  'src/main.ts',
-  'src/app/serve.ts',
-  'src/app/startFailure.ts',
-  'src/app/service.ts',
-  'src/app/welcome.ts',
-  'src/app/openApiPorts.ts',
-  'src/app/openBackend.ts',
-  'src/app/keyFiles.ts',
-  'src/app/keepFilesPrivate.ts',
-]);
-
-/** The other modules that may open backends; all others get them as ports. */
-const openers = new Set([
-  'src/app/runProjector.ts',
-  'src/app/feedWorker.ts',
-  'src/app/openWebhooks.ts',
-  'src/app/withStores.ts',
-]);
-
-/** What they open backends and keys with. */
-const opened = new Set(['src/app/openBackend.ts', 'src/app/keyFiles.ts']);
-
-/** Packages of parts that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
+/** Packages of rooms that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
 const pure: Record<string, string[]> = {
   errors: [],
+  events: [],
   ports: [],
   records: ['zod'],
   hashing: ['node:crypto'],
@@ -190,11 +109,15 @@ function importsOf(from: string): Import[] {
   });
 }
 
-/** The part of the service that a file belongs to: a key of `allowed`. */
-function partOf(file: string): string {
-  const [root, folder, inner] = file.replace(/\.ts$/, '').split('/') as [string, string, string | undefined];
-  if (root === 'projections') return root;
-  return folder === 'backends' ? `${folder}/${inner}` : folder;
+/** The room that a file is in: a key of `rooms`. */
+function roomOf(file: string): string {
+  const [root, folder] = file.replace(/\.ts$/, '').split('/') as [string, string];
+  return root === 'projections' ? root : folder;
+}
+
+/** What of the backends a file belongs to: an engine's folder, or what they share. */
+function engineOf(file: string): string {
+  return /^src\/backends\/(\w+)\//.exec(file)?.[1] ?? 'shared';
 }
 
 const isOurs = ({ to }: Import) => to.startsWith('src/') || to.startsWith('projections/');
@@ -214,23 +137,38 @@ describe('the import rules', () => {
     );
   });
 
-  test('hold between the parts', () => {
-    const broken = imports.filter(isOurs).filter(({ from, to }) => {
-      if (composition.has(from) || partOf(from) === partOf(to)) return false;
-      if (openers.has(from) && opened.has(to)) return false;
-      return !allowed[partOf(from)]?.includes(partOf(to));
+  test('let a room import what it names', () => {
+    const actual = Object.keys(rooms).map((room) => {
+      const imported = imports
+        .filter((one) => isOurs(one) && roomOf(one.from) === room)
+        .map(({ to }) => roomOf(to));
+      return [room, [...new Set(imported)].filter((other) => other !== room).toSorted()];
     });
+    expect(actual).toEqual(Object.entries(rooms).map(([room, named]) => [room, named.toSorted()]));
+    expect(files.map(roomOf).filter((room) => rooms[room] === undefined)).toEqual([]);
+  });
+
+  test('let no room import one that comes after it, so that there is no cycle', () => {
+    const order = Object.keys(rooms);
+    const upwards = Object.entries(rooms).flatMap(([room, named]) =>
+      named.filter((other) => order.indexOf(other) >= order.indexOf(room)).map((other) => [room, other]),
+    );
+    expect(upwards).toEqual([]);
+  });
+
+  test('keep the engines apart from each other', () => {
+    const broken = imports.filter(
+      ({ from, to }) =>
+        from.startsWith('src/backends/') &&
+        to.startsWith('src/backends/') &&
+        !['shared', engineOf(from)].includes(engineOf(to)),
+    );
     expect(broken.map(show)).toEqual([]);
   });
 
-  test('name parts that are there, and leave none out', () => {
-    const parts = new Set(files.filter((file) => !composition.has(file)).map(partOf));
-    expect([...parts].filter((part) => allowed[part] === undefined)).toEqual([]);
-  });
-
-  test('keep input and output out of the pure parts', () => {
+  test('keep input and output out of the pure rooms', () => {
     const broken = imports.filter((one) => {
-      const packages = pure[partOf(one.from)];
+      const packages = pure[roomOf(one.from)];
       if (packages === undefined || isOurs(one)) return false;
       return !packages.includes(one.to) && !(one.typeOnly && /^(?:node:|zod$)/.test(one.to));
     });
@@ -243,11 +181,10 @@ describe('the import rules', () => {
       '@eventstore/db-client': 'src/backends/eventstoredb/',
       mongodb: 'src/backends/',
       '@google-cloud/storage': 'src/backends/gcs/',
-      express: 'src/http/',
-      'express-session': 'src/http/dashboard/',
-      'hono/html': 'src/http/dashboard/',
+      'express-session': 'src/dashboard/',
+      'hono/html': 'src/dashboard/',
       busboy: 'src/http/',
-      'openid-client': 'src/users/',
+      'openid-client': 'src/principals/',
       commander: 'src/cli/',
     };
     const broken = imports.filter(({ from, to }) => homes[to] !== undefined && !from.startsWith(homes[to]));
@@ -256,8 +193,25 @@ describe('the import rules', () => {
 
   test('leave the environment to the entry points', () => {
     const readers = files.filter((file) => /process\.env\b/.test(readFileSync(file, 'utf8')));
-    expect(readers.filter((file) => file !== 'src/main.ts' && !file.startsWith('src/cli/'))).toEqual([]);
+    expect(
+      readers.filter(
+        (file) => file !== 'src/main.ts' && !file.startsWith('src/cli/') && file !== 'src/app/withStores.ts',
+      ),
+    ).toEqual([]);
   });
+});
+
+test('no folder has more than 25 files', () => {
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  expect([...counts].filter(([, count]) => count > 25)).toEqual([]);
+});
+
+test('no two files of a room have one name', () => {
+  const named = files
+    .filter((file) => roomOf(file) !== 'backends')
+    .map((file) => `${roomOf(file)}: ${basename(file)}`);
+  expect(named.filter((name, index) => named.indexOf(name) !== index)).toEqual([]);
 });
 
 describe('every file', () => {

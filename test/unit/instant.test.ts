@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { instantOf } from '../../src/records/instant.ts';
+import { instantOf } from '../../src/records/instantOf.ts';
 
 test.each([
   ['2026-03-14', '2026-03-14T00:00:00.000Z'],

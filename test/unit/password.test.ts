@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, test } from '@jest/globals';
-import { hashPassword, verifyPassword } from '../../src/access/users/password.ts';
+import { hashPassword, verifyPassword } from '../../src/principals/users/password.ts';
 
 const password = () => randomBytes(12).toString('hex');
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { passwordProblem } from '../../src/access/users/passwordProblem.ts';
+import { passwordProblem } from '../../src/principals/users/passwordProblem.ts';
 
 const EASY = 'easy to guess';
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { catalog, catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
-import { qualityWarnings } from '../../src/records/quality.ts';
+import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
 
 function warned(kind: RecordKind, fields: Record<string, unknown>): string[] {
   const sent = { id: 'record-1', ...fields } as RecordFields;

@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  ACCESS_STREAM,
   documentStream,
+  KEYS_STREAM,
   kindPartition,
   recordStream,
   WORKSPACE_ID,
@@ -56,7 +56,7 @@ describe('the name of a stream', () => {
         const name = recordStream(own, ...rest);
         expect(name.startsWith(`${own}.`)).toBe(true);
         expect(name.startsWith(`${other}.`)).toBe(own === other);
-        expect(ACCESS_STREAM.startsWith(`${own}.`)).toBe(false);
+        expect(KEYS_STREAM.startsWith(`${own}.`)).toBe(false);
       }),
     );
     expect(recordStream('a_b', 'payer', '1').startsWith('a.')).toBe(false);

@@ -1,9 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
-import { emptyAccess, evolveAccess } from '../../src/access/keys/access.ts';
-import { emptyUsers } from '../../src/access/users/user.ts';
-import { evolveUsers } from '../../src/access/users/userEvents.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import {
   createUpcaster,
@@ -12,6 +9,9 @@ import {
   upcast,
   upcastTable,
 } from '../../src/events/upcast.ts';
+import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
+import { emptyUsers } from '../../src/principals/users/user.ts';
+import { evolveUsers } from '../../src/principals/users/userEvents.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
@@ -71,8 +71,8 @@ function fold(events: RecordedEvent[]): unknown {
     for (const event of events) evolveUsers(all, event);
     return Object.fromEntries(Object.entries(all).map(foldedEntry));
   }
-  const access = emptyAccess();
-  for (const event of events) evolveAccess(access, event);
+  const access = noKeys();
+  for (const event of events) evolveKeys(access, event);
   const { workspaces, keys, revision } = access;
   return { workspaces: [...workspaces.values()], keys: [...keys.values()], revision };
 }

@@ -1,7 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { toCloudEvent } from '../../src/feed/format/cloudEvent.ts';
-import { buildMessage, buildPing, MAX_BODY_BYTES, messageId } from '../../src/webhooks/delivery/message.ts';
+import {
+  buildMessage,
+  buildPing,
+  MAX_BODY_BYTES,
+  messageId,
+} from '../../src/webhooks/delivery/webhookMessage.ts';
 import type { WebhookPayload } from '../../src/webhooks/settings/webhook.ts';
 import { deidentify, type Fields, recordedEventOf } from '../support/cloudEvents.ts';
 

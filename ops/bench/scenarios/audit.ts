@@ -1,6 +1,6 @@
-import { UserManager } from '../../../src/access/users/manageUsers.ts';
-import { UserDirectory } from '../../../src/access/users/UserDirectory.ts';
 import { openEventLog } from '../../../src/app/openBackend.ts';
+import { UserDirectory } from '../../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../../src/principals/users/UserManager.ts';
 import { encodeToken } from '../../../src/reads/page.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, type Stores, startChartledger } from '../support/chartledger.ts';

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
-import { AccessDirectory } from '../../../src/access/keys/AccessDirectory.ts';
-import { AccessManager } from '../../../src/access/keys/manageAccess.ts';
 import { openEventLog } from '../../../src/app/openBackend.ts';
 import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import type { EventLog } from '../../../src/ports/eventLog.ts';
+import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
+import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { bodies } from '../support/bodies.ts';
@@ -45,8 +45,8 @@ async function grow(eventLog: EventLog, { key }: Stores, versions: number): Prom
 async function makeHistory(bench: Bench): Promise<{ stores: Stores; key: string }> {
   const stores = await makeStores(bench);
   const eventLog = await openEventLog(stores.config.eventLogUrl);
-  const directory = await AccessDirectory.open(eventLog);
-  const manager = new AccessManager(directory, { principal: { type: 'operator', id: 'bench' } });
+  const directory = await KeyDirectory.open(eventLog);
+  const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'bench' } });
   const { key } = await manager.createKey(stores.key.workspace, 'Reader', ['read']);
   for (const versions of VERSIONS) {
     bench.progress(`a record of ${number(versions)} versions`);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError, unavailable } from '../../errors.ts';
-import { accessProblem } from './accessProblem.ts';
+import { credentialsProblem } from './credentialsProblem.ts';
 
 /** A frozen server would hold a call for about 17 seconds, whatever deadline the driver is given. */
 export const TIMEOUT_MS = 2_500;
@@ -19,7 +19,8 @@ export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Res
     } catch (error) {
       if (error instanceof ServiceError) throw error;
       if (error !== expired) cause = error;
-      if (performance.now() + pause >= deadline) throw unavailable('event log', cause, accessProblem(cause));
+      if (performance.now() + pause >= deadline)
+        throw unavailable('event log', cause, credentialsProblem(cause));
     }
     await sleep(pause);
   }

@@ -11,10 +11,10 @@ import {
 import { type ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentRefusals.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { UploadNotes } from './GcsUploadNotes.ts';
 import { gcsProblem } from './gcsProblem.ts';
 import { ObjectWriter } from './ObjectWriter.ts';
 import { readWithin } from './readWithin.ts';
-import { UploadNotes } from './UploadNotes.ts';
 import { within } from './within.ts';
 
 const STORE = 'document store';

@@ -8,7 +8,7 @@ import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { readDescription, writeDescription } from './description.ts';
 import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
-import { UploadNotes } from './UploadNotes.ts';
+import { UploadNotes } from './LocalUploadNotes.ts';
 import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
 
 const STORE = 'document store';

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import type { AuditEntry } from '../../../projections/auditEntry.ts';
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
-import type { UserDirectory } from '../../access/users/UserDirectory.ts';
-import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../audit/auditTrail.ts';
+import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../audit/readAuditTrail.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { Caller } from '../../events/newEvent.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import { auditHeader, auditLine } from '../../evidence/export/auditLines.ts';
 import type { ExportFormat } from '../../evidence/export/exportLines.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
-import { type Refusal, refusalOf } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { table } from '../ui/table.ts';
 import { empty, time } from '../ui/text.ts';
 import {
@@ -27,7 +27,7 @@ import {
 import { auditColumns } from './auditTable.ts';
 
 export interface AuditPagePorts extends QueryPorts {
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   users: UserDirectory;
   names: PrincipalNames;
 }
@@ -63,14 +63,14 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      access: phiReaders,
+      roles: phiReaders,
       query: auditParameters,
       handle: async (visit) => ({ page: await auditPage(ports, trailOf(visit), visit.req) }),
     },
     {
       method: 'get',
       path: `${path}/export`,
-      access: phiReaders,
+      roles: phiReaders,
       query: [...auditParameters, 'format'],
       handle: (visit) => auditExport(ports, trailOf(visit), visit.req),
     },
@@ -112,7 +112,7 @@ function framed(
 ): Page {
   const { workspace, path } = trail;
   const isInstallation = workspace === INSTALLATION;
-  const keys = [...directory.access.keys.values()]
+  const keys = [...directory.known.keys.values()]
     .filter((key) => key.workspace === workspace)
     .map(({ id, name }) => ({ value: id, text: `API key: ${name}` }));
   const people = users.all().map(({ id, name }) => ({ value: id, text: `User: ${name}` }));

@@ -1,20 +1,20 @@
 import type { Request } from 'express';
 import { z } from 'zod';
 import { auditFacets } from '../../../projections/auditSignature.ts';
-import type { AuditFilter } from '../../audit/auditTrail.ts';
+import type { AuditFilter } from '../../audit/readAuditTrail.ts';
 import { accessActions } from '../../audit/recordAccess.ts';
-import { sightedRecord } from '../../audit/sightings.ts';
+import { sightedRecord } from '../../audit/sightingTest.ts';
 import { upcastTable } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { catalog, type RecordKind } from '../../records/catalog.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
 import { requiredDate } from '../../records/fields.ts';
-import { instantOf } from '../../records/instant.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { filledQuery } from '../records/recordQuery.ts';
-import type { Refusal } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
-import { input, messageOf, select } from '../ui/form.ts';
+import type { Refusal } from '../shell/sentForm.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
 import { actionText, kindText } from './auditTexts.ts';
 
 /** One that was sent twice counts as none. */

@@ -1,21 +1,21 @@
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
-import { type ApiKey, stateOf } from '../../access/keys/access.ts';
-import { AccessManager, MAX_ROTATION_SECONDS } from '../../access/keys/manageAccess.ts';
 import { ServiceError } from '../../errors.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { KeyManager, MAX_ROTATION_SECONDS } from '../../principals/keys/KeyManager.ts';
+import { type ApiKey, stateOf } from '../../principals/keys/keyState.ts';
 import { deleteKey, webhooksOfKey } from '../../webhooks/settings/deleteKey.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import type { Webhook } from '../../webhooks/settings/webhook.ts';
-import { textOf, valuesOf } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { textOf, valuesOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
-import { checkboxes, input, select } from '../ui/form.ts';
+import { checkboxes, input, select } from '../ui/formFields.ts';
 import { code, time } from '../ui/text.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
 
 export interface KeyChangePorts {
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   webhookDirectory: WebhookDirectory;
 }
 
@@ -37,7 +37,7 @@ interface KeyChange {
 /** A change of the key's state; leads back to the list. */
 function toState(state: ApiKey['state']): KeyChange['make'] {
   return async ({ directory }, { id, name }, { workspace, actor, notice }) => {
-    await new AccessManager(directory, actor).setKeyState(id, state);
+    await new KeyManager(directory, actor).setKeyState(id, state);
     notice(`API key ${name} is ${state}.`);
     return { redirect: keysPath(workspace) };
   };
@@ -58,7 +58,7 @@ const changes: readonly KeyChange[] = [
     isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
     async make({ directory }, { id }, { form, actor }) {
       const seconds = Number(textOf(form, 'expires_in') || Number.NaN);
-      const { previousExpiresAt, ...made } = await new AccessManager(directory, actor).rotateKey(id, seconds);
+      const { previousExpiresAt, ...made } = await new KeyManager(directory, actor).rotateKey(id, seconds);
       const end = html`It takes the place of ${code(id)}, which is refused from ${time(previousExpiresAt)} on.`;
       return { page: keyMadePage(made, end) };
     },
@@ -95,10 +95,10 @@ const changes: readonly KeyChange[] = [
       if (textOf(form, 'name') !== key.name.trim()) {
         throw new ServiceError('validation_failed', 'This is not the name of the key. Nothing was deleted.');
       }
-      const keys = new AccessManager(directory, actor);
-      const { access } = directory;
+      const keys = new KeyManager(directory, actor);
+      const { known } = directory;
       const keepWebhooks = valuesOf(form, 'keep_webhooks').length > 0;
-      const found = await deleteKey({ keys, webhooks, access, actor }, key.id, { keepWebhooks });
+      const found = await deleteKey({ keys, webhooks, known, actor }, key.id, { keepWebhooks });
       const end = keepWebhooks ? 'go on sending' : 'are disabled';
       const webhooksNotice = found.length > 0 ? ` Its webhooks ${end}: ${addresses(found)}.` : '';
       notice(`API key ${key.name} is deleted.${webhooksNotice}`);
@@ -114,7 +114,7 @@ async function enabledWebhooks(
   { directory, webhookDirectory }: KeyChangePorts,
 ): Promise<Webhook[]> {
   await webhookDirectory.refresh();
-  return webhooksOfKey(webhookDirectory.all(), directory.access, id);
+  return webhooksOfKey(webhookDirectory.all(), directory.known, id);
 }
 
 /** Names the webhooks that a key's deletion disables, and asks whether it shall. */
@@ -153,8 +153,8 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
 }
 
 /** The key of the path; one of another workspace is not found. */
-function findKey({ access }: AccessDirectory, { req, workspace }: Visit): ApiKey {
-  const key = access.keys.get(String(req.params.id));
+function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
+  const key = known.keys.get(String(req.params.id));
   if (key?.workspace === workspace) return key;
   throw new ServiceError('not_found', 'There is no such key in the workspace.');
 }

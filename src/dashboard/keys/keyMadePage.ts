@@ -1,4 +1,4 @@
-import type { CreatedKey } from '../../access/keys/manageAccess.ts';
+import type { CreatedKey } from '../../principals/keys/KeyManager.ts';
 import { type HtmlValue, html } from '../shell/html.ts';
 import type { Page } from '../shell/route.ts';
 import { code, secretOnce } from '../ui/text.ts';

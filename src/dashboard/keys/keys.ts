@@ -1,19 +1,19 @@
 import type { PrincipalUse } from '../../../projections/auditTally.ts';
+import { lastUses } from '../../audit/auditTallies.ts';
+import { KeyManager } from '../../principals/keys/KeyManager.ts';
 import {
   type ApiKey,
   type Permission,
   permissionSchema,
   permissions,
   stateOf,
-} from '../../access/keys/access.ts';
-import { AccessManager } from '../../access/keys/manageAccess.ts';
-import { lastUses } from '../../audit/auditTallies.ts';
+} from '../../principals/keys/keyState.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
-import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/form.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { checkboxes, formError, input } from '../ui/form.ts';
+import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts';
+import { checkboxes, formError, input } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
 import { type TableColumn, table } from '../ui/table.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
@@ -41,25 +41,25 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      access: admins,
+      roles: admins,
       handle: async ({ workspace }) => ({ page: await listPage(ports, workspace) }),
     },
     {
       method: 'get',
       path: `${path}/new`,
-      access: admins,
+      roles: admins,
       handle: async (visit) => ({ page: newPage(visit) }),
     },
     {
       method: 'post',
       path: `${path}/new`,
-      access: admins,
+      roles: admins,
       isSensitive: true,
       async handle(visit) {
         const { form, workspace, actor } = visit;
         try {
           const granted = grantedBy(valuesOf(form, 'permissions'));
-          const made = await new AccessManager(directory, actor).createKey(
+          const made = await new KeyManager(directory, actor).createKey(
             workspace,
             textOf(form, 'name'),
             granted,
@@ -81,7 +81,7 @@ function grantedBy(values: string[]): Permission[] {
 
 async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
   await directory.refresh();
-  const keys = [...directory.access.keys.values()].filter((key) => key.workspace === workspace).toReversed();
+  const keys = [...directory.known.keys.values()].filter((key) => key.workspace === workspace).toReversed();
   await names.learn(keys.map(({ createdBy }) => createdBy));
   const uses = await lastUses(ports, workspace);
   const living = keys.filter(({ state }) => state !== 'deleted');

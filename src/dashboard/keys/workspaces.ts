@@ -1,16 +1,16 @@
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
-import { stateOf, type Workspace } from '../../access/keys/access.ts';
-import { AccessManager } from '../../access/keys/manageAccess.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { KeyManager } from '../../principals/keys/KeyManager.ts';
+import { stateOf, type Workspace } from '../../principals/keys/keyState.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
-import { formError, input } from '../ui/form.ts';
+import { formError, input } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
 import { badge, empty, time } from '../ui/text.ts';
 
 interface WorkspacePagePorts {
-  directory: AccessDirectory;
+  directory: KeyDirectory;
 }
 
 const section = 'Workspaces';
@@ -22,15 +22,15 @@ export function workspacesRoutes({ directory }: WorkspacePagePorts): DashboardRo
     return { page: listPage(directory, visit, tried, refusal) };
   };
   return [
-    { method: 'get', path: '/workspaces', access: admins, handle: (visit) => list(visit) },
+    { method: 'get', path: '/workspaces', roles: admins, handle: (visit) => list(visit) },
     {
       method: 'post',
       path: '/workspaces',
-      access: admins,
+      roles: admins,
       async handle(visit) {
         const id = textOf(visit.form, 'id');
         try {
-          await new AccessManager(directory, visit.actor).createWorkspace(id);
+          await new KeyManager(directory, visit.actor).createWorkspace(id);
         } catch (error) {
           return list(visit, id, refusalOf(error));
         }
@@ -43,8 +43,8 @@ export function workspacesRoutes({ directory }: WorkspacePagePorts): DashboardRo
   ];
 }
 
-function listPage(directory: AccessDirectory, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
-  const workspaces = [...directory.access.workspaces.values()];
+function listPage(directory: KeyDirectory, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
+  const workspaces = [...directory.known.workspaces.values()];
   return {
     title: 'Workspaces',
     section,
@@ -68,9 +68,9 @@ ${input({
   };
 }
 
-function workspaceTable(directory: AccessDirectory, workspaces: Workspace[]): Html {
+function workspaceTable(directory: KeyDirectory, workspaces: Workspace[]): Html {
   const now = Date.now();
-  const inUse = [...directory.access.keys.values()].filter((key) => stateOf(key, now) === 'active');
+  const inUse = [...directory.known.keys.values()].filter((key) => stateOf(key, now) === 'active');
   const keyCount = (id: string) => inUse.filter(({ workspace }) => workspace === id).length;
   return table(
     'Workspaces',
@@ -116,7 +116,7 @@ const stateChanges = {
   },
 } as const;
 
-function stateRoutes(directory: AccessDirectory, name: keyof typeof stateChanges): DashboardRoute[] {
+function stateRoutes(directory: KeyDirectory, name: keyof typeof stateChanges): DashboardRoute[] {
   const { state, title, text, isDangerous } = stateChanges[name];
   return confirmedChange({
     path: `/workspaces/:workspace/${name}`,
@@ -130,7 +130,7 @@ function stateRoutes(directory: AccessDirectory, name: keyof typeof stateChanges
       back: '/workspaces',
     }),
     async make(workspace, { actor, notice }) {
-      await new AccessManager(directory, actor).setWorkspaceState(workspace, state);
+      await new KeyManager(directory, actor).setWorkspaceState(workspace, state);
       notice(`Workspace ${workspace} is ${state}.`);
       return { redirect: '/workspaces' };
     },

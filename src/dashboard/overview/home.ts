@@ -1,15 +1,15 @@
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { type DashboardRoute, everyone } from '../shell/route.ts';
 
 /** `/dashboard`: leads to the workspace that was looked at last, or the first one. */
-export function homeRoutes({ directory }: { directory: AccessDirectory }): DashboardRoute[] {
+export function homeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
   return [
     {
       method: 'get',
       path: '/',
-      access: everyone,
+      roles: everyone,
       async handle({ req, user }) {
-        const { workspaces } = directory.access;
+        const { workspaces } = directory.known;
         const { workspace = '' } = req.session;
         const [first] = workspaces.keys();
         const chosen = workspaces.has(workspace) ? workspace : first;

@@ -11,7 +11,7 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      access: everyone,
+      roles: everyone,
       async handle(visit) {
         return {
           page: { title: 'Overview', section: 'Overview', body: page(await readOverview(ports, visit)) },
@@ -21,7 +21,7 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
     {
       method: 'get',
       path: `${path}/figures`,
-      access: everyone,
+      roles: everyone,
       isBackground: true,
       async handle(visit) {
         const overview = await readOverview(ports, visit);

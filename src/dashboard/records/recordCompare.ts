@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { ServiceError } from '../../errors.ts';
 import { momentQuerySchema, pathId } from '../../http/endpoints/parameters.ts';
-import { statusOf } from '../../http/server/errorResponse.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { RecordView } from '../../reads/readRecord.ts';
@@ -13,7 +13,7 @@ import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { after, before, changeWord } from '../ui/changes.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
-import { formError, input } from '../ui/form.ts';
+import { formError, input } from '../ui/formFields.ts';
 import { fieldValue } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { time } from '../ui/text.ts';
@@ -28,7 +28,7 @@ export function recordCompareRoutes(ports: HistoryPorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/compare',
-      access: phiReaders,
+      roles: phiReaders,
       query: Object.keys(querySchema.shape),
       handle: (visit) => comparePage(ports, visit),
     },

@@ -48,7 +48,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
     ({
       method: 'get',
       path: path + suffix,
-      access: phiReaders,
+      roles: phiReaders,
       query,
       handle: (visit: Visit) => page(ports, visit),
     }) as const;

@@ -28,7 +28,7 @@ export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/print',
-      access: phiReaders,
+      roles: phiReaders,
       query: [],
       handle: (visit) => printPage(ports, visit),
     },

@@ -1,7 +1,7 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
 import type { ServiceError } from '../../errors.ts';
 import { pageRequest, pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
-import { statusOf } from '../../http/server/errorResponse.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
@@ -9,11 +9,11 @@ import { listDocuments } from '../../reads/readDocument.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import type { DocumentView } from '../../records/document.ts';
-import { instantOf } from '../../records/instant.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
-import { formError, input } from '../ui/form.ts';
+import { formError, input } from '../ui/formFields.ts';
 import { recordFields, recordName } from '../ui/recordFields.ts';
 import { code, time, tryAgain } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
@@ -49,7 +49,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id',
-      access: phiReaders,
+      roles: phiReaders,
       query: [...momentParameters, ...pageParameters],
       async handle(visit) {
         const entry = kindOf(visit.req.params.kind);

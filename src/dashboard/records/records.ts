@@ -8,7 +8,7 @@ import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { identifier } from '../../records/fields.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
-import { input, select } from '../ui/form.ts';
+import { input, select } from '../ui/formFields.ts';
 import { fieldValue, recordName } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { empty, leftOut, time, tryAgain } from '../ui/text.ts';
@@ -39,7 +39,7 @@ export function recordsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/workspaces/:workspace/records',
-      access: phiReaders,
+      roles: phiReaders,
       query: ['kind', 'id', ...pageParameters],
       handle: (visit) => find(ports, visit),
     },

@@ -20,7 +20,7 @@ export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): D
     {
       method: 'get',
       path: '/reference',
-      access: everyone,
+      roles: everyone,
       async handle({ req }) {
         parts ??= draw(buildDocument(openapiPublic) as OpenApiDocument);
         const body = page(parts, addressOf(req, publicUrl));

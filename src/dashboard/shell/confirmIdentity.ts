@@ -1,11 +1,11 @@
-import { proveAgain, type SignInPorts } from '../../access/users/signIn.ts';
-import type { User } from '../../access/users/user.ts';
+import { proveAgain, type SignInPorts } from '../../principals/users/signIn.ts';
+import type { User } from '../../principals/users/user.ts';
 import { codeField } from '../ui/code.ts';
-import { formError, input } from '../ui/form.ts';
-import { passwordOf, textOf, valuesOf } from './form.ts';
+import { formError, input } from '../ui/formFields.ts';
 import { type Html, html } from './html.ts';
 import { originOf } from './origin.ts';
 import type { Reply, Visit } from './route.ts';
+import { passwordOf, textOf, valuesOf } from './sentForm.ts';
 import { isProofFresh, renewProof, sessionIdOf } from './session.ts';
 
 const PASSWORD = 'confirm_password';

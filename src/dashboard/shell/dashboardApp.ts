@@ -2,7 +2,7 @@ import express, { type ErrorRequestHandler, type Express, type RequestHandler } 
 import helmet from 'helmet';
 import { ServiceError } from '../../errors.ts';
 import { BodyBudget } from '../../http/server/BodyBudget.ts';
-import { proxyTrust } from '../../http/server/clientIp.ts';
+import { proxyTrust } from '../../http/server/clientIpReader.ts';
 import { inviteBody } from '../../http/server/requestBody.ts';
 import { assetRouter } from './assets.ts';
 import { cookies } from './cookies.ts';

@@ -1,5 +1,5 @@
-import { admit, type SignInPorts } from '../../access/users/signIn.ts';
-import type { User } from '../../access/users/user.ts';
+import { admit, type SignInPorts } from '../../principals/users/signIn.ts';
+import type { User } from '../../principals/users/user.ts';
 import { rememberBrowser } from './knownBrowser.ts';
 import { originOf } from './origin.ts';
 import type { Reply, Visit } from './route.ts';

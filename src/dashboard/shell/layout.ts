@@ -1,4 +1,4 @@
-import type { Role, User } from '../../access/users/user.ts';
+import type { Role, User } from '../../principals/users/user.ts';
 import { assetPath } from './assets.ts';
 import { type Html, html } from './html.ts';
 import { admins, everyone, type Page, phiReaders } from './route.ts';
@@ -7,24 +7,24 @@ interface Section {
   name: string;
   /** Below `/dashboard`, or below the workspace's address. */
   path: string;
-  access: readonly Role[];
+  roles: readonly Role[];
 }
 
 /** The menu: what there is of each workspace. */
 const workspaceSections: Section[] = [
-  { name: 'Overview', path: '', access: everyone },
-  { name: 'Records', path: '/records', access: phiReaders },
-  { name: 'Audit trail', path: '/audit', access: phiReaders },
-  { name: 'API keys', path: '/keys', access: admins },
-  { name: 'Webhooks', path: '/webhooks', access: admins },
+  { name: 'Overview', path: '', roles: everyone },
+  { name: 'Records', path: '/records', roles: phiReaders },
+  { name: 'Audit trail', path: '/audit', roles: phiReaders },
+  { name: 'API keys', path: '/keys', roles: admins },
+  { name: 'Webhooks', path: '/webhooks', roles: admins },
 ];
 
 /** The menu: what there is once. */
 const installationSections: Section[] = [
-  { name: 'Workspaces', path: '/workspaces', access: admins },
-  { name: 'Users', path: '/users', access: admins },
-  { name: 'Sign-ins', path: '/audit', access: phiReaders },
-  { name: 'API reference', path: '/reference', access: everyone },
+  { name: 'Workspaces', path: '/workspaces', roles: admins },
+  { name: 'Users', path: '/users', roles: admins },
+  { name: 'Sign-ins', path: '/audit', roles: phiReaders },
+  { name: 'API reference', path: '/reference', roles: everyone },
 ];
 
 /** What every page shows beside its body. */
@@ -100,7 +100,7 @@ function switcher(workspace: string | undefined, workspaces: readonly string[]):
 function menu(user: User, { workspace }: Surroundings, current: string | undefined): Html {
   const links = (sections: Section[], base: string) =>
     sections
-      .filter(({ access }) => access.includes(user.role))
+      .filter(({ roles }) => roles.includes(user.role))
       .map(
         ({ name, path }) =>
           html`<li><a href="${base}${path}"${name === current && html` aria-current="page"`}>${name}</a></li>`,

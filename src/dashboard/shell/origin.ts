@@ -1,5 +1,5 @@
-import type { Origin } from '../../access/users/signIn.ts';
 import { toldByClient } from '../../http/server/exchange.ts';
+import type { Origin } from '../../principals/users/signIn.ts';
 import type { Visit } from './route.ts';
 
 /** From where a request came, whoever sent it. */

@@ -1,8 +1,8 @@
 import type { Request } from 'express';
-import { networkOf } from '../../access/users/networkOf.ts';
-import type { User } from '../../access/users/user.ts';
 import { requireWithin } from '../../http/server/rateLimit.ts';
 import type { RateLimiter, RateLimiters } from '../../ports/rateLimiters.ts';
+import { networkOf } from '../../principals/users/networkOf.ts';
+import type { User } from '../../principals/users/user.ts';
 import { sessionIdOf } from './session.ts';
 
 /** Counts a request of a user, or of somebody at an address. Rejects with `rate_limited`, and with `unavailable`. */

@@ -2,13 +2,13 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
-import type { SignInPorts } from '../../access/users/signIn.ts';
-import type { User } from '../../access/users/user.ts';
 import { ServiceError } from '../../errors.ts';
-import { asServiceError, statusOf } from '../../http/server/errorResponse.ts';
-import { requireKnownParameters } from '../../http/server/knownParameters.ts';
+import { asServiceError, statusOf } from '../../http/server/errorAnswer.ts';
 import { logFailure } from '../../http/server/logFailure.ts';
+import { requireKnownParameters } from '../../http/server/requireKnownParameters.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import type { SignInPorts } from '../../principals/users/signIn.ts';
+import type { User } from '../../principals/users/user.ts';
 import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
@@ -20,7 +20,7 @@ import { leaveSession, signedInUser } from './session.ts';
 import { createVisit } from './visit.ts';
 
 export interface ResponderPorts extends SignInPorts {
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   requestLimit: RequestLimit;
   requireTotp: boolean;
   logger: Logger;
@@ -71,7 +71,7 @@ export function createResponder(ports: ResponderPorts): Responder {
       answer({
         method: 'get',
         path: 'unmatched',
-        access: 'public',
+        roles: 'public',
         handle: () => Promise.reject(error()),
       }),
   };
@@ -85,17 +85,17 @@ async function admitted(
   requestId: string,
   user: User | undefined,
 ): Promise<Reply> {
-  if (route.access !== 'public' && user === undefined) return { redirect: signInPath(req) };
+  if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req) };
   const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
-  const isThere = workspace === undefined || ports.directory.access.workspaces.has(workspace);
-  if (route.access !== 'public' && !route.access.includes(visit.user.role)) {
+  const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
+  if (route.roles !== 'public' && !route.roles.includes(visit.user.role)) {
     await refuseRole(ports.eventLog, visit, route, isThere ? workspace : undefined);
   }
   if (!isThere) throw new ServiceError('not_found', 'There is no such workspace.');
   if (route.query) requireKnownParameters(req.query, route.query);
   if (route.method === 'post') requireCsrfToken(req);
-  if (user && ports.requireTotp && needsTotp(user) && route.access !== 'public' && !route.isForSetup) {
+  if (user && ports.requireTotp && needsTotp(user) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
   }
   return (route.isSensitive && (await confirmIdentity(ports, visit))) || route.handle(visit);
@@ -149,10 +149,10 @@ function document(
   user: User | undefined,
   page: Page,
 ): string {
-  const workspaces = [...directory.access.workspaces.keys()];
+  const workspaces = [...directory.known.workspaces.keys()];
   const asked = req.params.workspace as string | undefined;
   const session = req.session as Request['session'] | undefined;
-  if (session && user && asked !== undefined && directory.access.workspaces.has(asked)) {
+  if (session && user && asked !== undefined && directory.known.workspaces.has(asked)) {
     session.workspace = asked;
   }
   const workspace = [asked, session?.workspace, workspaces[0]].find(

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { Request, Response } from 'express';
-import type { Role, User } from '../../access/users/user.ts';
 import type { ServiceError } from '../../errors.ts';
 import type { Actor, Caller } from '../../events/newEvent.ts';
+import type { Role, User } from '../../principals/users/user.ts';
 import type { Html } from './html.ts';
 
 /** Who may see it: every user, those who may see PHI, or administrators alone. */
@@ -15,7 +15,7 @@ export interface DashboardRoute {
   method: 'get' | 'post';
   /** Below `/dashboard`; a segment `:workspace` is the id of a workspace that there is. */
   path: string;
-  access: 'public' | readonly Role[];
+  roles: 'public' | readonly Role[];
   /** The query parameters that the page takes; another one is refused. Without them nothing of a query counts. */
   query?: readonly string[];
   /** Asked for by the page, not by the user: it does not prolong the session. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Request, RequestHandler } from 'express';
 import session from 'express-session';
-import type { UserDirectory } from '../../access/users/UserDirectory.ts';
-import type { User } from '../../access/users/user.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
+import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import type { User } from '../../principals/users/user.ts';
 import { SessionStore } from './SessionStore.ts';
 
 /** A session ends when it was not used for so long. */

@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
-import type { User } from '../../access/users/user.ts';
 import { toldByClient } from '../../http/server/exchange.ts';
+import type { User } from '../../principals/users/user.ts';
 import { csrfField } from './csrf.ts';
 import type { Visit } from './route.ts';
 

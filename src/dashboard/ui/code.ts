@@ -1,5 +1,5 @@
 import type { Html, HtmlValue } from '../shell/html.ts';
-import { input } from './form.ts';
+import { input } from './formFields.ts';
 
 /** The field for the code of an authenticator app. */
 export function codeField({

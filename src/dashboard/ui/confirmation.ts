@@ -1,7 +1,7 @@
-import { refusalOf } from '../shell/form.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
-import { formError } from './form.ts';
+import { refusalOf } from '../shell/sentForm.ts';
+import { formError } from './formFields.ts';
 
 export interface Confirmation {
   /** The question, which names what is changed. */
@@ -35,13 +35,13 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
     {
       method: 'get',
       path,
-      access: admins,
+      roles: admins,
       handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
     },
     {
       method: 'post',
       path,
-      access: admins,
+      roles: admins,
       isSensitive,
       async handle(visit) {
         const subject = await find(visit);

@@ -1,8 +1,8 @@
 import { ServiceError } from '../../errors.ts';
-import { passwordOf, type Refusal } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
-import { input, messageOf } from './form.ts';
+import { passwordOf, type Refusal } from '../shell/sentForm.ts';
+import { input, messageOf } from './formFields.ts';
 
 /** Two fields for a password that is chosen; what was typed before is never shown again. */
 export function newPasswordFields(refusal: Refusal | undefined, label = 'Password'): Html {

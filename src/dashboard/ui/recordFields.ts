@@ -1,6 +1,6 @@
 import type { FieldMessage } from '../../errors.ts';
 import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
-import { qualityWarnings } from '../../records/quality.ts';
+import { qualityWarnings } from '../../records/qualityWarnings.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { facts } from './facts.ts';

@@ -1,8 +1,8 @@
-import { type Role, roles } from '../../access/users/user.ts';
 import { ServiceError } from '../../errors.ts';
-import type { Refusal } from '../shell/form.ts';
+import { type Role, roles } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
-import { messageOf, select } from './form.ts';
+import type { Refusal } from '../shell/sentForm.ts';
+import { messageOf, select } from './formFields.ts';
 import { roleTexts } from './userFacts.ts';
 
 /** A role that was chosen; `validation_failed` when it is none. */

@@ -1,4 +1,4 @@
-import { type Role, stateOf, type User } from '../../access/users/user.ts';
+import { type Role, stateOf, type User } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
 import { badge, code, time } from './text.ts';
 

@@ -1,13 +1,13 @@
-import { UserManager } from '../../access/users/manageUsers.ts';
-import { proveAgain } from '../../access/users/signIn.ts';
-import type { User } from '../../access/users/user.ts';
 import { ServiceError } from '../../errors.ts';
-import { passwordOf, type Refusal, refusalOf } from '../shell/form.ts';
+import { proveAgain } from '../../principals/users/signIn.ts';
+import { UserManager } from '../../principals/users/UserManager.ts';
+import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { passwordOf, type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { beginSession, sessionIdOf } from '../shell/session.ts';
-import { formError, input, messageOf } from '../ui/form.ts';
+import { formError, input, messageOf } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { type TwoFactorPagePorts, twoFactorSection } from './twoFactor.ts';
@@ -18,13 +18,13 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/account',
-      access: everyone,
+      roles: everyone,
       handle: async (visit) => ({ page: accountPage(ports, visit) }),
     },
     {
       method: 'post',
       path: '/account/password',
-      access: everyone,
+      roles: everyone,
       async handle(visit) {
         const { req, form, user, actor } = visit;
         try {

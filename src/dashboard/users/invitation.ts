@@ -1,12 +1,12 @@
-import type { SignInPorts } from '../../access/users/signIn.ts';
-import { UserLinks } from '../../access/users/UserLinks.ts';
-import type { User } from '../../access/users/user.ts';
+import type { SignInPorts } from '../../principals/users/signIn.ts';
+import { UserLinks } from '../../principals/users/UserLinks.ts';
+import type { User } from '../../principals/users/user.ts';
 import { enter } from '../shell/enter.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
 import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
 import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
-import { formError } from '../ui/form.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { formError } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 
 /** The page of an invitation: its user chooses a password, once. */
@@ -17,7 +17,7 @@ export function invitationRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/invitation',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const token = String(visit.req.query.token);
         return { page: invitationPage(visit, await links(visit).findInvited(token), token) };
@@ -26,7 +26,7 @@ export function invitationRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/invitation',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const token = textOf(visit.form, 'token');
         const invited = await links(visit).findInvited(token);

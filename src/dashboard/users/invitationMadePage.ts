@@ -1,7 +1,7 @@
-import type { IssuedLink } from '../../access/users/UserLinks.ts';
-import { invitationPath } from '../../access/users/UserLinks.ts';
-import type { User } from '../../access/users/user.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
+import type { IssuedLink } from '../../principals/users/UserLinks.ts';
+import { invitationPath } from '../../principals/users/UserLinks.ts';
+import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import type { Page, Visit } from '../shell/route.ts';
 import { secretOnce, time } from '../ui/text.ts';

@@ -1,8 +1,8 @@
 import type { Request } from 'express';
-import { findProvided } from '../../access/users/findProvided.ts';
-import type { ProvidedUser, SignInFlow } from '../../access/users/IdentityProvider.ts';
 import { ServiceError } from '../../errors.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
+import { findProvided } from '../../principals/users/findProvided.ts';
+import type { ProvidedUser, SignInFlow } from '../../principals/users/IdentityProvider.ts';
 import { clearCookie, setSignedCookie, signedCookie } from '../shell/cookies.ts';
 import { enter } from '../shell/enter.ts';
 import { originOf } from '../shell/origin.ts';
@@ -38,7 +38,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
     {
       method: 'get',
       path: PATH,
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { req, res } = visit;
         const next = pathAfter(req.query.next);
@@ -61,7 +61,7 @@ export function openIdConnectRoutes(ports: OpenIdConnectPagePorts): DashboardRou
     {
       method: 'get',
       path: CALLBACK,
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { req, res } = visit;
         const kept = signedCookie(req, COOKIE);

@@ -1,15 +1,15 @@
-import { proveCode, type SignInPorts } from '../../access/users/signIn.ts';
 import type { ServiceError } from '../../errors.ts';
-import { statusOf } from '../../http/server/errorResponse.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
+import { proveCode, type SignInPorts } from '../../principals/users/signIn.ts';
 import { enterWhole } from '../shell/enter.ts';
-import { textOf } from '../shell/form.ts';
 import { html } from '../shell/html.ts';
 import { browsersOf } from '../shell/knownBrowser.ts';
 import { originOf } from '../shell/origin.ts';
 import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
+import { textOf } from '../shell/sentForm.ts';
 import { secondStepOf } from '../shell/session.ts';
 import { codeField } from '../ui/code.ts';
-import { formError } from '../ui/form.ts';
+import { formError } from '../ui/formFields.ts';
 import { isSignInRefusal } from './signIn.ts';
 
 const path = '/sign-in/code';
@@ -20,7 +20,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         return secondStepOf(visit.req, ports.users) ? { page: codePage(visit) } : { redirect: '/sign-in' };
       },
@@ -28,7 +28,7 @@ export function secondStepRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'post',
       path,
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { req, form } = visit;
         // A password that was changed a moment ago ends the wait, too.

@@ -1,11 +1,11 @@
-import type { SignInPorts } from '../../access/users/signIn.ts';
-import { UserLinks } from '../../access/users/UserLinks.ts';
+import type { SignInPorts } from '../../principals/users/signIn.ts';
+import { UserLinks } from '../../principals/users/UserLinks.ts';
 import { enter } from '../shell/enter.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
 import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
 import type { DashboardRoute, Page, Visit } from '../shell/route.ts';
-import { formError, input, messageOf } from '../ui/form.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { formError, input, messageOf } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 
 /** The page of a setup link: it makes the first administrator, once. */
@@ -16,7 +16,7 @@ export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/setup',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { token } = visit.req.query;
         await links(visit).requireSetupLink(String(token));
@@ -26,7 +26,7 @@ export function setupRoutes(ports: SignInPorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/setup',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { form, notice } = visit;
         const token = textOf(form, 'token');

@@ -1,15 +1,15 @@
-import type { IdentityProvider } from '../../access/users/IdentityProvider.ts';
-import { provePassword, recordSignOut, type SignInPorts } from '../../access/users/signIn.ts';
 import { type ErrorCode, ServiceError } from '../../errors.ts';
-import { statusOf } from '../../http/server/errorResponse.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
+import type { IdentityProvider } from '../../principals/users/IdentityProvider.ts';
+import { provePassword, recordSignOut, type SignInPorts } from '../../principals/users/signIn.ts';
 import { enter } from '../shell/enter.ts';
-import { passwordOf, textOf } from '../shell/form.ts';
 import { html } from '../shell/html.ts';
 import { browsersOf } from '../shell/knownBrowser.ts';
 import { originOf } from '../shell/origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { passwordOf, textOf } from '../shell/sentForm.ts';
 import { endSession, signedInUser } from '../shell/session.ts';
-import { formError, input } from '../ui/form.ts';
+import { formError, input } from '../ui/formFields.ts';
 
 export interface SignInPagePorts extends SignInPorts {
   /** Undefined: users sign in with passwords alone. */
@@ -24,7 +24,7 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path: '/sign-in',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const next = pathAfter(visit.req.query.next);
         if (signedInUser(visit.req, ports.users)) return { redirect: next };
@@ -34,7 +34,7 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/sign-in',
-      access: 'public',
+      roles: 'public',
       async handle(visit) {
         const { form, req } = visit;
         const next = pathAfter(textOf(form, 'next'));
@@ -51,7 +51,7 @@ export function signInRoutes(ports: SignInPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: '/sign-out',
-      access: everyone,
+      roles: everyone,
       isForSetup: true,
       async handle(visit) {
         const { user } = visit;

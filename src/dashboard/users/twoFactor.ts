@@ -1,14 +1,14 @@
 import { generate } from 'lean-qr';
 import { toSvgDataURL } from 'lean-qr/extras/svg';
-import { resetSecondFactor, type TotpProposal } from '../../access/users/SecondFactor.ts';
-import type { SignInPorts } from '../../access/users/signIn.ts';
 import { ServiceError } from '../../errors.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { resetSecondFactor, type TotpProposal } from '../../principals/users/SecondFactor.ts';
+import type { SignInPorts } from '../../principals/users/signIn.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { codeField } from '../ui/code.ts';
-import { formError, messageOf } from '../ui/form.ts';
+import { formError, messageOf } from '../ui/formFields.ts';
 import { code } from '../ui/text.ts';
 
 declare module 'express-session' {
@@ -38,7 +38,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'get',
       path,
-      access: everyone,
+      roles: everyone,
       isForSetup: true,
       async handle(visit) {
         if (visit.user.origin !== 'password') return { redirect: '/account' };
@@ -48,7 +48,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path,
-      access: everyone,
+      roles: everyone,
       isForSetup: true,
       isSensitive: true,
       async handle(visit) {
@@ -67,7 +67,7 @@ export function twoFactorRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
     {
       method: 'post',
       path: `${path}/off`,
-      access: everyone,
+      roles: everyone,
       isSensitive: true,
       async handle({ user, actor, notice }) {
         if (ports.requireTotp)

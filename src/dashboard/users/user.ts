@@ -1,15 +1,15 @@
-import { UserManager } from '../../access/users/manageUsers.ts';
-import { resetSecondFactor } from '../../access/users/SecondFactor.ts';
-import type { UserDirectory } from '../../access/users/UserDirectory.ts';
-import { UserLinks } from '../../access/users/UserLinks.ts';
-import type { User } from '../../access/users/user.ts';
 import { ServiceError } from '../../errors.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { resetSecondFactor } from '../../principals/users/SecondFactor.ts';
+import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { UserLinks } from '../../principals/users/UserLinks.ts';
+import { UserManager } from '../../principals/users/UserManager.ts';
+import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
-import { formError } from '../ui/form.ts';
+import { formError } from '../ui/formFields.ts';
 import { roleField, roleOf } from '../ui/role.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { invitationMadePage, usersSection } from './invitationMadePage.ts';
@@ -35,7 +35,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
   ): DashboardRoute => ({
     method: 'post',
     path: `/users/:user/${name}`,
-    access: admins,
+    roles: admins,
     isSensitive: true,
     async handle(visit): Promise<Reply> {
       const user = await find(visit);
@@ -51,7 +51,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     {
       method: 'get',
       path: '/users/:user',
-      access: admins,
+      roles: admins,
       handle: async (visit) => ({ page: userPage(await find(visit), visit) }),
     },
     change('role', async (manager, { id, name }, { form }) => {
@@ -62,7 +62,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
     {
       method: 'post',
       path: '/users/:user/invite',
-      access: admins,
+      roles: admins,
       isSensitive: true,
       async handle(visit) {
         const user = await find(visit);

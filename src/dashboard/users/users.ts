@@ -1,13 +1,13 @@
 import type { PrincipalUse } from '../../../projections/auditTally.ts';
-import { UserLinks } from '../../access/users/UserLinks.ts';
-import type { User } from '../../access/users/user.ts';
 import { lastUses } from '../../audit/auditTallies.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/form.ts';
+import { UserLinks } from '../../principals/users/UserLinks.ts';
+import type { User } from '../../principals/users/user.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { formError, input, messageOf } from '../ui/form.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { formError, input, messageOf } from '../ui/formFields.ts';
 import { roleField, roleOf } from '../ui/role.ts';
 import { table } from '../ui/table.ts';
 import { time, timeAgo } from '../ui/text.ts';
@@ -33,11 +33,11 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
     return { page: listPage(users.all(), uses, visit, typed, refusal) };
   };
   return [
-    { method: 'get', path: '/users', access: admins, handle: (visit) => list(visit) },
+    { method: 'get', path: '/users', roles: admins, handle: (visit) => list(visit) },
     {
       method: 'post',
       path: '/users',
-      access: admins,
+      roles: admins,
       isSensitive: true,
       async handle(visit) {
         const { form, actor } = visit;

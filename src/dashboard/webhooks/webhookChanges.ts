@@ -1,12 +1,12 @@
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
 import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { MAX_OVERLAP_SECONDS } from '../../webhooks/settings/webhookSettings.ts';
-import { textOf, utcOf } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { textOf, utcOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
-import { input, select } from '../ui/form.ts';
+import { input, select } from '../ui/formFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { webhookSecretPage } from './webhookSecretPage.ts';
 

@@ -1,10 +1,10 @@
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
-import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/form.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { checkboxes, formError, input, messageOf, select } from '../ui/form.ts';
+import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/sentForm.ts';
+import { checkboxes, formError, input, messageOf, select } from '../ui/formFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { webhookSecretPage } from './webhookSecretPage.ts';
 
@@ -39,13 +39,13 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: newPath,
-      access: admins,
+      roles: admins,
       handle: async (visit) => ({ page: newPage(visit, fresh) }),
     },
     {
       method: 'post',
       path: newPath,
-      access: admins,
+      roles: admins,
       async handle(visit) {
         const start = textOf(visit.form, 'start');
         const body = {
@@ -68,7 +68,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: editPath,
-      access: admins,
+      roles: admins,
       async handle(visit) {
         const webhook = await webhooks.find(webhookCaller(visit), webhookId(visit));
         const { url, payload, description, kinds, types } = webhook;
@@ -85,7 +85,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'post',
       path: editPath,
-      access: admins,
+      roles: admins,
       async handle(visit) {
         const id = webhookId(visit);
         try {

@@ -1,7 +1,7 @@
 import { pageRequest } from '../../http/endpoints/parameters.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
 import { ATTEMPTS_KEPT_DAYS, type DeliveryAttempt } from '../../webhooks/delivery/attempts.ts';
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import { pageParameters } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -20,7 +20,7 @@ export function webhookPageRoutes({ webhooks }: { webhooks: WebhookManager }): D
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks/:id',
-      access: admins,
+      roles: admins,
       query: pageParameters,
       async handle(visit) {
         const id = webhookId(visit);

@@ -1,4 +1,4 @@
-import { permissions } from '../../access/keys/access.ts';
+import { permissions } from '../../principals/keys/keyState.ts';
 import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
 import type { Visit } from '../shell/route.ts';
 

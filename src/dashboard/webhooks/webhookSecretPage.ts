@@ -1,4 +1,4 @@
-import type { NewSecret } from '../../webhooks/settings/manageWebhooks.ts';
+import type { NewSecret } from '../../webhooks/settings/WebhookManager.ts';
 import { html } from '../shell/html.ts';
 import type { Page } from '../shell/route.ts';
 import { code, secretOnce, time } from '../ui/text.ts';

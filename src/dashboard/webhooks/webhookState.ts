@@ -1,4 +1,4 @@
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';

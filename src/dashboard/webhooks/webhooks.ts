@@ -1,4 +1,4 @@
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page } from '../shell/route.ts';
@@ -16,7 +16,7 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
     {
       method: 'get',
       path: '/workspaces/:workspace/webhooks',
-      access: admins,
+      roles: admins,
       async handle(visit) {
         const views = await ports.webhooks.views(await ports.webhooks.list(webhookCaller(visit)));
         return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { requireNext } from '../../events/nextVersion.ts';
+import { requireNext } from '../../events/requireNext.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { RecordFields } from '../../records/catalog.ts';

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { catalog } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { type FeedEventType, feedEventTypes } from './cloudEvent.ts';
+import { deidentifiedSchemaName } from './Deidentifier.ts';
 import { deidentifiedFields, shownFieldNames, shownSchema } from './deidentifiedFields.ts';
-import { deidentifiedSchemaName } from './deidentify.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {

@@ -4,7 +4,7 @@ import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
 import { feedEventType } from '../format/cloudEvent.ts';
 import { logFilter, type Selection } from '../selection.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
-import type { Part } from './messages.ts';
+import type { Part } from './threadMessages.ts';
 
 /** Makes text of events of records and documents. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;

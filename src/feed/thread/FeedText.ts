@@ -3,10 +3,10 @@ import type { Position, RecordedEvent } from '../../events/event.ts';
 import { UnknownSchemaVersion, upcast } from '../../events/upcast.ts';
 import type { Change, ChangedFields, ToldChange } from '../format/ChangedFields.ts';
 import { toCloudEvent, toEnvelope } from '../format/cloudEvent.ts';
-import { createDeidentifier, type Deidentifier } from '../format/deidentify.ts';
+import { createDeidentifier, type Deidentifier } from '../format/Deidentifier.ts';
 import { formatPosition } from '../position.ts';
 import type { Selection } from '../selection.ts';
-import type { Chunk } from './messages.ts';
+import type { Chunk } from './threadMessages.ts';
 
 /** A chunk ends with the event that takes it beyond so many bytes. Larger ones cost more to allocate than they save. */
 const CHUNK_BYTES = 256 * 1024;

@@ -4,7 +4,7 @@ import { UnreadableError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import type { Selection } from '../selection.ts';
 import { LiveWindow } from './LiveWindow.ts';
-import type { FeedReply, FeedRequest, Part } from './messages.ts';
+import type { FeedReply, FeedRequest, Part } from './threadMessages.ts';
 
 /** A reader of the log in the thread. */
 export interface ThreadReader {

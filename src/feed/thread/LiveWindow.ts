@@ -1,5 +1,5 @@
 import type { Position } from '../../events/event.ts';
-import type { Chunk } from './messages.ts';
+import type { Chunk } from './threadMessages.ts';
 
 /** Bytes kept for subscribers that are a little behind; who is further behind reads the log instead. */
 const WINDOW_BYTES = 4 * 1024 * 1024;

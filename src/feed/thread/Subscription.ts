@@ -1,7 +1,7 @@
 import type { Position } from '../../events/event.ts';
 import type { ThreadReader } from './FeedThread.ts';
 import type { LiveWindow } from './LiveWindow.ts';
-import type { Chunk, Part } from './messages.ts';
+import type { Chunk, Part } from './threadMessages.ts';
 
 /** Where a subscription gets its events from. */
 export interface SubscriptionSource {

@@ -6,7 +6,7 @@ import { feedEventTypes } from '../format/cloudEvent.ts';
 import type { Selection } from '../selection.ts';
 import type { MakeText } from './CatchUp.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
-import type { Chunk, FeedReply } from './messages.ts';
+import type { Chunk, FeedReply } from './threadMessages.ts';
 
 const RETRY_MS = 250;
 const filter = { eventTypes: feedEventTypes.map(({ eventType }) => eventType) };

@@ -1,6 +1,7 @@
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
 import { catalog } from '../../records/catalog.ts';
 import { version } from '../../version.ts';
+import { errorSchema } from './answerSchemas.ts';
 import { documentOperations } from './documentOperations.ts';
 import { errorResponseComponents } from './errorResponses.ts';
 import { eventOperations } from './eventOperations.ts';
@@ -9,7 +10,6 @@ import { documentHistoryOperation, recordHistoryOperation } from './historyOpera
 import { registerOperation } from './operation.ts';
 import { recordOperations, tagOf } from './recordOperations.ts';
 import { schemaOperations } from './schemaOperations.ts';
-import { errorSchema } from './schemas.ts';
 import { serviceOperations } from './serviceOperations.ts';
 import { webhookMessages } from './webhookMessages.ts';
 import { webhookOperations } from './webhookOperations.ts';

@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { catalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { momentQuerySchema, pageQuerySchema } from '../endpoints/parameters.ts';
+import { documentPageSchema, removedSchema, uploadedSchema, uploadSchema } from './answerSchemas.ts';
+import { conditionHeaders, documentPath, matchHeader, recordPath } from './documentedParameters.ts';
 import { documentExample, exampleOf } from './examples.ts';
 import { headerRefs } from './headers.ts';
 import type { Operation } from './operation.ts';
-import { conditionHeaders, documentPath, matchHeader, recordPath } from './parameters.ts';
 import { json } from './recordOperations.ts';
-import { documentPageSchema, removedSchema, uploadedSchema, uploadSchema } from './schemas.ts';
 
 const encounter = catalogEntry('encounter');
 const collection = `/integration/${encounter.plural}/{id}/documents`;
@@ -22,7 +22,7 @@ const upload: Operation = {
     'Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on ' +
     'the encounter is replaced.',
   tag: 'Documents',
-  access: 'write',
+  permission: 'write',
   request: {
     params: recordPath(encounter),
     headers: conditionHeaders,
@@ -65,7 +65,7 @@ const list: Operation = {
     'The documents of the encounter, in the order of their creation, with every write that was answered before the ' +
     'request.',
   tag: 'Documents',
-  access: 'read',
+  permission: 'read',
   request: { params: recordPath(encounter), query: pageQuerySchema },
   ok: json('A page of documents.', documentPageSchema, {
     items: [documentExample],
@@ -112,7 +112,7 @@ const download: Operation = {
     '`as_of`, also of a document that was removed since. Files that were replaced or removed are kept for the time ' +
     'of retention.',
   tag: 'Documents',
-  access: 'read',
+  permission: 'read',
   request: { params: documentPath(encounter), query: momentQuerySchema, headers: rangeHeaders },
   ok: {
     description: 'The file.',
@@ -137,7 +137,7 @@ const remove: Operation = {
   summary: 'Remove a document',
   description: 'From now on nobody can read the document. Its history stays.',
   tag: 'Documents',
-  access: 'write',
+  permission: 'write',
   request: { params: documentPath(encounter), headers: matchHeader },
   ok: json('The document is removed.', removedSchema, { success: true, message: 'Document removed' }),
   errors: ['DocumentNotFound', 'VersionConflict'],

@@ -3,7 +3,7 @@ import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { validationError } from '../../records/validate.ts';
 import { overloaded } from '../server/BodyBudget.ts';
-import { errorAnswer, statusOf } from '../server/errorResponse.ts';
+import { errorAnswer, statusOf } from '../server/errorAnswer.ts';
 import { exampleRequestId } from './examples.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
 

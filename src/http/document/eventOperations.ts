@@ -48,7 +48,7 @@ const read: Operation = {
     '`limit` and `wait` do not apply.\n\n' +
     'The de-identified view is for keys with the permission `events:deidentified`.',
   tag: 'Events',
-  access: ['events', 'events:deidentified'],
+  permission: ['events', 'events:deidentified'],
   request: { query: eventsQuerySchema, headers: z.object({ 'Last-Event-ID': lastEventIdSchema.optional() }) },
   ok: {
     description: 'Events, in the order of the log.',

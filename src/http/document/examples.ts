@@ -3,7 +3,7 @@ import { toRecordView } from '../../reads/readRecord.ts';
 import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
 import { documentFormats } from '../../records/document.ts';
 import { mergeFields } from '../../records/fold.ts';
-import { qualityWarnings } from '../../records/quality.ts';
+import { qualityWarnings } from '../../records/qualityWarnings.ts';
 import { storedField } from './storedField.ts';
 
 type Example = { summary: string; value: Record<string, unknown> };

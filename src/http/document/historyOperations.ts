@@ -3,11 +3,11 @@ import { type CatalogEntry, catalogEntry, type RecordFields } from '../../record
 import { diffFields } from '../../records/diff.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { pageQuerySchema } from '../endpoints/parameters.ts';
+import { pageOf, principal, timestamp, versionNumber } from './answerSchemas.ts';
+import { documentPath, recordPath } from './documentedParameters.ts';
 import { documentExample, exampleRequestId, upsertRequests, viewExample } from './examples.ts';
 import type { Operation } from './operation.ts';
-import { documentPath, recordPath } from './parameters.ts';
 import { json, tagOf } from './recordOperations.ts';
-import { pageOf, principal, timestamp, versionNumber } from './schemas.ts';
 
 const versionEntry = z.object({
   version: versionNumber,
@@ -104,7 +104,7 @@ export function recordHistoryOperation(entry: CatalogEntry): Operation {
       `Every version of the ${kind}, newest first: who sent it, when, from where, and what it changed. A value that ` +
       'was sent again as it was is no change. Versions that are stored meanwhile disturb no page.',
     tag: tagOf(entry),
-    access: 'read',
+    permission: 'read',
     request: { params: recordPath(entry), query: pageQuerySchema },
     ok: json('A page of versions.', recordHistoryPage, recordExample(entry)),
     errors: ['RecordNotFound'],
@@ -150,7 +150,7 @@ export const documentHistoryOperation: Operation = {
     'Every version of the document, newest first, also of one that was removed: who sent it, when, from where, and ' +
     'which file. Files that were replaced or removed are kept for the time of retention.',
   tag: 'Documents',
-  access: 'read',
+  permission: 'read',
   request: { params: documentPath(encounter), query: pageQuerySchema },
   ok: json('A page of versions.', documentHistoryPage, documentHistoryExample),
   errors: ['DocumentNotFound'],

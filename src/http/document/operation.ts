@@ -9,19 +9,19 @@ export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'reques
   summary: string;
   description: string;
   tag: string;
-  access: Endpoint['access'];
+  permission: Endpoint['permission'];
   /** The answer with status 200. */
   ok: Required<Pick<ResponseConfig, 'description' | 'content'>> & { headers?: HeaderName[] };
-  /** What can go wrong, beside what every operation of its access shares. */
+  /** What can go wrong, beside what every operation of its permission shares. */
   errors?: ErrorResponseName[];
   /** Other answers. */
   responses?: RouteConfig['responses'];
 }
 
-function needs(access: Endpoint['access']): string {
-  if (access === 'public') return 'Needs no API key.';
-  if (access === 'key') return 'Needs an API key of any permission.';
-  const named = [access].flat().map((permission) => `\`${permission}\``);
+function needs(permission: Endpoint['permission']): string {
+  if (permission === 'public') return 'Needs no API key.';
+  if (permission === 'key') return 'Needs an API key of any permission.';
+  const named = [permission].flat().map((permission) => `\`${permission}\``);
   return `Needs the permission ${named.join(' or ')}.`;
 }
 
@@ -35,8 +35,8 @@ const keyErrors: ErrorResponseName[] = [
 
 /** Adds an operation to the document. */
 export function registerOperation(registry: OpenAPIRegistry, operation: Operation): void {
-  const { tag, access, ok, errors = [], responses, description, ...rest } = operation;
-  const isPublic = access === 'public';
+  const { tag, permission, ok, errors = [], responses, description, ...rest } = operation;
+  const isPublic = permission === 'public';
   const headers: HeaderName[] = [
     'Request-Id',
     ...(ok.headers ?? []),
@@ -45,8 +45,8 @@ export function registerOperation(registry: OpenAPIRegistry, operation: Operatio
   registry.registerPath({
     ...rest,
     tags: [tag],
-    description: `${description}\n\n${needs(access)}`,
-    'x-permission': access,
+    description: `${description}\n\n${needs(permission)}`,
+    'x-permission': permission,
     ...(isPublic && { security: [] }),
     responses: {
       200: { ...ok, headers: headerRefs(...headers) },

@@ -1,11 +1,11 @@
 import type { z } from 'zod';
 import { type CatalogEntry, catalogEntry } from '../../records/catalog.ts';
 import { momentQuerySchema, pageQuerySchema } from '../endpoints/parameters.ts';
+import { upsertedSchema } from './answerSchemas.ts';
+import { conditionHeaders, recordPath } from './documentedParameters.ts';
 import { upsertAnswers, upsertRequests, viewExample } from './examples.ts';
 import type { Operation } from './operation.ts';
-import { conditionHeaders, recordPath } from './parameters.ts';
 import { recordSchemas } from './recordSchemas.ts';
-import { upsertedSchema } from './schemas.ts';
 
 /** `Payers`, out of `payers`: the tag of a kind, and part of its operations' ids. */
 export function tagOf({ plural }: CatalogEntry): string {
@@ -35,7 +35,7 @@ function upsertOperation(entry: CatalogEntry): Operation {
       `(JSON Merge Patch, RFC 7396).${kind === 'patient' ? ' An insurance object replaces the one of its rank whole.' : ''}` +
       `${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
     tag: tagOf(entry),
-    access: 'write',
+    permission: 'write',
     request: {
       headers: conditionHeaders,
       body: {
@@ -66,7 +66,7 @@ function listOperation(entry: CatalogEntry): Operation {
       `The ${plural} of the workspace, in the order of their creation, with every write that was answered before ` +
       'the request.',
     tag: tagOf(entry),
-    access: 'read',
+    permission: 'read',
     request: { query: pageQuerySchema },
     ok: json(`A page of ${plural}.`, recordSchemas(kind).page, example),
   };
@@ -83,7 +83,7 @@ function getOperation(entry: CatalogEntry): Operation {
       `The latest version of the ${kind}, with every write that was answered before the request, or an earlier one: ` +
       'that of `version`, or the one that stood at the moment `as_of`.',
     tag: tagOf(entry),
-    access: 'read',
+    permission: 'read',
     request: { params: recordPath(entry), query: momentQuerySchema },
     ok: { ...json(`The ${kind}.`, recordSchemas(kind).view, viewExample(entry)), headers: ['ETag'] },
     errors: ['RecordNotFound'],

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type CatalogEntry, catalog, type RecordKind } from '../../records/catalog.ts';
 import { insuranceSchema } from '../../records/kinds/patient.ts';
-import { listPageOf, timestamp, versionNumber } from './schemas.ts';
+import { listPageOf, timestamp, versionNumber } from './answerSchemas.ts';
 import { storedField } from './storedField.ts';
 
 /** The schemas of a kind of record, named as components of the document. */

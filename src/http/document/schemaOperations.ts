@@ -49,7 +49,7 @@ const ifNoneMatch = z.object({
 
 /** The operations on the catalogue of events; `openapiPublic`: without a key. */
 export function schemaOperations(openapiPublic: boolean): Operation[] {
-  const access = openapiPublic ? 'public' : 'key';
+  const permission = openapiPublic ? 'public' : 'key';
   return [
     {
       method: 'get',
@@ -58,7 +58,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
       summary: 'The catalogue of events',
       description: 'Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.',
       tag: 'Events',
-      access,
+      permission,
       request: { headers: ifNoneMatch },
       ok: {
         ...json('The document.', asyncapiSchema, {
@@ -81,7 +81,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
       description:
         'The JSON Schema (2020-12) of the `data` of an event: what stands at the `dataschema` of the event.',
       tag: 'Events',
-      access,
+      permission,
       request: { params: z.object({ name }), headers: ifNoneMatch },
       ok: {
         ...json('The schema.', jsonSchemaSchema, jsonSchemaOf(example)),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
+import { descriptionSchema, errorSchema, healthSchema, readinessSchema } from './answerSchemas.ts';
 import { headerRefs } from './headers.ts';
 import type { Operation } from './operation.ts';
 import { json } from './recordOperations.ts';
-import { descriptionSchema, errorSchema, healthSchema, readinessSchema } from './schemas.ts';
 
 const stores = { event_log: 'ok', read_models: 'ok', state_store: 'ok', document_store: 'ok' };
 const readyExample = {
@@ -21,7 +21,7 @@ const health: Operation = {
   summary: 'Whether the process answers',
   description: 'For liveness probes. Looks at nothing but the process itself.',
   tag: 'Service',
-  access: 'public',
+  permission: 'public',
   ok: json('The process answers.', healthSchema, { status: 'ok' }),
 };
 
@@ -35,7 +35,7 @@ const readiness: Operation = {
     'read, whatever else is away: `degraded` names that. One without it is ready while all of its roles are. Says how ' +
     'each store does, and how far each read model is behind the event log.',
   tag: 'Service',
-  access: 'public',
+  permission: 'public',
   ok: json('Requests can be served.', readinessSchema, readyExample),
   errors: ['InternalError'],
   responses: {
@@ -71,7 +71,7 @@ function describe(openapiPublic: boolean): Operation {
       ? 'The description of the interface, as OpenAPI 3.1.0. This service is set to show it to everyone.'
       : 'The description of the interface, as OpenAPI 3.1.0.',
     tag: 'Service',
-    access: openapiPublic ? 'public' : 'key',
+    permission: openapiPublic ? 'public' : 'key',
     ok: json('The document.', descriptionSchema, {
       openapi: '3.1.0',
       info: { title: 'Chartledger', version: '1.0.0' },

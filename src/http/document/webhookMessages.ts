@@ -3,14 +3,14 @@ import { z } from 'zod';
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
 import { documentStream, recordStream } from '../../events/streamNames.ts';
 import { type FeedEventType, feedEventTypes } from '../../feed/format/cloudEvent.ts';
-import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/deidentify.ts';
+import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/Deidentifier.ts';
 import { documentSchemas, eventSchemas } from '../../feed/format/schemas.ts';
 import { catalog } from '../../records/catalog.ts';
-import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/delivery/message.ts';
+import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/delivery/webhookMessage.ts';
 import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
+import { timestamp, versionNumber } from './answerSchemas.ts';
 import { documentExample, exampleAddress, exampleRequestId, upsertRequests } from './examples.ts';
 import { recordSchemas } from './recordSchemas.ts';
-import { timestamp, versionNumber } from './schemas.ts';
 
 export const exampleWebhookId = 'wh_7bQ2nVx0KfT4sLdR';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageId } from '../../webhooks/delivery/message.ts';
+import { messageId } from '../../webhooks/delivery/webhookMessage.ts';
 import {
   createWebhookSchema,
   replaySchema,
@@ -7,10 +7,10 @@ import {
   updateWebhookSchema,
 } from '../../webhooks/settings/webhookSettings.ts';
 import { attemptsQuerySchema, pageQuerySchema } from '../endpoints/parameters.ts';
+import { pageOf } from './answerSchemas.ts';
 import { exampleRequestId } from './examples.ts';
 import type { Operation } from './operation.ts';
 import { json } from './recordOperations.ts';
-import { pageOf } from './schemas.ts';
 import { exampleWebhookId } from './webhookMessages.ts';
 import {
   attemptExample,
@@ -38,7 +38,7 @@ function body(schema: z.ZodType, examples: Examples, required = true) {
 const done = (id: string, description: string, more: Record<string, z.ZodType> = {}) =>
   z.object({ success: z.literal(true), message: z.string(), ...more }).meta({ id, description });
 
-const shared = { tag: 'Webhooks', access: 'webhooks' } as const;
+const shared = { tag: 'Webhooks', permission: 'webhooks' } as const;
 const bodyErrors = ['InvalidWebhook', 'BodyTooLarge', 'NotJson'] as const;
 
 const create: Operation = {

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { subjectKinds } from '../../records/eventSubject.ts';
-import { messageId } from '../../webhooks/delivery/message.ts';
+import { messageId } from '../../webhooks/delivery/webhookMessage.ts';
 import { disabledReasons, webhookPayloads } from '../../webhooks/settings/webhook.ts';
 import { createWebhookSchema } from '../../webhooks/settings/webhookSettings.ts';
+import { principal, timestamp } from './answerSchemas.ts';
 import { exampleRequestId } from './examples.ts';
-import { principal, timestamp } from './schemas.ts';
 import { exampleWebhookId } from './webhookMessages.ts';
 
 const { url, kinds, types } = createWebhookSchema.shape;

@@ -45,7 +45,7 @@ export function documentSubject({ req: { params } }: Exchange): AccessSubject {
 export function uploadEndpoint(ports: DocumentPorts): Endpoint {
   return {
     route: documentsRoute,
-    access: 'write',
+    permission: 'write',
     subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
@@ -68,7 +68,7 @@ export function uploadEndpoint(ports: DocumentPorts): Endpoint {
 export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint {
   return {
     route: documentRoute,
-    access: 'write',
+    permission: 'write',
     subject: documentSubject,
     async handle(exchange) {
       const caller = callerOf(exchange);
@@ -85,7 +85,7 @@ export function removeEndpoint({ eventLog, existence }: DocumentPorts): Endpoint
 export function listDocumentsEndpoint(ports: DocumentPorts & QueryPorts): Endpoint {
   return {
     route: documentsRoute,
-    access: 'read',
+    permission: 'read',
     query: pageQuerySchema,
     subject: documentSubject,
     async handle(exchange) {
@@ -109,7 +109,7 @@ export function listDocumentsEndpoint(ports: DocumentPorts & QueryPorts): Endpoi
 export function downloadEndpoint({ eventLog, documentStore }: DocumentPorts): Endpoint {
   return {
     route: documentRoute,
-    access: 'read',
+    permission: 'read',
     query: momentQuerySchema,
     subject: documentSubject,
     async handle(exchange) {

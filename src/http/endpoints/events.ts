@@ -1,7 +1,5 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { AccessDirectory, FoundKey } from '../../access/keys/AccessDirectory.ts';
-import type { Permission } from '../../access/keys/access.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import { SentEvents, type SentEventsLimits } from '../../audit/SentEvents.ts';
 import { ServiceError } from '../../errors.ts';
@@ -11,24 +9,26 @@ import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { formatPosition, parsePosition, requirePosition } from '../../feed/position.ts';
 import type { Selection } from '../../feed/selection.ts';
 import { startAt } from '../../feed/startAt.ts';
-import type { Chunk } from '../../feed/thread/messages.ts';
 import type { Start } from '../../feed/thread/Subscription.ts';
+import type { Chunk } from '../../feed/thread/threadMessages.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import { instantOf } from '../../records/instant.ts';
+import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import type { Permission } from '../../principals/keys/keyState.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { addressOf } from '../server/addressOf.ts';
 import { requireUsable } from '../server/admit.ts';
 import type { Answer } from '../server/answer.ts';
 import type { Endpoint } from '../server/endpoint.ts';
-import { type EventStreamOptions, sendEventStream } from '../server/eventStream.ts';
 import { callerOf, type Exchange } from '../server/exchange.ts';
+import { type EventStreamOptions, sendEventStream } from '../server/sendEventStream.ts';
 import { type EventsQuery, eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
 
 export interface EventsPorts {
   eventLog: EventLog;
   readModels: ReadModels;
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   feed: EventFeed;
   /** The service's address as clients see it, where it is set. */
   publicUrl: string | undefined;
@@ -47,7 +47,7 @@ const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
 export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTimes): Endpoint {
   return {
     route: '/events',
-    access: ACCESS,
+    permission: ACCESS,
     query: eventsQuerySchema,
     async handle(exchange) {
       const type = exchange.req.accepts(Object.values(eventMediaTypes));
@@ -226,7 +226,7 @@ async function page(
 }
 
 /** Whether the key of a request that lasts is still good for it. */
-function isAllowed(directory: AccessDirectory, exchange: Exchange): boolean {
+function isAllowed(directory: KeyDirectory, exchange: Exchange): boolean {
   try {
     requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
     return true;

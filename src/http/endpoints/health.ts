@@ -8,7 +8,7 @@ import type { Endpoint } from '../server/endpoint.ts';
 /** `GET /healthz`: the process answers. */
 export const healthEndpoint: Endpoint = {
   route: '/healthz',
-  access: 'public',
+  permission: 'public',
   query: 'ignored',
   handle: async () => ({ body: { status: 'ok' } }),
 };
@@ -27,7 +27,7 @@ export type HealthPorts = QueryPorts & ProcessHealth;
 export function readyEndpoint(ports: HealthPorts): Endpoint {
   return {
     route: '/readyz',
-    access: 'public',
+    permission: 'public',
     query: 'ignored',
     async handle() {
       const { ready, roles, degraded, stores } = await readiness(ports);

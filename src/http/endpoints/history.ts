@@ -13,7 +13,7 @@ import { accessSubject, pageQuerySchema, pageRequest, pathId } from './parameter
 export function recordHistoryEndpoint(ports: HistoryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id/history`,
-    access: 'read',
+    permission: 'read',
     query: pageQuerySchema,
     subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
@@ -36,7 +36,7 @@ export function recordHistoryEndpoint(ports: HistoryPorts, entry: CatalogEntry):
 export function documentHistoryEndpoint(ports: HistoryPorts & { documentStore: DocumentStore }): Endpoint {
   return {
     route: `${documentRoute}/history`,
-    access: 'read',
+    permission: 'read',
     query: pageQuerySchema,
     subject: documentSubject,
     async handle(exchange) {

@@ -4,12 +4,12 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { downloadEndpoint, listDocumentsEndpoint, removeEndpoint, uploadEndpoint } from './documents.ts';
+import { asyncapiEndpoint, eventSchemaEndpoint } from './eventSchemas.ts';
 import { type EventsPorts, eventsEndpoint } from './events.ts';
 import { type HealthPorts, healthEndpoint, readyEndpoint } from './health.ts';
 import { documentHistoryEndpoint, recordHistoryEndpoint } from './history.ts';
 import { openapiEndpoint } from './openapi.ts';
 import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
-import { asyncapiEndpoint, eventSchemaEndpoint } from './schemas.ts';
 import { type WebhookRoutePorts, webhookRoutes } from './webhooks.ts';
 
 export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;

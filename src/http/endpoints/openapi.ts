@@ -4,5 +4,9 @@ import type { Endpoint } from '../server/endpoint.ts';
 /** `GET /openapi/json` (spec 4.8): needs a key, unless it is public. */
 export function openapiEndpoint(openapiPublic: boolean, publicUrl: string | undefined): Endpoint {
   const body = buildDocument(openapiPublic, publicUrl);
-  return { route: '/openapi/json', access: openapiPublic ? 'public' : 'key', handle: async () => ({ body }) };
+  return {
+    route: '/openapi/json',
+    permission: openapiPublic ? 'public' : 'key',
+    handle: async () => ({ body }),
+  };
 }

@@ -7,7 +7,7 @@ import type { Moment } from '../../reads/history/stateAt.ts';
 import type { PageRequest } from '../../reads/page.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
 import { identifier, requiredDate } from '../../records/fields.ts';
-import { instantOf } from '../../records/instant.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { type AttemptFilter, attemptOutcomes } from '../../webhooks/delivery/attempts.ts';
 

@@ -21,7 +21,7 @@ import {
 export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}`,
-    access: 'write',
+    permission: 'write',
     subject: ({ input }) => accessSubject(entry.kind, (input as { id?: unknown } | null | undefined)?.id),
     async handle(exchange) {
       const condition = writeCondition(exchange.req);
@@ -45,7 +45,7 @@ export function upsertEndpoint(ports: UpsertPorts, entry: CatalogEntry): Endpoin
 export function readEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}/:id`,
-    access: 'read',
+    permission: 'read',
     query: momentQuerySchema,
     subject: ({ req }) => accessSubject(entry.kind, req.params.id),
     async handle(exchange) {
@@ -70,7 +70,7 @@ export function readEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
 export function listEndpoint(ports: QueryPorts, entry: CatalogEntry): Endpoint {
   return {
     route: `/integration/${entry.plural}`,
-    access: 'read',
+    permission: 'read',
     query: pageQuerySchema,
     subject: () => ({ kind: entry.kind }),
     async handle(exchange) {

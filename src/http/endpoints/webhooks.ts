@@ -1,6 +1,6 @@
 import { decodeToken, encodeToken } from '../../reads/page.ts';
-import type { WebhookManager } from '../../webhooks/settings/manageWebhooks.ts';
 import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookStatusView } from '../../webhooks/settings/webhookView.ts';
 import type { Endpoint } from '../server/endpoint.ts';
 import { callerOf, type Exchange } from '../server/exchange.ts';
@@ -37,7 +37,7 @@ export function webhookRoutes({ webhooks }: WebhookRoutePorts): Route[] {
   ): Route => {
     const one: Endpoint = {
       route: route + path,
-      access: 'webhooks',
+      permission: 'webhooks',
       ...(query && { query }),
       handle: async (exchange) => ({ body: await handle(exchange, webhookCallerOf(exchange)) }),
     };

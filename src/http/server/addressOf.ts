@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { notHttp } from './errorResponse.ts';
+import { notHttp } from './errorAnswer.ts';
 
 /**
  * The service's address as clients see it: `PUBLIC_URL`, else the one that a request was sent to. Throws `validation_failed`

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import type { AccessDirectory, FoundKey } from '../../access/keys/AccessDirectory.ts';
-import { isExpired, type Permission } from '../../access/keys/access.ts';
 import { ServiceError } from '../../errors.ts';
+import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { isExpired, type Permission } from '../../principals/keys/keyState.ts';
 import type { Exchange } from './exchange.ts';
 import type { RateLimit } from './rateLimit.ts';
 
@@ -13,7 +13,7 @@ function credentialOf(req: IncomingMessage): string | undefined {
 }
 
 export interface Gate {
-  directory: AccessDirectory;
+  directory: KeyDirectory;
   limit: RateLimit;
 }
 

@@ -3,7 +3,7 @@ import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../../errors.ts';
 import type { Route } from '../endpoints/index.ts';
 import { bodyBudgets } from './BodyBudget.ts';
-import { proxyTrust } from './clientIp.ts';
+import { proxyTrust } from './clientIpReader.ts';
 import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
 
 export interface AppContext extends Omit<EndpointContext, 'bodies'> {
@@ -65,7 +65,7 @@ const welcomeBrowser: express.RequestHandler = (req, res, next) => {
 function wrongMethod(route: string, allow: string): Endpoint {
   return {
     route,
-    access: 'public',
+    permission: 'public',
     query: 'ignored',
     async handle({ headers }) {
       headers.push('Allow', allow);
@@ -74,7 +74,7 @@ function wrongMethod(route: string, allow: string): Endpoint {
   };
 }
 
-const unmatched = { route: 'unmatched', access: 'public', query: 'ignored' } as const;
+const unmatched = { route: 'unmatched', permission: 'public', query: 'ignored' } as const;
 
 const unknownPath: Endpoint = {
   ...unmatched,

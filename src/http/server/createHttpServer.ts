@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../../errors.ts';
 import { sendAnswer } from './answer.ts';
-import { errorAnswer, notHttp, statusOf } from './errorResponse.ts';
+import { errorAnswer, notHttp, statusOf } from './errorAnswer.ts';
 import { commonHeaders } from './exchange.ts';
 import { breakOff, isAnswered, isLongBody, tooSlow } from './requestBody.ts';
 

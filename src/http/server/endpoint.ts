@@ -3,18 +3,18 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { z } from 'zod';
-import type { Permission } from '../../access/keys/access.ts';
 import type { AccessSubject } from '../../audit/recordAccess.ts';
 import { describeError, type ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import type { Permission } from '../../principals/keys/keyState.ts';
 import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import type { Bodies } from './BodyBudget.ts';
-import { asServiceError, errorAnswer } from './errorResponse.ts';
+import { asServiceError, errorAnswer } from './errorAnswer.ts';
 import { commonHeaders, type Exchange, toldByClient } from './exchange.ts';
-import { requireKnownParameters } from './knownParameters.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
+import { requireKnownParameters } from './requireKnownParameters.ts';
 
 /** What every endpoint shares. */
 export interface EndpointContext {
@@ -32,7 +32,7 @@ export interface Endpoint {
   /** The route's template: the only form of a path that reaches a log. */
   route: string;
   /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
-  access: 'public' | 'key' | Permission | readonly Permission[];
+  permission: 'public' | 'key' | Permission | readonly Permission[];
   /** Schema of its query; `ignored`: whatever it is. Without one it takes none. Another parameter is refused. */
   query?: z.ZodObject | 'ignored';
   /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
@@ -44,9 +44,9 @@ export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
 export function endpoint(context: EndpointContext, served: Endpoint): EndpointListener {
-  const { route, access, query, handle } = served;
+  const { route, permission, query, handle } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
-  const permissions = access === 'public' || access === 'key' ? [] : [access].flat();
+  const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   return async (req, res) => {
     const startedAt = performance.now();
     const requestId = uuidv7();
@@ -67,7 +67,7 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
     };
     let code: string | undefined;
     try {
-      if (access !== 'public') await admit(context.gate, exchange, permissions);
+      if (permission !== 'public') await admit(context.gate, exchange, permissions);
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
       await send(await handle(exchange));
     } catch (thrown) {

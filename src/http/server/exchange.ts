@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
-import type { FoundKey } from '../../access/keys/AccessDirectory.ts';
 import type { Caller } from '../../events/newEvent.ts';
+import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
 import type { Bodies } from './BodyBudget.ts';
 
 /** One request under way: what is known of it, and who sent it once that is known. */

@@ -2,7 +2,7 @@ import { recordAccess } from '../../audit/recordAccess.ts';
 import type { ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Endpoint } from './endpoint.ts';
-import { statusOf } from './errorResponse.ts';
+import { statusOf } from './errorAnswer.ts';
 import { callerOf, type Exchange } from './exchange.ts';
 
 /**

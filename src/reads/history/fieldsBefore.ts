@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { MissingVersion, requireNext } from '../../events/nextVersion.ts';
+import { MissingVersion, requireNext } from '../../events/requireNext.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { RecordFields } from '../../records/catalog.ts';

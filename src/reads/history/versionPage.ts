@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
-import { requireNext } from '../../events/nextVersion.ts';
-import { laterTime } from '../../events/recordedTime.ts';
+import { laterTime } from '../../events/laterTime.ts';
+import { requireNext } from '../../events/requireNext.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
 import type { PrincipalNames } from './PrincipalNames.ts';

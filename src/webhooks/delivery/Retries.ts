@@ -7,7 +7,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { Webhook } from '../settings/webhook.ts';
 import type { DeliveryState, Waiting } from './DeliveryState.ts';
 import type { Failure, Outcome, Telling } from './MessageDelivery.ts';
-import { messageId } from './message.ts';
+import { messageId } from './webhookMessage.ts';
 
 /** Events of a record that waits, read at once. */
 const PAGE = 20;

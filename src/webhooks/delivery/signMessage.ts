@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { version } from '../../version.ts';
-import type { WebhookMessage } from './message.ts';
+import type { WebhookMessage } from './webhookMessage.ts';
 
 /** Every secret begins so; its key follows in base64. */
 export const SECRET_PREFIX = 'whsec_';

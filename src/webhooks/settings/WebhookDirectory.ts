@@ -1,7 +1,7 @@
-import { FollowedStream } from '../../access/keys/FollowedStream.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { WEBHOOKS_STREAM } from '../../events/streamNames.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import { FollowedStream } from '../../principals/keys/FollowedStream.ts';
 import { emptyWebhooks, evolveWebhooks, type Webhook, type Webhooks } from './webhook.ts';
 
 /**

@@ -1,14 +1,14 @@
-import type { Access } from '../../access/keys/access.ts';
-import type { AccessManager } from '../../access/keys/manageAccess.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
+import type { KeyManager } from '../../principals/keys/KeyManager.ts';
+import type { KeyState } from '../../principals/keys/keyState.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { Webhook } from './webhook.ts';
 
 export interface DeleteKeyPorts {
-  keys: AccessManager;
+  keys: KeyManager;
   webhooks: WebhookDirectory;
   /** The keys that there are. */
-  access: Readonly<Access>;
+  known: Readonly<KeyState>;
   actor: Actor;
 }
 
@@ -18,14 +18,14 @@ export interface DeleteKeyPorts {
  * `unavailable`.
  */
 export async function deleteKey(
-  { keys, webhooks, access, actor }: DeleteKeyPorts,
+  { keys, webhooks, known, actor }: DeleteKeyPorts,
   id: string,
   { keepWebhooks = false } = {},
 ): Promise<Webhook[]> {
   // First: nothing more can be made with it then.
   await keys.setKeyState(id, 'deleted');
   await webhooks.refresh();
-  const found = webhooksOfKey(webhooks.all(), access, id);
+  const found = webhooksOfKey(webhooks.all(), known, id);
   if (keepWebhooks) return found;
   for (const { id: webhook_id, workspace } of found) {
     await webhooks.change(({ webhooks: all }) => {
@@ -39,7 +39,7 @@ export async function deleteKey(
 /** The enabled webhooks that were made with a key, or with one whose place it took. */
 export function webhooksOfKey(
   webhooks: readonly Webhook[],
-  { keys }: Pick<Access, 'keys'>,
+  { keys }: Pick<KeyState, 'keys'>,
   id: string,
 ): Webhook[] {
   const ids = new Set([id]);

@@ -1,6 +1,6 @@
 import type { StateStore } from '../../ports/stateStore.ts';
 import { loadPositions } from '../delivery/deliveryTable.ts';
-import type { WebhookManager } from './manageWebhooks.ts';
+import type { WebhookManager } from './WebhookManager.ts';
 
 /** How many webhooks of a workspace send nothing. */
 export interface WebhookProblems {

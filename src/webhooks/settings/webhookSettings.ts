@@ -4,7 +4,7 @@ import type { Position } from '../../events/event.ts';
 import { type FeedKind, feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
 import { requiredDate, text } from '../../records/fields.ts';
-import { instantOf } from '../../records/instant.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { MAX_URL_LENGTH } from './checkUrl.ts';
 import { type WebhookSettings, webhookPayloads } from './webhook.ts';

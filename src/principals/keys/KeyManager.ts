@@ -2,17 +2,17 @@ import { ServiceError } from '../../errors.ts';
 import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import { WORKSPACE_ID } from '../../events/streamNames.ts';
-import type { AccessDirectory } from './AccessDirectory.ts';
+import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
+import type { KeyDirectory } from './KeyDirectory.ts';
 import {
-  type Access,
   type ApiKey,
   type ApiKeyCreated,
   type ApiKeyRotated,
   isExpired,
+  type KeyState,
   type Permission,
   permissions,
-} from './access.ts';
-import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
+} from './keyState.ts';
 
 interface Change {
   type: string;
@@ -36,32 +36,32 @@ export const MAX_KEY_NAME_LENGTH = 100;
 export const MAX_ROTATION_SECONDS = 30 * 86_400;
 
 /**
- * Changes to workspaces and API keys. Each is decided on the whole access stream and appended only if nobody changed
+ * Changes to workspaces and API keys. Each is decided on the whole stream of keys and appended only if nobody changed
  * it meanwhile; otherwise it is decided again. Impossible changes reject with `not_found`, `conflict` or
  * `validation_failed`.
  */
-export class AccessManager {
-  readonly #directory: AccessDirectory;
+export class KeyManager {
+  readonly #directory: KeyDirectory;
   readonly #actor: Actor;
 
-  constructor(directory: AccessDirectory, actor: Actor) {
+  constructor(directory: KeyDirectory, actor: Actor) {
     this.#directory = directory;
     this.#actor = actor;
   }
 
   /** Makes a workspace; `conflict` when there is one of that id. */
   async createWorkspace(id: string): Promise<void> {
-    await this.#change((access) => {
+    await this.#change((known) => {
       checkWorkspaceId(id);
-      if (access.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} exists already.`);
+      if (known.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} exists already.`);
       return { type: 'WorkspaceCreated', workspace: id, data: { workspace: id } };
     });
   }
 
   /** Deactivates or activates a workspace; no change when it is so already. */
   async setWorkspaceState(id: string, state: 'active' | 'deactivated'): Promise<void> {
-    await this.#change((access) => {
-      const workspace = access.workspaces.get(id);
+    await this.#change((known) => {
+      const workspace = known.workspaces.get(id);
       if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
       if (workspace.state === state) return undefined;
       const type = state === 'active' ? 'WorkspaceActivated' : 'WorkspaceDeactivated';
@@ -78,9 +78,9 @@ export class AccessManager {
       );
     }
     const chosen = permissions.filter((permission) => granted.includes(permission));
-    await this.#change((access) => {
+    await this.#change((known) => {
       checkWorkspaceId(workspace);
-      if (access.workspaces.has(workspace)) return undefined;
+      if (known.workspaces.has(workspace)) return undefined;
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
     const { key, ...stored } = newKey();
@@ -99,21 +99,21 @@ export class AccessManager {
     }
     const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
     const { key, ...stored } = newKey();
-    await this.#change((access) => {
-      const { workspace, name, permissions } = requireInUse(access, id);
+    await this.#change((known) => {
+      const { workspace, name, permissions } = requireInUse(known, id);
       const replacement: ApiKeyCreated = { ...stored, name, permissions };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
     });
-    const { workspace, name, permissions } = requireKey(this.#directory.access, stored.key_id);
+    const { workspace, name, permissions } = requireKey(this.#directory.known, stored.key_id);
     return { id: stored.key_id, workspace, name, permissions, key, previousExpiresAt: expiresAt };
   }
 
   /** Deactivates, activates or deletes a key; no change when it is so already. A deleted key stays deleted. */
   async setKeyState(id: string, state: ApiKey['state']): Promise<void> {
     const types = { active: 'ApiKeyActivated', deactivated: 'ApiKeyDeactivated', deleted: 'ApiKeyDeleted' };
-    await this.#change((access) => {
-      const key = requireKey(access, id);
+    await this.#change((known) => {
+      const key = requireKey(known, id);
       if (key.state === state) return undefined;
       if (key.state === 'deleted')
         throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
@@ -121,9 +121,9 @@ export class AccessManager {
     });
   }
 
-  #change(decide: (access: Readonly<Access>) => Change | undefined): Promise<void> {
-    return this.#directory.change((access) => {
-      const change = decide(access);
+  #change(decide: (known: Readonly<KeyState>) => Change | undefined): Promise<void> {
+    return this.#directory.change((known) => {
+      const change = decide(known);
       return change && newActorEvent(this.#actor, change.workspace, change.type, change.data);
     });
   }
@@ -135,14 +135,14 @@ function newKey() {
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
 }
 
-function requireKey(access: Readonly<Access>, id: string): ApiKey {
-  const key = access.keys.get(id);
+function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = known.keys.get(id);
   if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
   return key;
 }
 
-function requireInUse(access: Readonly<Access>, id: string): ApiKey {
-  const key = requireKey(access, id);
+function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = requireKey(known, id);
   const { state, replacedBy } = key;
   if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
   if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Position } from '../../events/event.ts';
 import { formatPosition } from '../../feed/position.ts';
-import type { Chunk } from '../../feed/thread/messages.ts';
 import type { Subscription } from '../../feed/thread/Subscription.ts';
+import type { Chunk } from '../../feed/thread/threadMessages.ts';
 
 /** Milliseconds after which a browser or client library connects again. */
 const RECONNECT_MS = 2_000;

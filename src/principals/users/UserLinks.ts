@@ -3,9 +3,9 @@ import { ServiceError } from '../../errors.ts';
 import type { Actor } from '../../events/newEvent.ts';
 import { generateId } from '../keys/apiKey.ts';
 import { changeUsers } from './changeUsers.ts';
-import { UserManager } from './manageUsers.ts';
 import { hashPassword } from './password.ts';
 import type { UserDirectory } from './UserDirectory.ts';
+import { UserManager } from './UserManager.ts';
 import type { User, Users } from './user.ts';
 import {
   findUser,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ServiceError } from '../../errors.ts';
-import { buildAsyncapi } from '../../feed/format/asyncapi.ts';
+import { buildAsyncapi } from '../../feed/format/buildAsyncapi.ts';
 import { eventSchemas, jsonSchemaOf } from '../../feed/format/schemas.ts';
 import { version } from '../../version.ts';
 import type { Answer } from '../server/answer.ts';
@@ -37,7 +37,7 @@ export function eventSchemaEndpoint(openapiPublic: boolean): Endpoint {
   const built = new Map<string, Tagged>();
   return {
     route: '/schemas/:name',
-    access: openapiPublic ? 'public' : 'key',
+    permission: openapiPublic ? 'public' : 'key',
     async handle(exchange) {
       const schema = eventSchemas.get(String(exchange.req.params.name));
       if (schema === undefined) {
@@ -58,7 +58,7 @@ export function asyncapiEndpoint(openapiPublic: boolean): Endpoint {
   let document: Tagged | undefined;
   return {
     route: '/asyncapi/json',
-    access: openapiPublic ? 'public' : 'key',
+    permission: openapiPublic ? 'public' : 'key',
     async handle(exchange) {
       document ??= tagged(buildAsyncapi(version));
       return cacheable(exchange, document, openapiPublic ? 'public' : 'private');

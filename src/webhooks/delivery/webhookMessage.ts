@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../events/event.ts';
 import { type CloudEvent, type FeedData, toCloudEvent } from '../../feed/format/cloudEvent.ts';
-import type { Deidentifier } from '../../feed/format/deidentify.ts';
+import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
 import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
 
 /** Of a message's body, in UTF-8. */

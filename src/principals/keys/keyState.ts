@@ -29,8 +29,8 @@ export interface ApiKey {
   replacedBy?: string;
 }
 
-/** All workspaces and keys, as folded from the access stream. */
-export interface Access {
+/** All workspaces and keys, as folded from the stream of keys. */
+export interface KeyState {
   workspaces: Map<string, Workspace>;
   keys: Map<string, ApiKey>;
   keyIdByHash: Map<string, string>;
@@ -38,7 +38,7 @@ export interface Access {
   revision: number;
 }
 
-export function emptyAccess(): Access {
+export function noKeys(): KeyState {
   return { workspaces: new Map(), keys: new Map(), keyIdByHash: new Map(), revision: -1 };
 }
 
@@ -68,10 +68,10 @@ export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
   return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
 }
 
-function addKey(access: Access, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
+function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
   const { key_id: id, name, permissions, sha256 } = made;
   const { workspace, principal: createdBy } = metadata;
-  access.keys.set(id, {
+  known.keys.set(id, {
     id,
     workspace,
     name,
@@ -81,43 +81,43 @@ function addKey(access: Access, { metadata, recordedAt }: RecordedEvent, made: A
     createdAt: recordedAt,
     createdBy,
   });
-  access.keyIdByHash.set(sha256, id);
+  known.keyIdByHash.set(sha256, id);
 }
 
-function setWorkspaceState(access: Access, event: RecordedEvent, state: Workspace['state']): void {
-  const workspace = access.workspaces.get(event.metadata.workspace);
-  if (workspace) access.workspaces.set(workspace.id, { ...workspace, state });
+function setWorkspaceState(known: KeyState, event: RecordedEvent, state: Workspace['state']): void {
+  const workspace = known.workspaces.get(event.metadata.workspace);
+  if (workspace) known.workspaces.set(workspace.id, { ...workspace, state });
 }
 
-function setKeyState(access: Access, event: RecordedEvent, state: ApiKey['state']): void {
-  const key = access.keys.get(event.data.key_id as string);
-  if (key) access.keys.set(key.id, { ...key, state });
+function setKeyState(known: KeyState, event: RecordedEvent, state: ApiKey['state']): void {
+  const key = known.keys.get(event.data.key_id as string);
+  if (key) known.keys.set(key.id, { ...key, state });
 }
 
-const folds: Record<string, (access: Access, event: RecordedEvent) => void> = {
-  WorkspaceCreated(access, { metadata: { workspace: id }, recordedAt: createdAt }) {
-    access.workspaces.set(id, { id, state: 'active', createdAt });
+const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
+  WorkspaceCreated(known, { metadata: { workspace: id }, recordedAt: createdAt }) {
+    known.workspaces.set(id, { id, state: 'active', createdAt });
   },
-  WorkspaceDeactivated: (access, event) => setWorkspaceState(access, event, 'deactivated'),
-  WorkspaceActivated: (access, event) => setWorkspaceState(access, event, 'active'),
-  ApiKeyCreated: (access, event) => addKey(access, event, event.data as unknown as ApiKeyCreated),
-  ApiKeyRotated(access, event) {
+  WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
+  WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
+  ApiKeyCreated: (known, event) => addKey(known, event, event.data as unknown as ApiKeyCreated),
+  ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = event.data as unknown as ApiKeyRotated;
-    addKey(access, event, replacement);
-    const key = access.keys.get(key_id);
-    if (key) access.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });
+    addKey(known, event, replacement);
+    const key = known.keys.get(key_id);
+    if (key) known.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });
   },
-  ApiKeyDeactivated: (access, event) => setKeyState(access, event, 'deactivated'),
-  ApiKeyActivated: (access, event) => setKeyState(access, event, 'active'),
-  ApiKeyDeleted: (access, event) => setKeyState(access, event, 'deleted'),
+  ApiKeyDeactivated: (known, event) => setKeyState(known, event, 'deactivated'),
+  ApiKeyActivated: (known, event) => setKeyState(known, event, 'active'),
+  ApiKeyDeleted: (known, event) => setKeyState(known, event, 'deleted'),
 };
 
 /**
- * Folds the next event of the access stream into `access`, in place. Throws, and changes nothing, when the event is of
+ * Folds the next event of the stream of keys into `known`, in place. Throws, and changes nothing, when the event is of
  * a schema version that is not known: who may do what is then not for this process to tell.
  */
-export function evolveAccess(access: Access, event: RecordedEvent): void {
+export function evolveKeys(known: KeyState, event: RecordedEvent): void {
   const fold = folds[event.type];
-  if (fold) fold(access, upcast(event));
-  access.revision = event.revision;
+  if (fold) fold(known, upcast(event));
+  known.revision = event.revision;
 }

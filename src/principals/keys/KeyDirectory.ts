@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { NewEvent } from '../../events/event.ts';
-import { ACCESS_STREAM } from '../../events/streamNames.ts';
+import { KEYS_STREAM } from '../../events/streamNames.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { type Access, type ApiKey, emptyAccess, evolveAccess, type Workspace } from './access.ts';
 import { hashApiKey, looksLikeApiKey } from './apiKey.ts';
 import { FollowedStream } from './FollowedStream.ts';
+import { type ApiKey, evolveKeys, type KeyState, noKeys, type Workspace } from './keyState.ts';
 
 const REMEMBERED_KEYS = 10_000;
 
@@ -15,27 +15,25 @@ export interface FoundKey {
 }
 
 /**
- * All workspaces and keys, in memory, following the access stream: a change made anywhere is seen here within a
+ * All workspaces and keys, in memory, following the stream of keys: a change made anywhere is seen here within a
  * quarter of a second. While the event log is away the last known state stands.
  */
-export class AccessDirectory {
-  readonly #stream: FollowedStream<Access>;
+export class KeyDirectory {
+  readonly #stream: FollowedStream<KeyState>;
   /** Raw key to key id, so that a key is hashed once and not with every request. */
   readonly #keyIds = new LRUCache<string, string>({ max: REMEMBERED_KEYS });
 
-  private constructor(stream: FollowedStream<Access>) {
+  private constructor(stream: FollowedStream<KeyState>) {
     this.#stream = stream;
   }
 
-  /** Reads the access stream and begins to follow it. Rejects when the event log is away. */
-  static async open(eventLog: EventLog): Promise<AccessDirectory> {
-    return new AccessDirectory(
-      await FollowedStream.open(eventLog, ACCESS_STREAM, emptyAccess(), evolveAccess),
-    );
+  /** Reads the stream of keys and begins to follow it. Rejects when the event log is away. */
+  static async open(eventLog: EventLog): Promise<KeyDirectory> {
+    return new KeyDirectory(await FollowedStream.open(eventLog, KEYS_STREAM, noKeys(), evolveKeys));
   }
 
   /** The state as of now, for reading only. */
-  get access(): Readonly<Access> {
+  get known(): Readonly<KeyState> {
     return this.#stream.state;
   }
 
@@ -49,22 +47,22 @@ export class AccessDirectory {
 
   /** What people call a key, by its id; a deleted one keeps its name. */
   nameOf(keyId: string): string | undefined {
-    return this.access.keys.get(keyId)?.name;
+    return this.known.keys.get(keyId)?.name;
   }
 
   /** The present state of a key that was found before. */
   current({ key, workspace }: FoundKey): FoundKey {
-    const { keys, workspaces } = this.access;
+    const { keys, workspaces } = this.known;
     return { key: keys.get(key.id) ?? key, workspace: workspaces.get(workspace.id) ?? workspace };
   }
 
-  /** Reads what the access stream holds beyond what is known. */
+  /** Reads what the stream of keys holds beyond what is known. */
   refresh(): Promise<void> {
     return this.#stream.refresh();
   }
 
   /** Changes workspaces and keys by the event that `decide` makes of them (`FollowedStream`). */
-  change(decide: (access: Readonly<Access>) => NewEvent | undefined): Promise<void> {
+  change(decide: (known: Readonly<KeyState>) => NewEvent | undefined): Promise<void> {
     return this.#stream.change(decide);
   }
 
@@ -76,12 +74,12 @@ export class AccessDirectory {
     let id = this.#keyIds.get(rawKey);
     if (id === undefined) {
       if (!looksLikeApiKey(rawKey)) return undefined;
-      id = this.access.keyIdByHash.get(hashApiKey(rawKey));
+      id = this.known.keyIdByHash.get(hashApiKey(rawKey));
       if (id === undefined) return undefined;
       this.#keyIds.set(rawKey, id);
     }
-    const key = this.access.keys.get(id);
-    const workspace = key && this.access.workspaces.get(key.workspace);
+    const key = this.known.keys.get(id);
+    const workspace = key && this.known.workspaces.get(key.workspace);
     return key && workspace && { key, workspace };
   }
 }

@@ -1,5 +1,5 @@
 import { type FieldMessage, ServiceError } from '../../errors.ts';
-import { statusOf } from '../../http/server/errorResponse.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
 import type { Visit } from './route.ts';
 
 type Form = Visit['form'];

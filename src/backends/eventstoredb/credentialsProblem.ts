@@ -4,7 +4,7 @@ import { AccessDeniedError } from '@eventstore/db-client';
 const UNAUTHENTICATED = 16;
 
 /** What an operator does about a server that lets us not in, or not far enough; undefined when `error` is another. */
-export function accessProblem(error: unknown): string | undefined {
+export function credentialsProblem(error: unknown): string | undefined {
   if (!(error instanceof AccessDeniedError)) return undefined;
   return error.code === UNAUTHENTICATED
     ? 'EventStoreDB refuses the user name or the password in EVENT_LOG_URL.'

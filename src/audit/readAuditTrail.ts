@@ -5,7 +5,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type AuditPart, auditParts } from './auditParts.ts';
-import { isSighting, type SightedRecord } from './sightings.ts';
+import { isSighting, type SightedRecord } from './sightingTest.ts';
 
 /**
  * Which entries are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. Should a clock

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import type { ProvidedUser } from './IdentityProvider.ts';
-import { UserManager } from './manageUsers.ts';
 import { type Origin, refuseWithoutRole, type SignInPorts } from './signIn.ts';
+import { UserManager } from './UserManager.ts';
 import type { Role, User } from './user.ts';
 
 /**

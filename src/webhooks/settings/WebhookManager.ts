@@ -1,16 +1,16 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { AccessDirectory } from '../../access/keys/AccessDirectory.ts';
-import { generateId } from '../../access/keys/apiKey.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
+import { generateId } from '../../principals/keys/apiKey.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { Page, PageRequest } from '../../reads/page.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { type AttemptFilter, type DeliveryAttempt, findMessage, listAttempts } from '../delivery/attempts.ts';
-import { messageId } from '../delivery/message.ts';
+import { messageId } from '../delivery/webhookMessage.ts';
 import type { AddressRules } from './addresses.ts';
 import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
@@ -49,7 +49,7 @@ export interface WebhookPorts extends StartPorts {
   stateStore: StateStore;
   directory: WebhookDirectory;
   /** Which workspaces are active. */
-  access: Pick<AccessDirectory, 'access'>;
+  keys: Pick<KeyDirectory, 'known'>;
   /** Who makes webhooks. */
   names: PrincipalNames;
   /** Where webhooks may go. */
@@ -109,7 +109,7 @@ export class WebhookManager {
 
   /** Whether a workspace is deactivated: its webhooks send nothing until it is activated. */
   isDeactivated(workspace: string): boolean {
-    return this.#ports.access.access.workspaces.get(workspace)?.state === 'deactivated';
+    return this.#ports.keys.known.workspaces.get(workspace)?.state === 'deactivated';
   }
 
   /**

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { principalTypes } from '../../events/eventMetadata.ts';
 import { catalog } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
-import { statusOf } from '../server/errorResponse.ts';
+import { statusOf } from '../server/errorAnswer.ts';
 
 export const versionNumber = z
   .int()
