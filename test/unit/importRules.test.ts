@@ -78,7 +78,7 @@ const rooms: Record<string, string[]> = {
 /** Packages of rooms that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
 const pure: Record<string, string[]> = {
   errors: [],
-  events: [],
+  events: ['uuid'],
   ports: [],
   records: ['zod'],
   hashing: ['node:crypto'],
