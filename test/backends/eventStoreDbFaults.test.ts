@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
 import type { NewEvent } from '../../src/events/event.ts';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { refusals, refusingServer } from '../support/refusingServer.ts';
 import { standInCommand } from '../support/servers.ts';

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { Storage } from '@google-cloud/storage';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { GcsDocumentStore } from '../../src/backends/gcs/GcsDocumentStore.ts';
 import { documentStoreContract } from '../contracts/documentStore.ts';
 import { eventually } from '../support/eventually.ts';

@@ -12,8 +12,8 @@ import {
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { afterAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterAll, describe, expect, test } from 'vitest';
 import { LocalDocumentStore } from '../../src/backends/localFiles/LocalDocumentStore.ts';
 import { SqliteEventLog } from '../../src/backends/sqlite/SqliteEventLog.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';

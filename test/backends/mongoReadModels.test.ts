@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openRateLimiters } from '../../src/app/openBackend.ts';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { MongoClient } from 'mongodb';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MongoLeases } from '../../src/backends/mongodb/MongoLeases.ts';
 import { MongoStateStore } from '../../src/backends/mongodb/MongoStateStore.ts';

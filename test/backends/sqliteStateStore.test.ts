@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, describe, expect, test } from '@jest/globals';
+import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { SqliteLeases } from '../../src/backends/sqlite/SqliteLeases.ts';
 import { SqliteStateStore } from '../../src/backends/sqlite/SqliteStateStore.ts';

@@ -1,4 +1,4 @@
-import { describe } from '@jest/globals';
+import { describe } from 'vitest';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogAppends } from './eventLogAppends.ts';
 import { eventLogFollowing } from './eventLogFollowing.ts';

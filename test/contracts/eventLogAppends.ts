@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ServiceError } from '../../src/errors.ts';
 import { MAX_EVENT_BYTES } from '../../src/events/event.ts';
 import type { EventLog, ExpectedRevision } from '../../src/ports/eventLog.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';

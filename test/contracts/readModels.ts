@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe } from 'vitest';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { rebuildsContract } from './readModelsRebuilds.ts';
 import { rowsContract } from './readModelsRows.ts';

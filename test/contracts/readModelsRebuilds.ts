@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { row } from './readModelsRows.ts';
 import type { Two } from './readModelsWrites.ts';
 

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
 
 /** A row whose body tells which write it came from. */

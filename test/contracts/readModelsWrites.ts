@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { row } from './readModelsRows.ts';
 

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { ServiceError } from '../../src/errors.ts';
 import type { StateRow, StateStore, StateTable } from '../../src/ports/stateStore.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
@@ -8,8 +8,6 @@ import { inShort } from '../support/installation.ts';
 import { StoredSession } from '../support/StoredSession.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { startUserTests, type UserTests } from '../support/userTests.ts';
-
-jest.setTimeout(120_000);
 
 let tests: UserTests;
 let stateStore: StateStore;

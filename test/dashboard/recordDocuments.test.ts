@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { upsertReferred } from '../support/fieldValues.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectAccessible, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { phi } from '../support/phi.ts';
 import { RecordsPages, startRecordsPages, textOf } from '../support/recordsPages.ts';

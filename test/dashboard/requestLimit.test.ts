@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Client } from '../support/client.ts';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { startTestService } from '../support/service.ts';

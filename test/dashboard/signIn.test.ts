@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { expectAccessible, type TestUser, takePictures } from '../support/dashboard.ts';
 import { inShort } from '../support/installation.ts';
 import { startUserTests, type UserTests } from '../support/userTests.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { TestUser } from '../support/dashboard.ts';
@@ -9,8 +9,6 @@ import { startUserTests, type UserTests } from '../support/userTests.ts';
 import { Visitor } from '../support/visitor.ts';
 
 // Each attempt costs a hash of a password.
-jest.setTimeout(120_000);
-
 let tests: UserTests;
 beforeAll(async () => {
   tests = await startUserTests();

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import {

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
 import { expectAccessible, signIn, type TestUser, takePictures } from '../support/dashboard.ts';
 import { eventually } from '../support/eventually.ts';
@@ -9,8 +9,6 @@ import { startUserTests, type UserTests } from '../support/userTests.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 // A code is taken once, and the next one may have to be waited for.
-jest.setTimeout(120_000);
-
 let tests: UserTests;
 beforeAll(async () => {
   tests = await startUserTests();

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { audit } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';

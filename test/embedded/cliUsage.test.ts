@@ -1,12 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
-
-jest.setTimeout(120_000);
 
 const commands = [
   'serve',

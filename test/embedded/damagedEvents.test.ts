@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { type DocxOptions, docx, zip } from '../support/docx.ts';
 import { phi } from '../support/phi.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEncounter, documentsPath, formBody, formType, part } from '../support/documents.ts';
 import { phi } from '../support/phi.ts';
 import { pdf } from '../support/samples.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncounter, documentLine, documentsPath } from '../support/documents.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, newEvents, startTestService, type TestService } from '../support/service.ts';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
 import { purgeDocuments } from '../../src/commands/purgeDocuments.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';

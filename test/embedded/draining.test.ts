@@ -5,11 +5,9 @@ import { connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
-
-jest.setTimeout(120_000);
 
 let folder: string;
 let running: ServiceProcess[];

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import type { Client, TestResponse } from '../support/client.ts';

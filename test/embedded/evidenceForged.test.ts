@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { parse as parseUuid, v7 as uuidv7 } from 'uuid';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';

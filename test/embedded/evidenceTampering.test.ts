@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';

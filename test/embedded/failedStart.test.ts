@@ -2,12 +2,10 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli } from '../support/cli.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { canMount, SmallDisk } from '../support/smallDisk.ts';
-
-jest.setTimeout(120_000);
 
 const NOBODY = 65_534;
 const isRoot = process.getuid?.() === 0;

@@ -1,13 +1,11 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { webhooksPath } from '../support/webhooks.ts';
-
-jest.setTimeout(120_000);
 
 const NOBODY = 65_534;
 const asRoot = process.getuid?.() === 0 ? test : test.skip;

@@ -4,13 +4,11 @@ import { closeSync, constants, mkdtempSync, openSync, readFileSync, rmSync } fro
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Pool } from 'undici';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
 import { canMount, SmallDisk } from '../support/smallDisk.ts';
-
-jest.setTimeout(120_000);
 
 let folder: string;
 let env: Record<string, string>;

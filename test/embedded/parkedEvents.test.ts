@@ -1,13 +1,11 @@
 import { join } from 'node:path';
-import { expect, jest, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
-
-jest.setTimeout(120_000);
 
 const EVENTS = 60;
 

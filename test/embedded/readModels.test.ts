@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { EventMetadata } from '../../src/events/eventMetadata.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

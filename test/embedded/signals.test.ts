@@ -1,12 +1,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
-
-jest.setTimeout(120_000);
 
 let folder: string;
 let running: ServiceProcess[];

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createNameResolver, type ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 
 const [A, AAAA] = [1, 28];

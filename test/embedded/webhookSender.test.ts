@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { createNameResolver, type ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { afterTest, listen, ok, senderWith, times } from '../support/webhookSending.ts';
 

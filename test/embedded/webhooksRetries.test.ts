@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';

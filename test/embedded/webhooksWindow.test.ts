@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatPosition } from '../../src/feed/position.ts';
 import type { Client } from '../support/client.ts';
 import { EventReader } from '../support/eventReader.ts';

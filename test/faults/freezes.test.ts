@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../src/records/catalog.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';

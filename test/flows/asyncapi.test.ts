@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type CloudEvent, feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import { catalog } from '../../src/records/catalog.ts';

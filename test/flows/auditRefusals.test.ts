@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { documentsPath } from '../support/documents.ts';

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import type { JsonObject } from '../../src/events/event.ts';
 import type { Shown } from '../../src/events/shown.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditEntry } from '../../projections/auditEntry.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { missingBrowser } from '../support/chromium.ts';
 import { expectAccessible, signIn, startDashboard, type TestDashboard } from '../support/dashboard.ts';
 import { onEveryEngine } from '../support/engines.ts';

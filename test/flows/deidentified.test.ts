@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import { documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { docx } from '../support/docx.ts';
 import { onEveryEngine } from '../support/engines.ts';

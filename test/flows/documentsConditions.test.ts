@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode } from '../../src/errors.ts';
 import { statusOf } from '../../src/http/server/errorAnswer.ts';
 import type { TestResponse } from '../support/client.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';

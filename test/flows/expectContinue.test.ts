@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openConnection, rawRequest, statusesOf } from '../support/connection.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';

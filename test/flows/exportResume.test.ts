@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newEvent } from '../../src/events/newEvent.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openDocumentStore } from '../../src/app/openBackend.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';

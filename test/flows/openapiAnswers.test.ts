@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../src/records/catalog.ts';
 import type { TestResponse } from '../support/client.ts';
 import { documentForm, documentLine, documentsPath } from '../support/documents.ts';

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { documents } from '../../projections/documents.ts';
 import { projections as registered } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';

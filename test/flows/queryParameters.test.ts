@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onEveryEngine } from '../support/engines.ts';
 import { paths } from '../support/fieldValues.ts';
 import { fetchDocument, type OpenApi, type Operation, operationsOf } from '../support/openapi.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';

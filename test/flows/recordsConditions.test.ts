@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { samples } from '../support/samples.ts';

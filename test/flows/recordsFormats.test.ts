@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {

@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { onEveryEngine } from '../support/engines.ts';
 import { paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';

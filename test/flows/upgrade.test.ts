@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { formatPosition } from '../../src/feed/position.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';

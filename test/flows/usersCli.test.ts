@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { type CliResult, runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

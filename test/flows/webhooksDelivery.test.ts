@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { expect, test } from 'vitest';
 import { Delivery, delivered, showWebhook } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';

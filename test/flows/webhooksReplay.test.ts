@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { attemptsTable } from '../../src/webhooks/delivery/attempts.ts';
 import { deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
 import { showWebhook, withStateStore } from '../support/delivery.ts';

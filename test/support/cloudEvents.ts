@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import {

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { openWebhooks, type WebhooksTiming } from '../../src/app/openWebhooks.ts';
 import type { Clock } from '../../src/ports/clock.ts';

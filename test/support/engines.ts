@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { afterAll, describe } from '@jest/globals';
+import { afterAll, describe } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from 'vitest';
 import type { Client } from './client.ts';
 import { Delivery, delivered, expectedMessages, OffsetClock, openLoopback } from './delivery.ts';
 import type { StartService } from './engines.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { jest } from '@jest/globals';
 import Provider, { type Configuration } from 'oidc-provider';
+import { vi } from 'vitest';
 
 const CLIENT_ID = 'chartledger';
 const CLIENT_SECRET = 'a secret of the tests';
@@ -39,7 +39,7 @@ export async function startIdentityProvider(claims: 'id token' | 'user info'): P
     account: undefined,
     allow(redirectUri) {
       // It warns of keys and a store that are for tests alone.
-      const warnings = jest.spyOn(console, 'warn').mockReturnValue();
+      const warnings = vi.spyOn(console, 'warn').mockReturnValue();
       const provider = new Provider(issuer, configuration(self, redirectUri, claims));
       warnings.mockRestore();
       const answer = provider.callback();

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import { eventually } from './eventually.ts';
 import type { TestService } from './service.ts';
 

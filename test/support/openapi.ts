@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import { z } from 'zod';
 import type { Client, TestResponse } from './client.ts';
 

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe } from '@jest/globals';
+import { describe } from 'vitest';
 import { outputFolder } from './output.ts';
 import { mongoDbCommand, standInCommand } from './servers.ts';
 import type { TestService } from './service.ts';

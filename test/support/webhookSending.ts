@@ -1,5 +1,5 @@
 import type { RequestListener } from 'node:http';
-import { afterEach, expect } from '@jest/globals';
+import { afterEach, expect } from 'vitest';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';

@@ -1,4 +1,4 @@
-import { expect } from '@jest/globals';
+import { expect } from 'vitest';
 import { lastingKeys } from '../../src/app/keyFiles.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { unseal } from '../../src/webhooks/settings/sealSecret.ts';

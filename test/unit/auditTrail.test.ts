@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { type AuditHead, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
 import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
 import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { pathOf } from '../../src/app/openBackend.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
 import { misspeltSettings } from '../../src/misspeltSettings.ts';

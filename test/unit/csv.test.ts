@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
+import { expect, test } from 'vitest';
 import { csvLine } from '../../src/evidence/export/csv.ts';
 
 const formulas = ['=1+1', '+1', '-1', '@SUM(A1)', '＝1+1', '＋1', '－1', '＠A1'];

@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import type { RecordFields } from '../../src/records/catalog.ts';
 import { diffFields } from '../../src/records/diff.ts';
 import { mergeFields } from '../../src/records/fold.ts';

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { driverUrl, hostsOf, optionOf } from '../../src/backends/eventstoredb/driverUrl.ts';
 
 test.each([

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { loadConfig, settingNames } from '../../src/config.ts';
 
 const text = readFileSync('.env.example', 'utf8');

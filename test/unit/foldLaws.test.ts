@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/records/fold.ts';

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from 'vitest';
 import { ImportError } from '../../src/cli/import/importSource.ts';
 import { RecordSender } from '../../src/cli/import/RecordSender.ts';
 import { startFakeService } from '../support/fakeService.ts';

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { SyntheaSource } from '../../src/cli/import/SyntheaSource.ts';
 import { mapEncounter, mapPatient, mapPayer, mapProvider } from '../../src/cli/import/syntheaMapping.ts';
 import { stateCode } from '../../src/cli/import/usStates.ts';

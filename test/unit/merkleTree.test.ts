@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeavesRow, tree } from '../../projections/tree.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { canonicalJson } from '../../src/hashing/canonicalJson.ts';

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
 
 /** A directory that learns these names when it is refreshed, and counts how often it was. */

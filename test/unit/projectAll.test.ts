@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { records, recordsModel } from '../../projections/records.ts';
 import { timeline, timelineModel } from '../../projections/timeline.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';

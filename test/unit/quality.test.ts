@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { catalog, catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
 import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
 

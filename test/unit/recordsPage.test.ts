@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { PageQuery, ReadModels, Row } from '../../src/ports/readModels.ts';
 import { readPage } from '../../src/reads/page.ts';

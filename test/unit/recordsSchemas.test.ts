@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { catalog, catalogEntry, type RecordKind } from '../../src/records/catalog.ts';
 import { insuranceSchema } from '../../src/records/kinds/patient.ts';

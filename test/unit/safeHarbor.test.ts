@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import type { CloudEvent, FeedKind } from '../../src/feed/format/cloudEvent.ts';
 import { deidentifiedFields, insuranceRules } from '../../src/feed/format/deidentifiedFields.ts';
 import { documentSchemas } from '../../src/feed/format/schemas.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { SEALING_KEY_BYTES } from '../../src/sealing.ts';
 import { generateSecret, seal, unseal } from '../../src/webhooks/settings/sealSecret.ts';
 

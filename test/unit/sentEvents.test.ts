@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { SentEvents } from '../../src/audit/SentEvents.ts';
 import { unavailable } from '../../src/errors.ts';
 import { type PositionRange, type Shown, withRange } from '../../src/events/shown.ts';

@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import { MongoServerError } from 'mongodb';
+import { expect, test } from 'vitest';
 import { fileProblem } from '../../src/backends/fileProblem.ts';
 import { gcsProblem } from '../../src/backends/gcs/gcsProblem.ts';
 import { mongoProblem } from '../../src/backends/mongodb/mongoProblem.ts';

@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import {
   documentStream,
   KEYS_STREAM,
@@ -32,8 +32,16 @@ function decode(name: string): string[] {
 
 describe('the name of a stream', () => {
   test('gives back what it was made of, so that no two records share one', () => {
-    fc.assert(fc.property(record, (parts) => expect(decode(recordStream(...parts))).toEqual(parts)));
-    fc.assert(fc.property(document, (parts) => expect(decode(documentStream(...parts))).toEqual(parts)));
+    fc.assert(
+      fc.property(record, (parts) => {
+        expect(decode(recordStream(...parts))).toEqual(parts);
+      }),
+    );
+    fc.assert(
+      fc.property(document, (parts) => {
+        expect(decode(documentStream(...parts))).toEqual(parts);
+      }),
+    );
   });
 
   test('of different records and documents differs', () => {
@@ -63,8 +71,16 @@ describe('the name of a stream', () => {
   });
 
   test('is plain ASCII without slashes or spaces', () => {
-    fc.assert(fc.property(record, (parts) => expect(recordStream(...parts)).toMatch(/^[\w.!~*'()%-]+$/)));
-    fc.assert(fc.property(document, (parts) => expect(documentStream(...parts)).toMatch(/^[\w.!~*'()%-]+$/)));
+    fc.assert(
+      fc.property(record, (parts) => {
+        expect(recordStream(...parts)).toMatch(/^[\w.!~*'()%-]+$/);
+      }),
+    );
+    fc.assert(
+      fc.property(document, (parts) => {
+        expect(documentStream(...parts)).toMatch(/^[\w.!~*'()%-]+$/);
+      }),
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { LEAVES_A_ROW, tree } from '../../projections/tree.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';

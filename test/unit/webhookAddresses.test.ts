@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { checkUrl, MAX_URL_LENGTH } from '../../src/webhooks/settings/checkUrl.ts';
 

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { nextDelay, retryAfterMs, retrySchedule } from '../../src/webhooks/delivery/schedule.ts';
 
 const SECOND = 1_000;

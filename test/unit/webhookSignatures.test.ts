@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { describe, expect, test } from 'vitest';
 import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
 
 const secretOf = (byte: number) => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;

@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import type { Leases } from '../../src/ports/leases.ts';
 
-// Jest's clock does not reach this module; on top of the global timers it does.
-jest.unstable_mockModule('node:timers/promises', () => ({
+// The fake clock does not reach this module; on top of the global timers it does.
+vi.resetModules();
+vi.doMock('node:timers/promises', () => ({
   setTimeout: (ms: number, _value: unknown, { signal }: { signal: AbortSignal }) =>
     new Promise<void>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason);
@@ -15,6 +16,10 @@ jest.unstable_mockModule('node:timers/promises', () => ({
     }),
 }));
 const { whileLeader } = await import('../../src/threads/whileLeader.ts');
+afterAll(() => {
+  vi.doUnmock('node:timers/promises');
+  vi.resetModules();
+});
 
 /** One lease, kept on the tests' clock. `reach` stands between the instances and the store. */
 class FakeLeases implements Leases {
@@ -42,14 +47,14 @@ let leases: FakeLeases;
 let leaders: string[];
 const stops: (() => Promise<void>)[] = [];
 beforeEach(() => {
-  jest.useFakeTimers();
+  vi.useFakeTimers();
   leases = new FakeLeases();
   leaders = [];
 });
 afterEach(async () => {
   leases.reach = async () => undefined;
   await Promise.all(stops.splice(0).map((stop) => stop()));
-  jest.useRealTimers();
+  vi.useRealTimers();
 });
 
 /** An instance whose work goes on for as long as it may; the result stops it. */
@@ -63,7 +68,7 @@ function start(owner: string): () => Promise<void> {
   const ended = whileLeader(leases, 'lease', owner, stop.signal, work);
   const stopAndWait = async () => {
     stop.abort();
-    await jest.advanceTimersByTimeAsync(5_000);
+    await vi.advanceTimersByTimeAsync(5_000);
     await ended;
   };
   stops.push(stopAndWait);
@@ -73,7 +78,7 @@ function start(owner: string): () => Promise<void> {
 /** Lets time pass; never may two lead. */
 async function pass(seconds: number): Promise<void> {
   for (let step = 0; step < seconds * 20; step++) {
-    await jest.advanceTimersByTimeAsync(50);
+    await vi.advanceTimersByTimeAsync(50);
     expect(leaders.length).toBeLessThanOrEqual(1);
   }
 }
@@ -102,7 +107,7 @@ test('a leader that is stopped gives the lease back, and the other leads at once
   start('b');
   await pass(1);
   const stopped = stop();
-  await jest.advanceTimersByTimeAsync(600);
+  await vi.advanceTimersByTimeAsync(600);
   await stopped;
   expect(leaders).toEqual(['b']);
   expect(leases.owner).toBe('b');
@@ -124,7 +129,7 @@ test.each([
   start('b');
   await pass(1);
   leases.reach = reach;
-  await jest.advanceTimersByTimeAsync(leases.until - performance.now() - 1);
+  await vi.advanceTimersByTimeAsync(leases.until - performance.now() - 1);
   expect(leaders).toEqual([]);
   await pass(1);
   expect(leaders).toEqual(['b']);
@@ -150,12 +155,12 @@ test('a lease counts from when it was asked for, not from its answer', async () 
     return held;
   };
   start('a');
-  await jest.advanceTimersByTimeAsync(2_000);
+  await vi.advanceTimersByTimeAsync(2_000);
   granted.resolve();
-  await jest.advanceTimersByTimeAsync(0);
+  await vi.advanceTimersByTimeAsync(0);
   expect(leaders).toEqual(['a']);
   leases.reach = noAnswerFor('a');
-  await jest.advanceTimersByTimeAsync(leases.until - performance.now() - 1);
+  await vi.advanceTimersByTimeAsync(leases.until - performance.now() - 1);
   expect(leaders).toEqual([]);
 });
 
@@ -178,7 +183,7 @@ test('what a leader leaves behind after its work has ended by itself is a free l
   await pass(3);
   expect(runs).toBeGreaterThan(1);
   stop.abort();
-  await jest.advanceTimersByTimeAsync(1_000);
+  await vi.advanceTimersByTimeAsync(1_000);
   await ended;
   expect(leases.owner).toBeUndefined();
 });
