@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
 import type { Permission } from '../../src/principals/keys/keyState.ts';
 import { runCli, storesOf } from '../support/cli.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserManager } from '../../src/principals/users/UserManager.ts';
 import {

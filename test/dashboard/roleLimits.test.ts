@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { admins, everyone, phiReaders } from '../../src/dashboard/shell/route.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { INSTALLATION } from '../../src/events/streamNames.ts';

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';

@@ -1,5 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';

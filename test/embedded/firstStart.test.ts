@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { loadConfig } from '../../src/config.ts';
 import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
@@ -25,8 +25,6 @@ import { beginUpload, endUpload } from '../support/streamUpload.ts';
 const KEY = /clk_[0-9A-Za-z]{38}/;
 const SETUP_LINK = /^ {2}(https?:\S+\/dashboard\/setup\S+)$/m;
 const CURL = /^ {2}(curl .*)$/m;
-
-jest.setTimeout(120_000);
 
 describe('npm start', () => {
   let folder: string;

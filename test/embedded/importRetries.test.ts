@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import { runCli, temporaryFolder } from '../support/cli.ts';
 import { startFakeService } from '../support/fakeService.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { buildMessage, type WebhookMessage } from '../../src/webhooks/delivery/webhookMessage.ts';

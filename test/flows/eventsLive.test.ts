@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedThread } from '../../src/app/feedThread.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import { type CliResult, runCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
 import type { HealthPorts } from '../../src/http/endpoints/health.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';

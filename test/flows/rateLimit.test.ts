@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -8,7 +8,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 onEveryEngine((start) => {
   let service: TestService;
   afterEach(async () => {
-    jest.restoreAllMocks();
+    vi.restoreAllMocks();
     await service.stop();
   });
 
@@ -84,7 +84,7 @@ onEveryEngine((start) => {
       service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
       expect(await statuses(3)).toEqual([404, 404, 429]);
       const { now } = Date;
-      jest.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
+      vi.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
       expect(await statuses(3)).toEqual(expected);
       const { status, headers, body } = await service.get('/integration/payers/none');
       expect(status).toBe(429);

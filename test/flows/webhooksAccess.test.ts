@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';

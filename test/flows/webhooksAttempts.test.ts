@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
 import { v7 as uuidv7 } from 'uuid';
+import { expect, test } from 'vitest';
 import type { Permission } from '../../src/principals/keys/keyState.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/delivery/attempts.ts';
 import { withStateStore } from '../support/delivery.ts';

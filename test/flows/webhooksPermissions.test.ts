@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import type { Permission } from '../../src/principals/keys/keyState.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';

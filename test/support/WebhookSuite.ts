@@ -1,4 +1,4 @@
-import { afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll } from 'vitest';
 import type { CreatedKey } from '../../src/principals/keys/KeyManager.ts';
 import type { Permission } from '../../src/principals/keys/keyState.ts';
 import type { Client } from './client.ts';

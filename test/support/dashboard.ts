@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { expect } from '@jest/globals';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { Role } from '../../src/principals/users/user.ts';

@@ -1,5 +1,5 @@
-import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
 import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 import { eventSchemas } from '../../src/feed/format/schemas.ts';
 import { catalog } from '../../src/records/catalog.ts';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { expect, test } from 'vitest';
 import { documentFormat, FileHead } from '../../src/commands/documentFormat.ts';
 import { unavailable } from '../../src/errors.ts';
 import { docx, zip } from '../support/docx.ts';

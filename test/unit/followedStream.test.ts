@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from 'vitest';
 import { ServiceError } from '../../src/errors.ts';
 import type { NewEvent, RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { hashPassword, verifyPassword } from '../../src/principals/users/password.ts';
 
 const password = () => randomBytes(12).toString('hex');

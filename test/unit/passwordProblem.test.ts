@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { expect, test } from 'vitest';
 import { passwordProblem } from '../../src/principals/users/passwordProblem.ts';
 
 const EASY = 'easy to guess';

@@ -1,4 +1,4 @@
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from 'vitest';
 import { hashRecoveryCode, newRecoveryCodes } from '../../src/principals/users/recoveryCodes.ts';
 import { newTotpSecret, totpStep, totpUri } from '../../src/principals/users/totp.ts';
 
