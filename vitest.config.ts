@@ -1,28 +1,39 @@
+import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { ClosingLine } from './test/support/ClosingLine.ts';
 import { missingBrowser } from './test/support/chromium.ts';
 
-const phases = {
-  suite: {
-    include: ['test/**/*.test.ts'],
-    exclude: [
-      '**/node_modules/**',
-      'test/afterwards/**',
-      'test/faults/**',
-      ...(missingBrowser ? ['test/dashboard/**'] : []),
-    ],
-    globalSetup: './test/support/globalSetup.mjs',
-    maxWorkers: 2,
+/** Without a server and without a browser: what `npm test` runs. */
+const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];
+
+/** Those that go through a service on whatever engines there are. */
+const onEveryEngine = globSync('test/**/*.flow.test.ts').filter((file) =>
+  readFileSync(file, 'utf8').includes('onEveryEngine('),
+);
+
+/**
+ * The runs of `npm run test:all`: first the fast tests; then those with processes, pages and the engines' servers;
+ * then the flows once more on the production engines, and faults of these; last a look at what all of it logged.
+ */
+const runs = {
+  fast: { include: fast, isolate: false },
+  slow: {
+    include: ['test/**/*.{process,page,engine}.test.ts'],
+    exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
+    isolate: false,
   },
-  production: { include: ['test/{flows,faults}/*.test.ts'], maxWorkers: 2 },
-  afterwards: { include: ['test/afterwards/*.test.ts'], maxWorkers: 1 },
+  production: { include: [...onEveryEngine, 'test/**/*.fault.test.ts'], isolate: true },
+  afterwards: { include: ['test/**/*.afterwards.test.ts'], maxWorkers: 1 },
 };
 
 export default defineConfig({
   test: {
-    ...phases[(process.env.TEST_PHASE ?? 'suite') as keyof typeof phases],
     pool: 'forks',
-    isolate: false,
+    maxWorkers: 2,
     testTimeout: 120_000,
     hookTimeout: 120_000,
+    globalSetup: './test/support/globalSetup.ts',
+    reporters: ['default', new ClosingLine()],
+    ...runs[(process.env.TEST_PHASE ?? 'fast') as keyof typeof runs],
   },
 });

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll } from 'vitest';
 import type { Config } from '../../src/config.ts';
+import { compileCache } from './serviceProcess.ts';
 
 export interface CliResult {
   /** Exit code; null when a signal ended the process. */
@@ -32,7 +32,7 @@ const bin = join(process.cwd(), 'bin/chartledger.mjs');
 export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
   const { PATH = '', HOME = '' } = process.env;
   const child = spawn(options.node ?? process.execPath, [bin, ...args], {
-    env: { PATH, HOME, ...options.env },
+    env: { PATH, HOME, ...compileCache, ...options.env },
     cwd: options.cwd ?? process.cwd(),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -68,14 +68,7 @@ export function storesOf(config: Config): Record<string, string> {
   };
 }
 
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
-/** An empty folder that is removed after the file's tests. */
+/** An empty folder, which goes with all other temporary files at the end of the run. */
 export function temporaryFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'chartledger-cli-'));
-  folders.push(folder);
-  return folder;
+  return mkdtempSync(join(tmpdir(), 'chartledger-cli-'));
 }

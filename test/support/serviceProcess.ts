@@ -9,6 +9,9 @@ const START_MS = 60_000;
 /** A Node that runs the service. */
 export const node = resolve('node_modules/.bin/node');
 
+/** Keeps compiled modules, as `npm start` does: processes start in half the time. */
+export const compileCache = { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') };
+
 /** What `npm start` runs, without its options for V8. */
 export const serviceCommand = [node, resolve('src/main.ts')];
 
@@ -41,7 +44,7 @@ export class ServiceProcess {
   ) {
     const [program, ...args] = command as [string, ...string[]];
     this.child = spawn(program, args, {
-      env: { PATH: process.env.PATH, PORT: '0', LOG_LEVEL: 'silent', ...env },
+      env: { PATH: process.env.PATH, ...compileCache, PORT: '0', LOG_LEVEL: 'silent', ...env },
       stdio: ['ignore', stdout, 'pipe'],
       ...(uid !== undefined && { uid }),
     });

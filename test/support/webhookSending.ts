@@ -1,19 +1,9 @@
 import type { RequestListener } from 'node:http';
-import { afterEach, expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { Receiver } from './receiver.ts';
-
-const cleanUps: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
-});
-
-/** Has something done after the test; what was asked for last comes first. */
-export function afterTest(cleanUp: () => unknown): void {
-  cleanUps.push(cleanUp);
-}
 
 /** The body of every message that is sent. */
 export const BODY = '{"note":"Zoë"}';
@@ -36,14 +26,14 @@ export function senderWith({
     timeoutMs: 10_000,
     ...options,
   });
-  afterTest(() => sender.close());
+  onTestFinished(() => sender.close());
   return (url: string, signal = never) => sender.send(url, { 'webhook-id': 'msg_1' }, BODY, signal);
 }
 
 /** A receiver for the length of the test. */
 export async function listen(answer: RequestListener, options?: Parameters<typeof Receiver.listen>[1]) {
   const receiver = await Receiver.listen(answer, options);
-  afterTest(() => receiver.close());
+  onTestFinished(() => receiver.close());
   return receiver;
 }
 

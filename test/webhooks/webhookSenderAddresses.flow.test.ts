@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createNameResolver, type ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
-import { afterTest, listen, ok, senderWith, times } from '../support/webhookSending.ts';
+import { listen, ok, senderWith, times } from '../support/webhookSending.ts';
 
 describe('an endpoint on a forbidden address is not connected to', () => {
   const loopback = [
@@ -145,7 +145,7 @@ describe('over https', () => {
     );
     expect(await send(named as string)).toEqual({ ...times, error: 'tls' });
     setDefaultCACertificates([...trusted, tls.cert]);
-    afterTest(() => setDefaultCACertificates(trusted));
+    onTestFinished(() => setDefaultCACertificates(trusted));
     expect(await send(otherwise as string)).toEqual({ ...times, error: 'tls' });
     expect(receiver.received).toEqual([]);
     expect(await send(named as string)).toEqual({ ...times, status: 200, answer: 'ok' });

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { eventually } from '../support/eventually.ts';
 import { Receiver } from '../support/receiver.ts';
-import { afterTest, BODY, listen, noName, ok, senderWith, times } from '../support/webhookSending.ts';
+import { BODY, listen, noName, ok, senderWith, times } from '../support/webhookSending.ts';
 
 /** A server that speaks whatever it likes. */
 async function listenRaw(onSocket: (socket: Socket) => void): Promise<number> {
@@ -17,7 +17,7 @@ async function listenRaw(onSocket: (socket: Socket) => void): Promise<number> {
     onSocket(socket);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  afterTest(() => {
+  onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
