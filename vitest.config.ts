@@ -7,7 +7,7 @@ import { missingBrowser } from './test/support/chromium.ts';
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];
 
 /** Those that go through a service on whatever engines there are. */
-const onEveryEngine = globSync('test/**/*.flow.test.ts').filter((file) =>
+const onEveryEngine = globSync('test/**/*.{flow,process}.test.ts').filter((file) =>
   readFileSync(file, 'utf8').includes('onEveryEngine('),
 );
 

@@ -26,6 +26,7 @@ import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { lastingKeys, loadSigningKey as openSigningKey } from './keyFiles.ts';
 import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
+import { type Terminal, terminal } from './terminal.ts';
 
 export interface KeyTools {
   /** Workspaces and keys as they were when the command began, or after the last change. */
@@ -45,23 +46,23 @@ function operator(): Principal {
   }
 }
 
-let maySetUp = false;
+const settingUp = new WeakSet<Terminal>();
 
 /** From now on stores that are not there are made, as the first start of a service makes them. */
 export function setUpStores(): void {
-  maySetUp = true;
+  settingUp.add(terminal());
 }
 
 /** The event log that the environment names, for people: a file's path, or a URL without what is secret in it. */
 export function eventLogName(): string {
-  const { eventLogUrl } = loadConfig(process.env);
+  const { eventLogUrl } = loadConfig(terminal().env);
   if (eventLogUrl.startsWith('sqlite:')) return pathOf(eventLogUrl);
   return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
 }
 
 /** What a service keeps on this machine is not made by accident, beside one that has its own elsewhere. */
 function requireStore(path: string, what: string, setting: string): void {
-  if (maySetUp || existsSync(path)) return;
+  if (settingUp.has(terminal()) || existsSync(path)) return;
   throw new ServiceError(
     'not_found',
     `There is no ${what} at ${path}. Set ${setting} as the service has it, or give --init to make one there.`,
@@ -79,7 +80,7 @@ function requireKeyFolder(set: string | undefined, dataDir: string): void {
  * `setUpStores` was not called.
  */
 export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
-  const { eventLogUrl } = loadConfig(process.env);
+  const { eventLogUrl } = loadConfig(terminal().env);
   if (eventLogUrl.startsWith('sqlite:')) {
     requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
   }
@@ -115,7 +116,7 @@ export interface UserTools {
 
 /** Where people reach the service: `PUBLIC_URL`, else where one with these settings listens. */
 export function serviceAddress(): string {
-  const { publicUrl, host, port } = loadConfig(process.env);
+  const { publicUrl, host, port } = loadConfig(terminal().env);
   return publicUrl ?? listeningAddress(host, port);
 }
 
@@ -176,7 +177,7 @@ export function withWorkspace<Result>(
 export async function withDocumentStore<Result>(
   work: (store: DocumentStore) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openDocumentStore(loadConfig(process.env).documentsUrl);
+  const store = await openDocumentStore(loadConfig(terminal().env).documentsUrl);
   try {
     return await work(store);
   } finally {
@@ -188,7 +189,7 @@ export async function withDocumentStore<Result>(
 export async function withReadModels<Result>(
   work: (readModels: ReadModels) => Promise<Result>,
 ): Promise<Result> {
-  const readModels = await openReadModels(loadConfig(process.env).readModelUrl);
+  const readModels = await openReadModels(loadConfig(terminal().env).readModelUrl);
   try {
     return await work(readModels);
   } finally {
@@ -208,7 +209,7 @@ export function withWebhooks<Result>(
   workspace: string,
   work: (manager: WebhookManager, caller: WebhookCaller) => Promise<Result>,
 ): Promise<Result> {
-  const config = loadConfig(process.env);
+  const config = loadConfig(terminal().env);
   return withWorkspace(workspace, ({ eventLog, directory: keys, names, caller }) =>
     withReadModels(async (readModels) => {
       const stateStore = await openStateStore(config.stateUrl);
@@ -239,7 +240,7 @@ export function withWebhooks<Result>(
 
 /** The key that signs exports and tree heads, as the environment has it (`src/config.ts`). */
 export async function loadSigningKey(): Promise<KeyObject> {
-  const config = loadConfig(process.env);
+  const config = loadConfig(terminal().env);
   requireKeyFolder(config.signingKey, config.dataDir);
   return openSigningKey(config);
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { terminal } from '../app/terminal.ts';
 import { withDocumentStore, withEventLog, withReadModels } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { clockProblem } from '../health/clockProblem.ts';
@@ -71,7 +72,7 @@ export function addDoctorCommand(program: Command): void {
       const found = await examine();
       if (json) writeJson(found);
       else for (const { code, message } of found) writeLine(`${code}: ${message}`);
-      if (found.length > 0) process.exitCode = FAILED;
+      if (found.length > 0) terminal().exitCode = FAILED;
       else if (!json) writeLine('Nothing to see to.');
     });
 }

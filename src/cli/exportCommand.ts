@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { ExportFile, type FileDigest } from '../evidence/export/ExportFile.ts';
@@ -42,7 +43,7 @@ function parseInstant(text: string): string {
 /** Standard output, at the pace of whoever reads it. */
 const standardOutput: ExportSink = {
   async write(text) {
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain');
+    if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
   },
   reached: async () => undefined,
 };
@@ -51,7 +52,7 @@ async function exportWorkspace(options: ExportOptions): Promise<void> {
   const { workspace, from = null, to = null, kind = null, format, out } = options;
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
   // A reader that has had enough, such as `head`, ends the command.
-  process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
+  terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
   await withWorkspace(workspace, async (tools) => {
     if (out === undefined) await run(tools, job, undefined);
     else await ofFile(out, () => exportToFile(tools, job, out, options.force === true));
@@ -88,9 +89,9 @@ async function run(
   const access = { action: 'export', query: Object.fromEntries(asked), shown } as const;
   const recordedAt = await recordAccess(eventLog, caller, access);
   const progress = file?.resumed ?? startOfExport(recordedAt);
-  if (file?.resumed) process.stderr.write(`Going on after ${progress.events} events of an earlier run.\n`);
+  if (file?.resumed) terminal().stderr.write(`Going on after ${progress.events} events of an earlier run.\n`);
   const bar = createLogProgress(
-    process.stderr.isTTY === true && (file !== undefined || !process.stdout.isTTY),
+    terminal().stderr.isTTY === true && (file !== undefined || !terminal().stdout.isTTY),
   );
   const sink = file ?? standardOutput;
   try {

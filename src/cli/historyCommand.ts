@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { terminal } from '../app/terminal.ts';
 import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../app/withStores.ts';
 import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
 import { readDocumentAt, readDocumentHistory } from '../reads/history/documentHistory.ts';
@@ -112,7 +113,7 @@ async function* historyText(
 /** Prints texts at the pace of whoever reads them; who stops reading ends it without an error. */
 async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
   try {
-    await pipeline(Readable.from(texts), process.stdout, { end: false });
+    await pipeline(Readable.from(texts), terminal().stdout, { end: false });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }

@@ -1,3 +1,4 @@
+import { terminal } from '../app/terminal.ts';
 import { csvLine } from '../evidence/export/csv.ts';
 import type { DocumentVersion } from '../reads/history/documentHistory.ts';
 import type { RecordVersion } from '../reads/history/recordHistory.ts';
@@ -30,7 +31,7 @@ function printable(text: string, width = Number.POSITIVE_INFINITY): string {
 
 /** A line that fits the terminal; all of it where the output is none. */
 function line(text: string): string {
-  return `${printable(text, process.stdout.columns).trimEnd()}\n`;
+  return `${printable(text, terminal().stdout.columns).trimEnd()}\n`;
 }
 
 function columns(version: string, at: string, what: string, by: string, from: string): string {

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { terminal } from '../app/terminal.ts';
 import { looksLikeApiKey } from '../principals/keys/apiKey.ts';
 import { version } from '../version.ts';
 import type { ImportCounts, ImportTally } from './import/ImportTally.ts';
@@ -54,7 +55,7 @@ function requireKey(command: Command, key: string | undefined): string {
 async function openSource(path: string, options: ImportOptions): Promise<ImportSource> {
   if (options.format === 'ndjson') return new NdjsonSource(path);
   const source = await SyntheaSource.open(path);
-  for (const file of source.missingFiles) process.stderr.write(`There is no ${file}: passed over.\n`);
+  for (const file of source.missingFiles) terminal().stderr.write(`There is no ${file}: passed over.\n`);
   const missing = await source.missingColumns();
   const columns = missing.map(({ file, columns }) => `${file} lacks ${columns.join(', ')}`).join('; ');
   if (missing.length === 0) return source;
@@ -63,7 +64,7 @@ async function openSource(path: string, options: ImportOptions): Promise<ImportS
       `${columns}. Nothing was imported. With --allow-missing, records go in without what these columns hold.`,
     );
   }
-  process.stderr.write(`${columns}: imported without.\n`);
+  terminal().stderr.write(`${columns}: imported without.\n`);
   return source;
 }
 
@@ -75,7 +76,7 @@ function reportName(content: string): string {
 
 function writeSummary(tally: ImportTally, json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify(tally.counts())}\n`);
+    terminal().stdout.write(`${JSON.stringify(tally.counts())}\n`);
     return;
   }
   writeCounts(tally.counts());
@@ -102,13 +103,17 @@ function writeCounts(counts: ImportCounts): void {
   );
 }
 
-/** The first signal lets requests under way end, for a while. */
-function stopOnSignal(stop: AbortController, abandon: AbortController): void {
+/** The first signal lets requests under way end, for a while. The result ends that. */
+function stopOnSignal(stop: AbortController, abandon: AbortController): () => void {
   const onSignal = () => {
     stop.abort('interrupted');
     setTimeout(() => abandon.abort(), GRACE_MS).unref();
   };
-  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
+  const signals = ['SIGINT', 'SIGTERM'];
+  for (const signal of signals) process.on(signal, onSignal);
+  return () => {
+    for (const signal of signals) process.off(signal, onSignal);
+  };
 }
 
 async function importRecords(path: string, options: ImportOptions, command: Command): Promise<void> {
@@ -116,8 +121,8 @@ async function importRecords(path: string, options: ImportOptions, command: Comm
   const source = await openSource(path, options);
   const stop = new AbortController();
   const abandon = new AbortController();
-  stopOnSignal(stop, abandon);
-  const progress = createProgress(process.stderr.isTTY === true);
+  const endOfSignals = stopOnSignal(stop, abandon);
+  const progress = createProgress(terminal().stderr.isTTY === true);
   const sender = new RecordSender({
     url: options.url,
     key,
@@ -129,14 +134,16 @@ async function importRecords(path: string, options: ImportOptions, command: Comm
   const rejects = new ReportFile<RejectLine>(options.rejectFile ?? reportName('rejected'));
   const warnings = new ReportFile<WarningLine>(options.warningFile ?? reportName('warnings'));
   const { concurrency } = options;
-  const tally = await runImport({ source, sender, rejects, warnings, progress, concurrency, stop });
+  const tally = await runImport({ source, sender, rejects, warnings, progress, concurrency, stop }).finally(
+    endOfSignals,
+  );
   rejects.close();
   warnings.close();
-  if (rejects.written) process.stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
+  if (rejects.written) terminal().stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
   if (warnings.written) {
-    process.stderr.write(`What was accepted with warnings is in ${warnings.path}.\n`);
+    terminal().stderr.write(`What was accepted with warnings is in ${warnings.path}.\n`);
   }
-  process.exitCode = endOf(stop.signal, tally.counts());
+  terminal().exitCode = endOf(stop.signal, tally.counts());
   writeSummary(tally, options.json === true);
 }
 
@@ -145,7 +152,7 @@ function endOf({ aborted, reason }: AbortSignal, counts: ImportCounts): number {
   if (!aborted) return counts.rejected === 0 ? 0 : 1;
   const interrupted = reason === 'interrupted';
   const why = interrupted ? 'interrupted' : reason instanceof Error ? reason.message : String(reason);
-  process.stderr.write(`The import stopped early: ${why}\n`);
+  terminal().stderr.write(`The import stopped early: ${why}\n`);
   return interrupted ? INTERRUPTED : 1;
 }
 

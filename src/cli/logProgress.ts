@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { terminal } from '../app/terminal.ts';
 import type { Position } from '../events/event.ts';
 
 /** How a command that reads a log tells people, on standard error, how far it is. */
@@ -9,12 +10,12 @@ export interface LogProgress {
 }
 
 /** A bar on a terminal, nothing elsewhere. */
-export function createLogProgress(terminal: boolean): LogProgress {
-  if (!terminal) return { at: () => undefined, stop: () => undefined };
+export function createLogProgress(onTerminal: boolean): LogProgress {
+  if (!onTerminal) return { at: () => undefined, stop: () => undefined };
   const bar = new SingleBar({
     format: '{bar} {percentage}% {events} events',
     barsize: 30,
-    stream: process.stderr,
+    stream: terminal().stderr,
   });
   return {
     at(position, until, events) {

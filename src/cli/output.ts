@@ -1,6 +1,7 @@
+import { terminal } from '../app/terminal.ts';
 /** One line of standard output. */
 export function writeLine(line = ''): void {
-  process.stdout.write(`${line}\n`);
+  terminal().stdout.write(`${line}\n`);
 }
 
 /** The exit code of a command that did its work and found that something does not hold. */
@@ -8,8 +9,8 @@ export const FAILED = 1;
 
 /** Says what does not hold, on standard error; the command fails. */
 export function fail(problem: string): void {
-  process.stderr.write(`${problem}\n`);
-  process.exitCode = FAILED;
+  terminal().stderr.write(`${problem}\n`);
+  terminal().exitCode = FAILED;
 }
 
 /** A number for people. */

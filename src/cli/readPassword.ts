@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { terminal } from '../app/terminal.ts';
 import { ServiceError } from '../errors.ts';
 
 /**
@@ -8,8 +9,8 @@ import { ServiceError } from '../errors.ts';
  * Rejects with `validation_failed` where there is no terminal, and when the two differ.
  */
 export async function readPassword(fromStdin: boolean): Promise<string> {
-  if (fromStdin) return (await text(process.stdin)).split(/\r?\n/, 1)[0] as string;
-  if (!process.stdin.isTTY) {
+  if (fromStdin) return (await text(terminal().stdin)).split(/\r?\n/, 1)[0] as string;
+  if (!terminal().stdin.isTTY) {
     throw new ServiceError(
       'validation_failed',
       'There is no terminal to ask for the password. Give it on standard input, with --password-stdin.',
@@ -22,14 +23,14 @@ export async function readPassword(fromStdin: boolean): Promise<string> {
 
 /** Asks at the terminal. Readline edits the line, but its echo goes nowhere. */
 async function ask(question: string): Promise<string> {
-  process.stderr.write(question);
+  terminal().stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: true });
-  terminal.on('SIGINT', () => process.exit(130));
+  const lines = createInterface({ input: terminal().stdin, output: nowhere, terminal: true });
+  lines.on('SIGINT', () => process.exit(130));
   try {
-    return await terminal.question('');
+    return await lines.question('');
   } finally {
-    terminal.close();
-    process.stderr.write('\n');
+    lines.close();
+    terminal().stderr.write('\n');
   }
 }

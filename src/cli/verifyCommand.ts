@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
+import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { ServiceError } from '../errors.ts';
@@ -116,7 +117,7 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
   const head = headFile === undefined ? undefined : await readHead(headFile, workspace, key);
   const verifyTree = async ({ eventLog, caller }: WorkspaceTools) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
-    const bar = createLogProgress(process.stderr.isTTY === true);
+    const bar = createLogProgress(terminal().stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
       verifyWorkspace({ eventLog, readModels }, workspace, { head, onProgress: bar.at }),
     ).finally(() => bar.stop());
@@ -127,10 +128,10 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
       );
     }
     tellOddities(found.oddities, eventLog);
-    if (process.exitCode === FAILED) return;
+    if (terminal().exitCode === FAILED) return;
     if (head === undefined && found.compared === 0) {
       fail(`Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found)}`);
-      process.exitCode = NOTHING_COMPARED;
+      terminal().exitCode = NOTHING_COMPARED;
     } else {
       writeLine(summary(found));
     }

@@ -1,3 +1,4 @@
+import { terminal } from '../app/terminal.ts';
 import { withDocumentStore, withWorkspace } from '../app/withStores.ts';
 import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocuments.ts';
 import { createLogProgress } from './logProgress.ts';
@@ -7,7 +8,7 @@ import { count, fail, writeLine } from './output.ts';
 export async function verifyStoredDocuments(workspace: string): Promise<void> {
   await withWorkspace(workspace, ({ eventLog }) =>
     withDocumentStore(async (documentStore) => {
-      const bar = createLogProgress(process.stderr.isTTY === true);
+      const bar = createLogProgress(terminal().stderr.isTTY === true);
       const onProblem = (problem: DocumentProblem) => fail(describe(problem));
       const found = await verifyDocuments({ eventLog, documentStore }, workspace, {
         onProblem,

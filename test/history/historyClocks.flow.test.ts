@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { startOnProduction } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -77,7 +77,6 @@ const command = process.env.TEST_PHASE === 'production' ? standInCommand() : und
 
     const { code, stdout, stderr } = await runCli(['verify', '--workspace', service.workspaceId('clinic')], {
       env: storesOf(service.config),
-      cwd: temporaryFolder(),
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { notePhi } from '../support/phi.ts';
 import type { TestService } from '../support/service.ts';
@@ -30,7 +30,7 @@ onEveryEngine((start) => {
       for (let turn = 0; turn < 2; turn++) {
         const args = ['import', folder, '--format', 'synthea', '--url', service.url, '--json'];
         const env = { CHARTLEDGER_API_KEY: made.key };
-        expect((await runCli(args, { cwd: temporaryFolder(), env })).code).toBe(0);
+        expect((await spawnCli(args, { cwd: temporaryFolder(), env })).code).toBe(0);
       }
       const path = `/integration/patients/${patients[0]?.Id}`;
       const { items, next_page_token } = (await service.get(`${path}/history`)).body;

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
-import { type CliResult, runCli, temporaryFolder } from '../support/cli.ts';
+import { type CliResult, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -23,7 +23,7 @@ onEveryEngine((start) => {
       path,
       lines.map((line) => (typeof line === 'string' ? line : JSON.stringify(line))).join('\n'),
     );
-    const result = await runCli(['import', path, '--format', 'ndjson', '--url', service.url, ...args], {
+    const result = await spawnCli(['import', path, '--format', 'ndjson', '--url', service.url, ...args], {
       cwd: folder,
       env: { CHARTLEDGER_API_KEY: key as string },
     });
@@ -188,7 +188,7 @@ onEveryEngine((start) => {
     ];
     const appended = await appendedBy(service, async () => {
       for (const [args, message] of unreadable) {
-        const { code, stdout, stderr } = await runCli(['import', ...args, '--url', service.url], {
+        const { code, stdout, stderr } = await spawnCli(['import', ...args, '--url', service.url], {
           env: { CHARTLEDGER_API_KEY: service.key as string },
         });
         expect({ args, code, stdout }).toEqual({ args, code: 1, stdout: '' });
@@ -207,7 +207,7 @@ onEveryEngine((start) => {
       writeFileSync(join(folder, name), Buffer.from(lines.join('\n'), 'latin1'));
     }
     const cwd = temporaryFolder();
-    const result = await runCli(['import', folder, '--format', 'synthea', '--url', service.url, ...args], {
+    const result = await spawnCli(['import', folder, '--format', 'synthea', '--url', service.url, ...args], {
       cwd,
       env: { CHARTLEDGER_API_KEY: service.key as string },
     });

@@ -8,7 +8,7 @@ import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import { catalogEntry, type RecordKind } from '../../src/records/catalog.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower } from '../support/follower.ts';
@@ -61,7 +61,7 @@ withOwnServers('an import during which servers are killed', (servers) => {
       writeFileSync(path, records.map((line) => JSON.stringify(line)).join('\n'));
       const progress = new Follower(service.eventLog, { after: await service.eventLog.head() });
       const args = ['import', path, '--format', 'ndjson', '--url', service.url, '--json'];
-      const importing = runCli(args, { cwd: folder, env: { CHARTLEDGER_API_KEY: service.key as string } });
+      const importing = spawnCli(args, { cwd: folder, env: { CHARTLEDGER_API_KEY: service.key as string } });
       for (const [index, count] of KILLS.entries()) {
         await eventually(() => expect(progress.events.length).toBeGreaterThan(count), LONG_MS);
         const server = index < KILLS.length / 2 ? servers.eventLog : servers.database;

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { startFakeService } from '../support/fakeService.ts';
 
 type FakeService = Awaited<ReturnType<typeof startFakeService>>;
@@ -11,8 +11,8 @@ afterEach(() => service.stop());
 
 const ids = Array.from({ length: 40 }, (_, index) => `payer-${index}`);
 
-/** Imports one payer for each of `sent`; `more` of `runCli`. */
-function importPayers(more: Parameters<typeof runCli>[1] = {}, sent = ids) {
+/** Imports one payer for each of `sent`; `more` of `spawnCli`. */
+function importPayers(more: Parameters<typeof spawnCli>[1] = {}, sent = ids) {
   const folder = temporaryFolder();
   const path = join(folder, 'payers.ndjson');
   writeFileSync(
@@ -21,7 +21,7 @@ function importPayers(more: Parameters<typeof runCli>[1] = {}, sent = ids) {
       .map((id, line) => JSON.stringify({ kind: 'payer', record: { id, name: `name ${line}` } }))
       .join('\n'),
   );
-  return runCli(['import', path, '--format', 'ndjson', '--url', `${service.url}/`, '--json'], {
+  return spawnCli(['import', path, '--format', 'ndjson', '--url', `${service.url}/`, '--json'], {
     cwd: folder,
     env: { CHARTLEDGER_API_KEY: generateApiKey() },
     ...more,

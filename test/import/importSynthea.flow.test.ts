@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { catalog } from '../../src/records/catalog.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { listAll } from '../support/listAll.ts';
 import { notePhi } from '../support/phi.ts';
@@ -42,10 +42,13 @@ onEveryEngine((start) => {
   async function importAll(counts: { created: number; updated: number }): Promise<Record<string, number>> {
     const cwd = temporaryFolder();
     const events = await newEvents(service, async () => {
-      const result = await runCli(['import', folder, '--format', 'synthea', '--url', service.url, '--json'], {
-        cwd,
-        env: { CHARTLEDGER_API_KEY: service.key as string },
-      });
+      const result = await spawnCli(
+        ['import', folder, '--format', 'synthea', '--url', service.url, '--json'],
+        {
+          cwd,
+          env: { CHARTLEDGER_API_KEY: service.key as string },
+        },
+      );
       expect(result).toMatchObject({ code: 0, stderr: '' });
       expect(JSON.parse(result.stdout)).toEqual({
         accepted: total,

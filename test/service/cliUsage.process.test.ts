@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { expect, test } from 'vitest';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
@@ -39,7 +39,7 @@ const commands = [
 ];
 
 test.each(commands)('%s has help with an example of its own', async (command) => {
-  const { code, stdout } = await runCli([...command.split(' '), '--help']);
+  const { code, stdout } = await spawnCli([...command.split(' '), '--help']);
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage: chartledger ${command} `);
   expect(stdout).toMatch(new RegExp(`Example:\\n(  \\$ .*\\n)*  \\$ chartledger ${command} ?`));
@@ -47,7 +47,7 @@ test.each(commands)('%s has help with an example of its own', async (command) =>
 
 test('the version is the package’s', async () => {
   const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-  expect(await runCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
+  expect(await spawnCli(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
 });
 
 test('wrong usage ends with 2, says what to do, and touches no store', async () => {
@@ -72,7 +72,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [[...import_, '--concurrency', '0'], 'Give a whole number from 1 to 256'],
   ];
   for (const [args, message] of wrong) {
-    const { code, stdout, stderr } = await runCli(args, { env: { DATA_DIR: join(folder, 'data') } });
+    const { code, stdout, stderr } = await spawnCli(args, { env: { DATA_DIR: join(folder, 'data') } });
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
     expect(stderr).toContain(message);
   }
@@ -80,7 +80,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
 });
 
 test('what was given as a key is never shown, be it none', async () => {
-  const { code, stdout, stderr } = await runCli(['import', 'x', '--format', 'ndjson'], {
+  const { code, stdout, stderr } = await spawnCli(['import', 'x', '--format', 'ndjson'], {
     env: { CHARTLEDGER_API_KEY: 'another-secret' },
   });
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
@@ -100,33 +100,33 @@ test('where no service was ever started it makes nothing, unless it is told to',
     ['projections', 'status'],
   ];
   for (const args of commands) {
-    expect(await runCli(args, { env })).toEqual({
+    expect(await spawnCli(args, { env })).toEqual({
       code: 1,
       stdout: '',
       stderr: `There is no event log at ${join(folder, 'events.db')}. Set DATA_DIR or EVENT_LOG_URL as the service has it, or give --init to make one there.\n`,
     });
   }
-  expect((await runCli(['signing-key'], { env })).stderr).toBe(
+  expect((await spawnCli(['signing-key'], { env })).stderr).toBe(
     `There is no data folder at ${folder}. Set DATA_DIR as the service has it, or give --init to make one there.\n`,
   );
   expect(existsSync(folder)).toBe(false);
-  expect(await runCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
+  expect(await spawnCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
     code: 0,
     stdout: '[]\n',
   });
   const place = join(folder, 'events.db');
-  expect((await runCli(['keys', 'list'], { env })).stdout).toBe(
+  expect((await spawnCli(['keys', 'list'], { env })).stdout).toBe(
     `There are no keys yet in the event log ${place}.\n`,
   );
-  const created = await runCli(['keys', 'create', '--workspace', 'clinic'], { env });
+  const created = await spawnCli(['keys', 'create', '--workspace', 'clinic'], { env });
   expect(created.code).toBe(0);
   expect(created.stdout).toMatch(/shown only now:\n\n {2}clk_\w{38}\n\nIts id is key_\w{16}\./);
   expect(created.stdout).toContain(`\nEvent log: ${place}\n`);
-  expect((await runCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
+  expect((await spawnCli(['workspaces', 'list'], { env })).stdout).toMatch(/^clinic +active/m);
 });
 
 test('a bad setting is one line and exit code 1', async () => {
-  const { code, stderr } = await runCli(['keys', 'list'], { env: { PORT: 'high' } });
+  const { code, stderr } = await spawnCli(['keys', 'list'], { env: { PORT: 'high' } });
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'Bad settings: PORT must be a number\n' });
 });
 
@@ -147,9 +147,9 @@ const node = olderNode();
 if (node === undefined) process.stdout.write('Skipped: no Node older than 24 is on the path.\n');
 (node ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
-  const listed = await runCli(['workspaces', 'list', '--json', '--init'], { env, node: node as string });
+  const listed = await spawnCli(['workspaces', 'list', '--json', '--init'], { env, node: node as string });
   expect(listed).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
-  expect((await runCli(['nothing'], { env, node: node as string })).code).toBe(2);
+  expect((await spawnCli(['nothing'], { env, node: node as string })).code).toBe(2);
 });
 
 const programs = [process.execPath, ...(node === undefined ? [] : [node])];
@@ -157,7 +157,7 @@ test.each(programs)('`chartledger serve` runs the service, on %s too', async (pr
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
   const service = new ServiceProcess(env, { command: [program, 'bin/chartledger.mjs', 'serve'] });
   const key = await service.url().then(() => /clk_\w{38}/.exec(service.stdout)?.[0]);
-  const listed = await runCli(['keys', 'list', '--json'], { env });
+  const listed = await spawnCli(['keys', 'list', '--json'], { env });
   expect(JSON.parse(listed.stdout)).toHaveLength(1);
   expect((await new Client(await service.url(), key).get('/integration/payers')).status).toBe(200);
   service.child.kill('SIGUSR2');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { spawnCli } from '../support/cli.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
@@ -95,7 +95,7 @@ describe('a start that fails says in one line which path or host, and what to do
   test('on the command line, too', async () => {
     const path = join(folder, 'events.db');
     writeFileSync(path, 'x'.repeat(10_000));
-    expect(await runCli(['keys', 'list'], { env: { DATA_DIR: folder } })).toEqual({
+    expect(await spawnCli(['keys', 'list'], { env: { DATA_DIR: folder } })).toEqual({
       code: 1,
       stdout: '',
       stderr: `${path} is damaged. Stop the service and restore the file from a backup.\n`,
@@ -118,6 +118,6 @@ test('a setting that is nearly one is a warning that names it, for the service a
     ...named,
     Log_Level: 'LOG_LEVEL',
   });
-  const { code, stderr } = await runCli(['keys', 'list'], { env: { DATA_DIR: folder, DATADIR: '/data' } });
+  const { code, stderr } = await spawnCli(['keys', 'list'], { env: { DATA_DIR: folder, DATADIR: '/data' } });
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'DATADIR is no setting; is DATA_DIR meant?\n' });
 });

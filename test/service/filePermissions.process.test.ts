@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -74,7 +74,7 @@ describe('the files of the embedded stores', () => {
   });
 
   test('are so when the command line makes them', async () => {
-    const made = await runCli(['workspaces', 'create', 'clinic', '--init'], { env: { DATA_DIR: folder } });
+    const made = await spawnCli(['workspaces', 'create', 'clinic', '--init'], { env: { DATA_DIR: folder } });
     expect(made.code).toBe(0);
     expect(modes().get('events.db')).toBe('600');
     expectPrivate();

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -74,7 +74,7 @@ asRoot('what root makes at the command line beside a service of another user is 
   chownSync(folder, NOBODY, NOBODY);
   const allow = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
   const cli = async (...args: string[]) => {
-    const result = await runCli(args, { env: { DATA_DIR: folder, ...allow } });
+    const result = await spawnCli(args, { env: { DATA_DIR: folder, ...allow } });
     expect(result).toMatchObject({ code: 0, stderr: '' });
     return result.stdout;
   };
@@ -106,7 +106,7 @@ test('a key that goes bad while the service runs is never a store that is away',
   const url = await service.url();
   const path = join(folder, 'deidentification-key');
   writeFileSync(path, 'short');
-  const made = await runCli(
+  const made = await spawnCli(
     ['keys', 'create', '--workspace', 'default', '--permissions', 'events:deidentified', '--json'],
     { env: { DATA_DIR: folder } },
   );

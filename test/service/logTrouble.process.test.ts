@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCli } from '../support/cli.ts';
+import { spawnCli } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
@@ -96,7 +96,7 @@ test(
       writeSync(file, Buffer.alloc(PAGE, 0xee), 0, PAGE, page * PAGE);
     closeSync(file);
 
-    const { code, stderr } = await runCli(['verify', '--workspace', 'default'], {
+    const { code, stderr } = await spawnCli(['verify', '--workspace', 'default'], {
       env: { DATA_DIR: folder },
     });
     expect([code, stderr]).toEqual([

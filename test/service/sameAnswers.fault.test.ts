@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { catalog } from '../../src/records/catalog.ts';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import type { TestResponse } from '../support/client.ts';
 import { missingServer, startOnProduction } from '../support/engines.ts';
 import { listAll } from '../support/listAll.ts';
@@ -60,7 +60,7 @@ function lasting({ status, headers, body }: TestResponse) {
         notePhi(...patients.map(({ Id }) => Id));
         for (const { url, key = '' } of services) {
           const args = ['import', synthea, '--format', 'synthea', '--url', url];
-          const result = await runCli(args, { cwd: temporaryFolder(), env: { CHARTLEDGER_API_KEY: key } });
+          const result = await spawnCli(args, { cwd: temporaryFolder(), env: { CHARTLEDGER_API_KEY: key } });
           expect(result).toMatchObject({ code: 0, stderr: '' });
         }
         let compared = 0;

@@ -2,6 +2,9 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable, Writable } from 'node:stream';
+import { runOn, type Terminal } from '../../src/app/terminal.ts';
+import { runCommand } from '../../src/cli/runCommand.ts';
 import type { Config } from '../../src/config.ts';
 import { compileCache } from './serviceProcess.ts';
 
@@ -14,10 +17,13 @@ export interface CliResult {
 
 interface CliOptions {
   env?: Record<string, string>;
-  /** Where it runs; default: the working directory. */
-  cwd?: string;
   /** Standard input; default: none. */
   input?: string;
+}
+
+interface ProcessOptions extends CliOptions {
+  /** Where it runs; default: the working directory. */
+  cwd?: string;
   /** The Node that the command is started with; default: the one that runs the tests. */
   node?: string;
   /** Called with standard error as it comes. */
@@ -26,13 +32,34 @@ interface CliOptions {
   kill?: AbortSignal;
 }
 
+/** Nothing of the surrounding environment but the path. */
+const surroundings = { PATH: process.env.PATH ?? '', HOME: process.env.HOME ?? '' };
+
+class Collected extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
+    this.text += chunk;
+    done();
+  }
+}
+
+/** Runs a command of `chartledger` within this process, and waits for its end. */
+export async function runCli(args: string[], { env = {}, input }: CliOptions = {}): Promise<CliResult> {
+  const stdout = new Collected();
+  const stderr = new Collected();
+  const stdin = Readable.from(input === undefined ? [] : [input]);
+  const terminal: Terminal = { env: { ...surroundings, ...env }, stdin, stdout, stderr };
+  await runOn(terminal, () => runCommand(args));
+  return { code: Number(terminal.exitCode ?? 0), stdout: stdout.text, stderr: stderr.text };
+}
+
 const bin = join(process.cwd(), 'bin/chartledger.mjs');
 
-/** Runs `chartledger` with nothing of the surrounding environment but the path, and waits for its end. */
-export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
-  const { PATH = '', HOME = '' } = process.env;
+/** Runs `chartledger` as a process, and waits for its end. */
+export function spawnCli(args: string[], options: ProcessOptions = {}): Promise<CliResult> {
   const child = spawn(options.node ?? process.execPath, [bin, ...args], {
-    env: { PATH, HOME, ...compileCache, ...options.env },
+    env: { ...surroundings, ...compileCache, ...options.env },
     cwd: options.cwd ?? process.cwd(),
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { delivered, expectedMessages, openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { HookEndpoint } from '../support/hookEndpoint.ts';
@@ -75,7 +75,7 @@ test(
     ).flat();
     writeFileSync(path, lines.join('\n'));
     const args = ['import', path, '--format', 'ndjson', '--url', `http://127.0.0.1:${PORT}`, '--json'];
-    const importing = runCli(args, { cwd: folder, env: { CHARTLEDGER_API_KEY: key } });
+    const importing = spawnCli(args, { cwd: folder, env: { CHARTLEDGER_API_KEY: key } });
 
     const kill = async (at: number) => {
       await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(at), LONG_MS);

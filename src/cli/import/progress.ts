@@ -1,4 +1,5 @@
 import { SingleBar } from 'cli-progress';
+import { terminal } from '../../app/terminal.ts';
 
 /** How an import tells people, on standard error, how far it is. */
 export interface Progress {
@@ -12,15 +13,15 @@ export interface Progress {
 }
 
 /** A bar on a terminal; elsewhere only the first of the waits for one reason is told. */
-export function createProgress(terminal: boolean): Progress {
-  return terminal ? barProgress() : plainProgress();
+export function createProgress(onTerminal: boolean): Progress {
+  return onTerminal ? barProgress() : plainProgress();
 }
 
 function barProgress(): Progress {
   const bar = new SingleBar({
     format: '{bar} {value}/{total} {note}',
     barsize: 30,
-    stream: process.stderr,
+    stream: terminal().stderr,
     hideCursor: true,
   });
   let kind = '';
@@ -45,7 +46,7 @@ function plainProgress(): Progress {
     advance: nothing,
     wait(reason) {
       const subject = reason.split(';')[0] as string;
-      if (subject !== told) process.stderr.write(`Waiting: ${reason}.\n`);
+      if (subject !== told) terminal().stderr.write(`Waiting: ${reason}.\n`);
       told = subject;
     },
     stop: nothing,

@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { newEvent } from '../../src/events/newEvent.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
-import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { type CliResult, runCli, spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
@@ -36,7 +36,7 @@ onEveryEngine((start) => {
   function exported(name: string, args: string[], kill?: AbortSignal): Promise<CliResult> {
     const workspace = service.workspaceId('clinic');
     const env = { ...storesOf(service.config), DATA_DIR: folder };
-    return runCli(['export', '--workspace', workspace, '--out', inFolder(name), ...args], {
+    return spawnCli(['export', '--workspace', workspace, '--out', inFolder(name), ...args], {
       env,
       ...(kill && { kill }),
     });

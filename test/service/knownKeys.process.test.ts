@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runCli, temporaryFolder } from '../support/cli.ts';
+import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { openLoopback, showWebhook } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
@@ -46,7 +46,7 @@ async function withWebhook(): Promise<{ key: string; id: string }> {
     '--permissions',
     'write,webhooks',
   ];
-  const { stdout } = await runCli([...args, '--json'], { cwd: folder, env: { DATA_DIR: folder } });
+  const { stdout } = await spawnCli([...args, '--json'], { cwd: folder, env: { DATA_DIR: folder } });
   const { key } = JSON.parse(stdout);
   const client = new Client(url, key);
   const { id } = await createWebhook(client, { url: endpoint.url });
