@@ -134,17 +134,31 @@ test('a record of more than one page is delivered whole, and one stream has one 
   expect(state.waiting.size).toBe(0);
 });
 
+test('what the log does not give although it was passed is asked for again, but not at once', async () => {
+  log = [event(0)];
+  followed = 30;
+  state.wait(waitingRecord(STREAM, { next: 0, last: 2 }));
+  expect(await tryNext()).toBe(true);
+  expect(await tryNext()).toBe(false);
+  expect(delivered).toEqual([0]);
+  log.push(event(1), event(2));
+  clock.pass(1_000);
+  expect(await tryNext()).toBe(true);
+  expect(delivered).toEqual([0, 1, 2]);
+  expect(state.waiting.size).toBe(0);
+});
+
 test('only what is due is tried, or was last tried with another version of the webhook', async () => {
   log = [event(0)];
   followed = 10;
-  state.wait(waitingRecord(STREAM, { next: 0, due: clock.elapsed() + HOUR_MS }));
+  state.wait(waitingRecord(STREAM, { next: 0, last: 0, due: clock.elapsed() + HOUR_MS }));
   expect(await tryNext()).toBe(false);
   clock.set(2 * HOUR_MS);
   expect(await tryNext()).toBe(false);
   clock.set(-24 * HOUR_MS);
   clock.pass(HOUR_MS);
   expect(await tryNext()).toBe(true);
-  state.wait(waitingRecord(STREAM, { next: 0, due: clock.elapsed() + HOUR_MS, triedVersion: 0 }));
+  state.wait(waitingRecord(STREAM, { next: 0, last: 0, due: clock.elapsed() + HOUR_MS, triedVersion: 0 }));
   expect(await tryNext()).toBe(true);
 });
 

@@ -13,6 +13,8 @@ import { messageId } from './webhookMessage.ts';
 const PAGE = 20;
 /** How long a message waits that only a newer version of the service can make. */
 const UPGRADE_MS = 60_000;
+/** When a record is read again of which the log does not give what the follower passed. */
+const LAG_MS = 1_000;
 
 /** Of what waits although it is not due, begun at each look once the endpoint takes messages again. */
 const WOKEN_AT_ONCE = 5;
@@ -117,15 +119,17 @@ export class Retries {
         // The follower is about to come to it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
         const told = changed[index] ?? [];
-        if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(at);
+        if (told instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
         // Nobody can tell of it, nor of what follows in the record.
         if (told instanceof UnreadableError) return this.#context.state.release(at);
         const next = await this.#retryOne(at, event, told);
         if (next === undefined) return;
         at = next;
       }
-      // What the follower passed since it was read is still to be read.
-      if (events.length < limit && at.last < at.next) return this.#context.state.release(at);
+      if (events.length === limit) continue;
+      if (at.last < at.next) return this.#context.state.release(at);
+      // What the follower passed since it was read is still to be read; a log that does not give it is not pressed.
+      if (events.length === 0) return this.#readAgain(at, LAG_MS);
     }
   }
 
@@ -161,11 +165,11 @@ export class Retries {
     return next;
   }
 
-  /** Only an instance of a newer version can make the message. */
-  #waitForUpgrade(waiting: Waiting): void {
+  /** The record waits for so long, whatever the endpoint takes meanwhile. */
+  #readAgain(waiting: Waiting, delayMs: number): void {
     const { state, clock, webhook } = this.#context;
     const tried = clock.elapsed();
-    const wait = { tried, due: tried + UPGRADE_MS, delayMs: UPGRADE_MS, triedVersion: webhook().version };
+    const wait = { tried, due: tried + delayMs, delayMs, triedVersion: webhook().version };
     state.wait({ ...waiting, ...wait, woken: true });
   }
 }
