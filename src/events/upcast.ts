@@ -68,7 +68,7 @@ export function createUpcaster(table: UpcastTable): Upcaster {
 /**
  * Every event type that the service writes. A type that changes its shape gets a step here, and a frozen event of the
  * new version among the tests' fixtures; projections that fold it into another shape get a new version. Processes that
- * do not know the new version yet show nothing of the streams that hold it (ops/decisions/022).
+ * do not know the new version yet show nothing of the streams that hold it (docs/decisions/022).
  */
 export const upcastTable = {
   PayerUpserted: [],
