@@ -9,7 +9,7 @@ const rowsOf = (heading: string) => {
     .filter((line) => line.startsWith('| ') && !/^\| (?:risk|safeguard|---)/.test(line));
 };
 const named = [
-  ...page.replaceAll('\n', ' ').matchAll(/`(test\/[\w/]+\.test\.ts)`: ([^|]*?)(?: \||\. )/g),
+  ...page.replaceAll('\n', ' ').matchAll(/`(test\/[\w/.]+\.test\.ts)`: ([^|]*?)(?: \||\. )/g),
 ].map(([, file, title]) => [file, title?.trim()] as [string, string]);
 
 test('has every risk of the OWASP API Security Top 10 and every technical safeguard of HIPAA, each with a test', () => {

@@ -1,9 +1,9 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
+import { nodes, olderNode } from '../support/olderNode.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const commands = [
@@ -130,30 +130,17 @@ test('a bad setting is one line and exit code 1', async () => {
   expect({ code, stderr }).toEqual({ code: 1, stderr: 'Bad settings: PORT must be a number\n' });
 });
 
-/** A Node before 24 on the path, outside this package. */
-function olderNode(): string | undefined {
-  const folders = (process.env.PATH ?? '')
-    .split(delimiter)
-    .filter((folder) => !folder.includes('node_modules'));
-  return folders
-    .map((folder) => join(folder, 'node'))
-    .find(
-      (node) =>
-        existsSync(node) && Number(execFileSync(node, ['-p', 'parseInt(process.version.slice(1))'])) < 24,
-    );
-}
-
-const node = olderNode();
-if (node === undefined) process.stdout.write('Skipped: no Node older than 24 is on the path.\n');
-(node ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
+(olderNode ? test : test.skip)('on an older Node the bundled Node 24 takes over', async () => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
-  const listed = await spawnCli(['workspaces', 'list', '--json', '--init'], { env, node: node as string });
+  const listed = await spawnCli(['workspaces', 'list', '--json', '--init'], {
+    env,
+    node: olderNode as string,
+  });
   expect(listed).toEqual({ code: 0, stdout: '[]\n', stderr: '' });
-  expect((await spawnCli(['nothing'], { env, node: node as string })).code).toBe(2);
+  expect((await spawnCli(['nothing'], { env, node: olderNode as string })).code).toBe(2);
 });
 
-const programs = [process.execPath, ...(node === undefined ? [] : [node])];
-test.each(programs)('`chartledger serve` runs the service, on %s too', async (program) => {
+test.each(nodes)('`chartledger serve` runs the service, on %s too', async (program) => {
   const env = { DATA_DIR: join(temporaryFolder(), 'data') };
   const service = new ServiceProcess(env, { command: [program, 'bin/chartledger.mjs', 'serve'] });
   const key = await service.url().then(() => /clk_\w{38}/.exec(service.stdout)?.[0]);

@@ -1,0 +1,63 @@
+import { execFile } from 'node:child_process';
+import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { beforeAll, expect, test } from 'vitest';
+import { temporaryFolder } from '../support/cli.ts';
+import { Client } from '../support/client.ts';
+import { nodes } from '../support/olderNode.ts';
+import { samples } from '../support/samples.ts';
+import { ServiceProcess } from '../support/serviceProcess.ts';
+
+const INSTALL_MS = 300_000;
+
+/** What is needed to pack; the build would otherwise leave its output among the sources. */
+const packed = [
+  'package.json',
+  'tsconfig.json',
+  'tsconfig.build.json',
+  'src',
+  'projections',
+  'assets',
+  'bin',
+];
+
+const run = promisify(execFile);
+const root = temporaryFolder();
+const application = join(root, 'application');
+
+beforeAll(async () => {
+  const copy = join(root, 'copy');
+  mkdirSync(copy);
+  mkdirSync(application);
+  for (const name of packed) cpSync(name, join(copy, name), { recursive: true });
+  symlinkSync(resolve('node_modules'), join(copy, 'node_modules'));
+  await run('npm', ['pack', '--pack-destination', root], { cwd: copy });
+  const [archive = ''] = readdirSync(root).filter((name) => name.endsWith('.tgz'));
+  writeFileSync(join(application, 'package.json'), '{"private": true}');
+  const options = ['--prefer-offline', '--no-audit', '--no-fund'];
+  await run('npm', ['install', ...options, join(root, archive)], { cwd: application });
+}, INSTALL_MS);
+
+test.each(nodes)(
+  'the package, installed into an empty folder, serves and runs commands on %s',
+  async (node) => {
+    const command = join(application, 'node_modules/.bin/chartledger');
+    const env = { DATA_DIR: join(temporaryFolder(), 'data') };
+    const service = new ServiceProcess(env, { command: [node, command, 'serve'] });
+    const url = await service.url();
+    const key = /clk_\w{38}/.exec(service.stdout)?.[0];
+    const payer = samples.payer();
+    const client = new Client(url, key);
+    expect((await client.post('/integration/payers', payer)).status).toBe(200);
+    const { stdout } = await run(
+      node,
+      [command, 'history', 'payer', payer.id, '--workspace', 'default', '--format', 'json'],
+      { env },
+    );
+    expect(JSON.parse(stdout)).toMatchObject([{ version: 1, outcome: 'created' }]);
+    // What only some requests load: the page of a browser, the event stream's thread.
+    expect((await client.get('/dashboard/sign-in')).status).toBe(200);
+    expect((await service.end()).code).toBe(0);
+  },
+);
