@@ -1,28 +1,39 @@
-/** Every reason for which the service refuses or fails a piece of work. HTTP statuses are `http/errorResponse.ts`'s. */
-export type ErrorCode =
-  | 'validation_failed'
-  | 'malformed_body'
-  | 'reference_not_found'
-  | 'unauthorized'
-  | 'key_deactivated'
-  | 'workspace_deactivated'
-  | 'permission_denied'
-  | 'not_found'
-  | 'method_not_allowed'
-  | 'not_acceptable'
-  | 'conflict'
-  | 'version_conflict'
-  | 'payload_too_large'
-  | 'range_not_satisfiable'
-  | 'request_timeout'
-  | 'expectation_failed'
-  | 'headers_too_large'
-  | 'unsupported_media_type'
-  | 'rate_limited'
-  | 'overloaded'
-  | 'unavailable'
-  | 'unreadable'
-  | 'internal';
+/**
+ * Every reason for which the service refuses or fails a piece of work, with what it means to the caller. HTTP statuses are
+ * `statusOf`'s.
+ */
+export const errorMeanings = {
+  validation_failed: 'A field, parameter or path is not valid; `details` names each. Correct the request.',
+  malformed_body: 'The body is broken or incomplete. Correct the request.',
+  reference_not_found:
+    'The record refers to records that do not exist; `details` names them all. Send those first.',
+  unauthorized: 'There is no API key, or it is unknown, deleted or expired. Send a valid one.',
+  key_deactivated: 'The API key is deactivated until an administrator activates it.',
+  workspace_deactivated: 'The workspace of the API key is deactivated until an administrator activates it.',
+  permission_denied: 'The API key lacks the permission that this request needs.',
+  not_found: 'The path or what it names does not exist in the workspace of the key.',
+  method_not_allowed: 'The path does not know this method; the header `Allow` names those that it knows.',
+  not_acceptable: 'The service has no form of the answer that `Accept` allows.',
+  request_timeout: 'The request did not arrive in time. Send it again.',
+  conflict: 'What the request names is in a state that does not allow it, such as a disabled webhook.',
+  version_conflict:
+    'The record is not as `If-Match` or `If-None-Match` asks for; `version` and `ETag` are the present ones.',
+  payload_too_large: 'The body or file is too large.',
+  unsupported_media_type:
+    'The body has a `Content-Type` or `Content-Encoding` that this request does not take.',
+  range_not_satisfiable: 'The file does not have the bytes that `Range` asks for.',
+  expectation_failed: '`Expect` asks for something other than `100-continue`.',
+  rate_limited: 'Too many requests came from one address. Wait as long as `Retry-After` says.',
+  headers_too_large: 'The headers of the request are larger than 16 KB.',
+  internal: 'The service failed. Quote `requestId` to its operators.',
+  overloaded: 'Too many request bodies are under way. Try again in a moment.',
+  unavailable:
+    'A store of the service is away. Try again; an event is written once, however often the request is sent.',
+  unreadable:
+    'A newer version of the service wrote what was asked for. Try again when the upgrade is through.',
+} as const;
+
+export type ErrorCode = keyof typeof errorMeanings;
 
 /** One complaint or remark about one field; `field` is dotted (`primary_insurance.payer_id`). */
 export interface FieldMessage {

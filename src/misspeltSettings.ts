@@ -1,5 +1,5 @@
 import leven from 'leven';
-import { settingNames } from './config.ts';
+import { settingNames } from './settings.ts';
 
 /**
  * Environment variables that are no settings but nearly called like one, with that one: different in a letter or so for

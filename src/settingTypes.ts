@@ -2,9 +2,11 @@ import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
-/** An environment variable that is unset when it is empty or blank. */
-export function variable<Schema extends z.ZodType>(schema: Schema) {
-  return z.preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema);
+/** An environment variable that is unset when it is empty or blank; with its description, and what unset stands for. */
+export function variable<Schema extends z.ZodType>(schema: Schema, description: string, whenUnset?: string) {
+  return z
+    .preprocess((value) => (typeof value === 'string' ? value.trim() || undefined : value), schema)
+    .meta({ description, whenUnset });
 }
 
 /** Decimal digits. */

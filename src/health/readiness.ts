@@ -1,4 +1,4 @@
-import type { Role } from '../config.ts';
+import type { Role } from '../settings.ts';
 import { type StoreName, type StoreStates, type StoreWatch, storeNames } from './StoreWatch.ts';
 
 /** What a role cannot do without. Without the others the rest of its work goes on. */

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadConfig, settingNames } from '../../src/config.ts';
+import { loadConfig } from '../../src/config.ts';
+import { settingNames } from '../../src/settings.ts';
 
 const text = readFileSync('.env.example', 'utf8');
 const example = parseEnv(text);

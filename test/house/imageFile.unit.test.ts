@@ -5,7 +5,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { loadConfig, settingNames } from '../../src/config.ts';
+import { loadConfig } from '../../src/config.ts';
+import { settingNames } from '../../src/settings.ts';
 
 const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
 const instructions = readFileSync('ops/Dockerfile', 'utf8')

@@ -2,8 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { loadConfig, settingNames } from '../../src/config.ts';
+import { loadConfig } from '../../src/config.ts';
 import { buildDocument } from '../../src/http/document/buildDocument.ts';
+import { settingNames } from '../../src/settings.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
 const { version } = JSON.parse(read('package.json'));

@@ -1,0 +1,25 @@
+import { accessActions } from '../../src/audit/recordAccess.ts';
+import { actionText } from '../../src/dashboard/audit/auditTexts.ts';
+import { upcastTable } from '../../src/events/upcast.ts';
+import { code, page, table } from './markdown.ts';
+
+/** `docs/reference/audit-actions.md` */
+export function auditActionsPage(): string {
+  const changes = Object.keys(upcastTable).filter((type) => type !== 'AccessRecorded');
+  return page(
+    'Audit actions',
+    'What an entry of the audit trail can be. [Answer an auditor](../guides/answer-an-auditor.md) shows how to search it.',
+    '## Accesses',
+    'Entries of the type `AccessRecorded`, by their `action`: reads of protected data, refused requests, sign-ins.',
+    table(
+      ['action', 'on the dashboard'],
+      accessActions.map((action) => [code(action), actionText(action)]),
+    ),
+    '## Changes',
+    'Entries that are themselves the event of a change, by their `type`.',
+    table(
+      ['type', 'on the dashboard'],
+      changes.map((type) => [code(type), actionText(type)]),
+    ),
+  );
+}

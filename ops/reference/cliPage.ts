@@ -1,0 +1,42 @@
+import type { Command } from 'commander';
+import { commandProgram } from '../../src/cli/commandProgram.ts';
+import { page } from './markdown.ts';
+
+const COLUMNS = 100;
+
+/** What `--help` says of a command. */
+function helpOf(command: Command): string {
+  let text = '';
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+    getOutHelpWidth: () => COLUMNS,
+  });
+  command.outputHelp();
+  return text.trim();
+}
+
+/** The commands that do something, with their full names; those that only hold others are left out. */
+function leaves(command: Command, parents: string[] = []): { name: string; command: Command }[] {
+  const names = [...parents, command.name()];
+  if (command.commands.length === 0) return [{ name: names.join(' '), command }];
+  return command.commands.flatMap((child) => leaves(child, names));
+}
+
+/** `docs/reference/cli.md` */
+export function cliPage(): string {
+  const program = commandProgram();
+  const sections = leaves(program).map(
+    ({ name, command }) => `## ${name}\n\n\`\`\`text\n${helpOf(command)}\n\`\`\``,
+  );
+  return page(
+    'Command line',
+    'A command works on the stores that the settings name, as the service does, and says which event log that is. Where ' +
+      'there is none it makes none, unless `--init` is given; what root makes in the data folder of another user belongs to ' +
+      'that user. `import` alone speaks to a service over HTTP. The exit code is 0 when all went well, 1 when something ' +
+      'failed or was found, 2 for wrong usage, and 130 after an interruption.',
+    `\`\`\`text\n${helpOf(program)}\n\`\`\``,
+    ...sections,
+  );
+}

@@ -1,0 +1,19 @@
+import { buildDocument } from '../../src/http/document/buildDocument.ts';
+
+interface Operation {
+  summary: string;
+  /** One permission or several, `key` for a key of any permission, `public` for none. */
+  'x-permission': string | string[];
+}
+
+interface DocumentedResponse {
+  content?: Record<string, { examples?: Record<string, { value: { code: string; error: string } }> }>;
+}
+
+/** What the reference takes from the OpenAPI document. */
+interface OpenApi {
+  paths: Record<string, Record<string, Operation>>;
+  components: { responses: Record<string, DocumentedResponse> };
+}
+
+export const openApi = buildDocument(false) as OpenApi;

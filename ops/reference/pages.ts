@@ -1,0 +1,19 @@
+import { auditActionsPage } from './auditActionsPage.ts';
+import { cliPage } from './cliPage.ts';
+import { endpointsPage } from './endpointsPage.ts';
+import { errorsPage } from './errorsPage.ts';
+import { eventsPage } from './eventsPage.ts';
+import { envExample, settingsPage } from './settingsPage.ts';
+import { warningsPage } from './warningsPage.ts';
+
+/** Every file that is written from the code's own tables, by its path from the root, with what gives its text. */
+export const pages: Record<string, () => string> = {
+  '.env.example': envExample,
+  'docs/reference/settings.md': settingsPage,
+  'docs/reference/endpoints.md': endpointsPage,
+  'docs/reference/errors.md': errorsPage,
+  'docs/reference/warnings.md': warningsPage,
+  'docs/reference/cli.md': cliPage,
+  'docs/reference/events.md': eventsPage,
+  'docs/reference/audit-actions.md': auditActionsPage,
+};

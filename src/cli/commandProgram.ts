@@ -1,0 +1,52 @@
+import { Command } from 'commander';
+import { terminal } from '../app/terminal.ts';
+import { setUpStores } from '../app/withStores.ts';
+import { misspeltSettings } from '../misspeltSettings.ts';
+import { version } from '../version.ts';
+import { addDoctorCommand } from './doctorCommand.ts';
+import { addExportCommand } from './exportCommand.ts';
+import { addHistoryCommand } from './historyCommand.ts';
+import { addImportCommand } from './importCommand.ts';
+import { addKeyCommands } from './keyCommands.ts';
+import { addProjectionCommands } from './projectionCommands.ts';
+import { addServeCommand } from './serveCommand.ts';
+import { addUserCommands } from './userCommands.ts';
+import { addVerifyCommand } from './verifyCommand.ts';
+import { addWebhookCommands } from './webhookCommands.ts';
+import { addWorkspaceCommands } from './workspaceCommands.ts';
+
+function warnOfSettings(): void {
+  for (const { name, meant } of misspeltSettings(terminal().env)) {
+    terminal().stderr.write(`${name} is no setting; is ${meant} meant?\n`);
+  }
+}
+
+/** All commands, with their usage; what one writes goes to the terminal that `terminal()` gives. */
+export function commandProgram(): Command {
+  const program = new Command('chartledger')
+    .description('Runs a Chartledger service, manages it and sends records to it.')
+    .version(version)
+    .showHelpAfterError('Run the command with --help for its usage and an example.')
+    .option('--init', 'make the stores that the settings name where there are none')
+    .hook('preAction', (_program, command) => {
+      if (program.opts().init) setUpStores();
+      if (command.name() !== 'serve') warnOfSettings();
+    })
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => terminal().stdout.write(text),
+      writeErr: (text) => terminal().stderr.write(text),
+    });
+  addServeCommand(program);
+  addWorkspaceCommands(program);
+  addKeyCommands(program);
+  addUserCommands(program);
+  addProjectionCommands(program);
+  addDoctorCommand(program);
+  addImportCommand(program);
+  addExportCommand(program);
+  addVerifyCommand(program);
+  addHistoryCommand(program);
+  addWebhookCommands(program);
+  return program;
+}
