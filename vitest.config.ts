@@ -2,6 +2,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/ClosingLine.ts';
 import { missingBrowser } from './test/support/chromium.ts';
+import { compileCache } from './test/support/compileCache.ts';
+
+// The services' threads load their modules natively, some hundreds of times in a run.
+Object.assign(process.env, compileCache);
 
 /** Without a server and without a browser: what `npm test` runs. */
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];

@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { runOn, type Terminal } from '../../src/app/terminal.ts';
 import { runCommand } from '../../src/cli/runCommand.ts';
 import type { Config } from '../../src/config.ts';
-import { compileCache } from './serviceProcess.ts';
+import { compileCache } from './compileCache.ts';
 
 export interface CliResult {
   /** Exit code; null when a signal ended the process. */

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
+import { compileCache } from './compileCache.ts';
 import { eventually } from './eventually.ts';
 
 /** A busy machine needs long for what takes half a second by itself. */
@@ -8,9 +9,6 @@ const START_MS = 60_000;
 
 /** A Node that runs the service. */
 export const node = resolve('node_modules/.bin/node');
-
-/** Keeps compiled modules, as `npm start` does: processes start in half the time. */
-export const compileCache = { NODE_COMPILE_CACHE: resolve('node_modules/.cache/compiled') };
 
 /** What `npm start` runs, without its options for V8. */
 export const serviceCommand = [node, resolve('src/main.ts')];
