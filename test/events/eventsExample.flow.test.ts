@@ -16,8 +16,10 @@ const ENCOUNTERS = 30;
 const KILLS = 5;
 const LONG_MS = 60_000;
 
-test('the README shows the consumer as it is', () => {
-  expect(readFileSync('README.md', 'utf8')).toContain(readFileSync('examples/recordTable.mjs', 'utf8'));
+test('the guide shows the consumer as it is', () => {
+  expect(readFileSync('docs/guides/consume-the-stream.md', 'utf8')).toContain(
+    readFileSync('examples/recordTable.mjs', 'utf8'),
+  );
 });
 
 /** A way to a service on which every second request fails: refused, not answered well, or its connection cut. */

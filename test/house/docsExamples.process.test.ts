@@ -1,6 +1,6 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { permissions } from '../../src/principals/keys/keyState.ts';
@@ -10,9 +10,18 @@ import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const LONG_MS = 120_000;
 
-/** The shell blocks of the README, in its order. */
-const blocks = [...readFileSync('README.md', 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(
-  ([, text]) => text as string,
+/** What readers run from, in an order in which the later ones find what the earlier ones made; the first two begin. */
+const files = [
+  'README.md',
+  'docs/getting-started/quick-start.md',
+  ...globSync('docs/{getting-started,guides,concepts,operate}/*.md')
+    .filter((file) => !file.endsWith('/quick-start.md'))
+    .toSorted(),
+];
+
+/** Every shell block of these files, with where it is. */
+const blocks = files.flatMap((file) =>
+  [...readFileSync(file, 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => ({ file, text })),
 );
 
 /** What is not run here, and why not. */
@@ -21,7 +30,7 @@ const elsewhere: [text: string, reason: string][] = [
   ['examples/webhook-receiver.mjs', 'the receiver has a test of its own'],
   ['npm start     # for development', 'starts a service'],
   ['docker run', 'needs Docker'],
-  ...(hasDuckDb() ? [] : ([['duckdb', 'duckdb is not on the path']] as [string, string][])),
+  ...(hasDuckDb() ? [] : ([['duckdb -csv', 'duckdb is not on the path']] as [string, string][])),
 ];
 
 function hasDuckDb(): boolean {
@@ -33,7 +42,7 @@ function hasDuckDb(): boolean {
   }
 }
 
-/** What a reader has that the examples speak of: commands, a key, somebody's password. */
+/** What a reader has that the examples speak of: commands and somebody's password; beside the variables `KEY` and `URL`. */
 const prelude = `
 set -euo pipefail
 npx() {
@@ -74,6 +83,7 @@ async function run(script: string): Promise<string> {
     NODE: process.execPath,
     BIN: resolve('bin/chartledger.mjs'),
     KEY: key ?? '',
+    URL: url,
   };
   const child = spawn('bash', ['-c', prelude + script], {
     cwd: folder,
@@ -121,9 +131,10 @@ function asReader(block: string): string {
     .replaceAll(/wh_\w+/g, '$(fresh_webhook)');
 }
 
-/** Four patients in seven versions: one that moved, one without a state. */
-async function sendPatients(): Promise<void> {
-  const client = new Client(url, key);
+/** An export with four patients in seven versions: one that moved, one without a state; in a workspace of its own. */
+async function exportPatients(): Promise<void> {
+  const made = await run('npx chartledger keys create --workspace ducks --name Ducks --permissions write');
+  const client = new Client(url, /clk_\w{38}/.exec(made)?.[0] as string);
   const named = { first_name: 'Ann', last_name: 'Lee', date_of_birth: '1990-01-02' };
   const states = [['NE', 'CT', undefined], ['NE'], ['MA', 'NE'], [undefined]];
   for (const [index, versions] of states.entries()) {
@@ -132,17 +143,18 @@ async function sendPatients(): Promise<void> {
       expect((await client.post('/integration/patients', patient)).status).toBe(200);
     }
   }
+  await run('npx chartledger export --workspace ducks --format ndjson --out clinic.ndjson --force');
 }
 
-test.each(blocks.map((block, index) => [index + 1, block.split('\n')[0], block] as const))(
-  'block %i of the README runs: %s',
-  async (_index, _first, block) => {
+test.each(blocks.map(({ file, text }) => [file, text.split('\n')[0], text] as const))(
+  '%s: the block that begins with %s runs',
+  async (_file, _first, block) => {
     const skipped = elsewhere.find(([text]) => block.includes(text));
     if (skipped) {
       process.stdout.write(`Not run: ${skipped[1]}.\n`);
       return;
     }
-    if (block.includes('export --workspace clinic --format ndjson')) await sendPatients();
+    if (block.startsWith('duckdb')) await exportPatients();
     const output = await run(asReader(block));
     if (block.includes('workspaces deactivate clinic'))
       await run('npx chartledger workspaces activate clinic');
@@ -150,3 +162,8 @@ test.each(blocks.map((block, index) => [index + 1, block.split('\n')[0], block] 
   },
   LONG_MS,
 );
+
+test('what is not run is there', () => {
+  for (const [text] of elsewhere)
+    expect(blocks.map((block) => block.text)).toContainEqual(expect.stringContaining(text));
+});

@@ -1,0 +1,70 @@
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join, normalize } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const pages = ['README.md', 'CHANGELOG.md', ...globSync(['docs/**/*.md', 'ops/**/*.md']).toSorted()];
+
+/** A page without its blocks and spans of code, where brackets are no links. */
+function proseOf(page: string): string {
+  return readFileSync(page, 'utf8')
+    .replaceAll(/^ *```.*?^ *```/gms, '')
+    .replaceAll(/`[^`\n]*`/g, '');
+}
+
+/** The anchors that GitHub gives the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const headings = readFileSync(page, 'utf8')
+    .replaceAll(/^ *```.*?^ *```/gms, '')
+    .matchAll(/^#+ (.*)$/gm);
+  const anchors = new Set<string>();
+  for (const [, heading = ''] of headings) {
+    const anchor = heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-');
+    let free = anchor;
+    for (let count = 1; anchors.has(free); count++) free = `${anchor}-${count}`;
+    anchors.add(free);
+  }
+  return anchors;
+}
+
+/** What is the matter with a link of a page; undefined if nothing is. */
+function problemOf(page: string, link: string): string | undefined {
+  const [path = '', anchor] = link.split('#');
+  const target = path === '' ? page : normalize(join(dirname(page), path));
+  if (!existsSync(target)) return `${page}: ${link} is not there`;
+  if (anchor === undefined) return undefined;
+  return !statSync(target).isDirectory() && anchorsOf(target).has(anchor)
+    ? undefined
+    : `${page}: ${link} has no such heading`;
+}
+
+const linksOf = (page: string) =>
+  [...proseOf(page).matchAll(/\]\(([^()\s]+)\)/g)]
+    .map(([, link]) => link as string)
+    .filter((link) => !/^[a-z]+:/.test(link));
+
+describe('the documentation', () => {
+  test('links to pages and headings that are there', () => {
+    const links = pages.flatMap((page) => linksOf(page).map((link) => [page, link] as const));
+    expect(links.length).toBeGreaterThan(50);
+    expect(links.map(([page, link]) => problemOf(page, link)).filter(Boolean)).toEqual([]);
+  });
+
+  test('has no page that the README does not lead to', () => {
+    const reached = new Set(['README.md']);
+    for (const page of reached) {
+      for (const link of linksOf(page)) {
+        const target = normalize(join(dirname(page), link.split('#')[0] || '.'));
+        if (target.endsWith('.md')) reached.add(target);
+      }
+    }
+    const isDecision = (page: string) => page.startsWith('docs/decisions/');
+    expect(pages.filter((page) => !reached.has(page) && !isDecision(page))).toEqual([]);
+  });
+
+  test('keeps the README to one sitting', () => {
+    expect(readFileSync('README.md', 'utf8').split('\n').length).toBeLessThanOrEqual(151);
+  });
+});
