@@ -53,6 +53,9 @@ export interface AuditIndexRow {
   indexes: AuditIndex[];
 }
 
+/** What the rows of the read model hold. */
+export type AuditBody = AuditHead | AuditChunk | AuditIndexRow;
+
 const emptyHead: AuditHead = {
   size: 0,
   entries: [],
@@ -67,7 +70,7 @@ const emptyHead: AuditHead = {
  * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
  * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it.
  */
-export const audit: Projection = {
+export const audit: Projection<AuditBody> = {
   name: 'audit',
   version: 2,
   rowId: (event) => event.metadata.workspace,
@@ -93,7 +96,10 @@ export const audit: Projection = {
       day: addDay(head.day, entries),
     };
     const chunks = size / ENTRIES_A_CHUNK;
-    const changed: [Row, ...Row[]] = [headRow(row, event, after), chunkRow(event, chunks - 1, { entries })];
+    const changed: [Row<AuditBody>, ...Row<AuditBody>[]] = [
+      headRow(row, event, after),
+      chunkRow(event, chunks - 1, { entries }),
+    ];
     if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
     return changed;
   },
@@ -114,27 +120,35 @@ export function newestFirst(number: number): number {
   return Number.MAX_SAFE_INTEGER - number;
 }
 
-function headRow(row: Row | undefined, { metadata, position }: RecordedEvent, body: AuditHead): Row {
+function headRow(
+  row: Row | undefined,
+  { metadata, position }: RecordedEvent,
+  body: AuditHead,
+): Row<AuditHead> {
   return {
     id: metadata.workspace,
     // No workspace has an id like that.
     partition: 'audit heads',
     order: row?.order ?? position,
     position,
-    body: { ...body },
+    body,
   };
 }
 
-function chunkRow({ metadata, position }: RecordedEvent, number: number, body: AuditChunk): Row {
+function chunkRow({ metadata, position }: RecordedEvent, number: number, body: AuditChunk): Row<AuditChunk> {
   const { workspace } = metadata;
   const id = chunkId(workspace, number);
-  return { id, partition: `${workspace} chunks`, order: newestFirst(number), position, body: { ...body } };
+  return { id, partition: `${workspace} chunks`, order: newestFirst(number), position, body };
 }
 
-function indexRow({ metadata, position }: RecordedEvent, number: number, body: AuditIndexRow): Row {
+function indexRow(
+  { metadata, position }: RecordedEvent,
+  number: number,
+  body: AuditIndexRow,
+): Row<AuditIndexRow> {
   const partition = indexPartition(metadata.workspace);
   const id = `${partition}/${number}`;
-  return { id, partition, order: newestFirst(number), position, body: { ...body } };
+  return { id, partition, order: newestFirst(number), position, body };
 }
 
 /** The later of two times: ISO 8601 in UTC, to the millisecond, sorts as text. */

@@ -1,8 +1,8 @@
-import type { JsonObject, RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
-import type { Row } from '../src/ports/readModels.ts';
+import type { RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
+import type { ModelName, Row } from '../src/ports/readModels.ts';
 
-/** Pure code that folds events into one read model. */
-export interface Projection {
+/** Pure code that folds events into one read model, whose rows have such bodies. */
+export interface Projection<Body extends object = object> {
   name: string;
   /** Rises when `evolve` changes its meaning, or `eventTypes` grows; the read model is then built anew under its new name. */
   version: number;
@@ -14,23 +14,32 @@ export interface Projection {
    * The row after the event; in an array, behind it, further rows that the event completes and that no event changes
    * again. Throws when the event cannot be taken; it is then parked.
    */
-  evolve(row: Row | undefined, event: RecordedEvent): Row | [Row, ...Row[]];
+  evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
   /**
    * Of a projection that has a row for each stream, named by it: the row of a stream with an event that was parked. It is
    * `incomplete`, keeps its place in lists, and holds nothing, so that nothing is folded over the gap.
    */
-  incomplete?(row: Row | undefined, event: UnreadableEvent): Row;
+  incomplete?(row: Row<Body> | undefined, event: UnreadableEvent): Row<Body>;
 }
 
 /** The body of a row whose stream has an event that was parked: what the stream says has to be read from the log. */
-export const incompleteBody: JsonObject = { incomplete: true };
+export interface Incomplete {
+  incomplete: true;
+}
+
+export const incompleteBody: Incomplete = { incomplete: true };
 
 /** Whether the row says only that its stream has an event that was parked. */
 export function isIncomplete({ body }: Pick<Row, 'body'>): boolean {
-  return body.incomplete === true;
+  return 'incomplete' in body;
+}
+
+/** What a row holds; undefined where it holds nothing, or there is none. */
+export function bodyOf<Body extends object>(row: Row<Body | Incomplete> | undefined): Body | undefined {
+  return row === undefined || isIncomplete(row) ? undefined : (row.body as Body);
 }
 
 /** The read model of a projection, as stores name it. */
-export function modelName({ name, version }: Pick<Projection, 'name' | 'version'>): string {
+export function modelName<Body extends object>({ name, version }: Projection<Body>): ModelName<Body> {
   return `${name}_v${version}`;
 }

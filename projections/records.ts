@@ -1,12 +1,12 @@
 import { kindPartition, partitionOfRecord } from '../src/events/streamNames.ts';
 import { catalog } from '../src/records/catalog.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
-import { incompleteBody, modelName, type Projection } from './projection.ts';
+import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
 
 /** Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation. */
-export const records: Projection = {
+export const records: Projection<RecordState | Incomplete> = {
   name: 'records',
   version: 1,
   eventTypes: [...kindByEventType.keys()],
@@ -14,13 +14,13 @@ export const records: Projection = {
   evolve(row, event) {
     const kind = kindByEventType.get(event.type);
     if (kind === undefined) throw new Error('not an event of a record');
-    const state = evolveRecord(kind, row?.body as RecordState | undefined, event);
+    const state = evolveRecord(kind, bodyOf(row), event);
     return {
       id: event.stream,
       partition: kindPartition(event.metadata.workspace, kind),
       order: row?.order ?? event.position,
       position: event.position,
-      body: { ...state },
+      body: state,
     };
   },
   incomplete: (row, { stream, position }) => ({

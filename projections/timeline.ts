@@ -1,5 +1,4 @@
 import type { Position } from '../src/events/event.ts';
-import type { Row } from '../src/ports/readModels.ts';
 import { catalog } from '../src/records/catalog.ts';
 import { documentEventTypes } from '../src/records/document.ts';
 import { modelName, type Projection } from './projection.ts';
@@ -17,6 +16,11 @@ export interface TimelineHour {
   after: Position;
 }
 
+/** Body of the row that says how far the hours go. */
+export interface TimelineHead {
+  hour: number;
+}
+
 /** Number of the hour of a moment, given in milliseconds since 1970. */
 export function hourOf(time: number): number {
   return Math.floor(time / HOUR_MS);
@@ -26,21 +30,18 @@ export function hourOf(time: number): number {
  * Where in the log each hour begins, over the events of records and documents of all workspaces, so that a reader who
  * starts at a time need not begin at the first event. Should a clock go back, its events count to the latest hour.
  */
-export const timeline: Projection = {
+export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',
   version: 1,
   eventTypes: [...catalog.map(({ eventType }) => eventType), ...documentEventTypes],
   rowId: () => TIMELINE_HEAD,
   evolve(row, { recordedAt, position }) {
-    const before = row?.body.hour as number | undefined;
+    const before = (row?.body as TimelineHead | undefined)?.hour;
     const hour = Math.max(before ?? 0, hourOf(Date.parse(recordedAt)));
-    const head: Row = { id: TIMELINE_HEAD, partition: TIMELINE_HEAD, order: 0, position, body: { hour } };
+    const head = { id: TIMELINE_HEAD, partition: TIMELINE_HEAD, order: 0, position, body: { hour } };
     if (hour === before) return head;
-    const body: TimelineHour = { after: row?.position ?? 0 };
-    return [
-      head,
-      { id: `hour-${hour}`, partition: HOURS_PARTITION, order: hour, position, body: { ...body } },
-    ];
+    const body = { after: row?.position ?? 0 };
+    return [head, { id: `hour-${hour}`, partition: HOURS_PARTITION, order: hour, position, body }];
   },
 };
 

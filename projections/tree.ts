@@ -24,7 +24,7 @@ export interface TreeLeavesRow {
  * A hash tree and chain over every event of a workspace in log order: its head is the row of the workspace's id. The
  * leaves are in the partition of that id, in rows that never change, and at last in the head.
  */
-export const tree: Projection = {
+export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   name: 'tree',
   version: 1,
   rowId: (event) => event.metadata.workspace,
@@ -38,21 +38,28 @@ export const tree: Projection = {
   },
 };
 
-function headRow(row: Row | undefined, { metadata, position }: RecordedEvent, body: TreeHeadRow): Row {
+function headRow(
+  row: Row | undefined,
+  { metadata, position }: RecordedEvent,
+  body: TreeHeadRow,
+): Row<TreeHeadRow> {
   return {
     id: metadata.workspace,
     // No workspace has an id like that.
     partition: 'tree heads',
     order: row?.order ?? position,
     position,
-    body: { ...body },
+    body,
   };
 }
 
-function leavesRow({ metadata, position }: RecordedEvent, order: number, leaves: TreeLeaf[]): Row {
+function leavesRow(
+  { metadata, position }: RecordedEvent,
+  order: number,
+  leaves: TreeLeaf[],
+): Row<TreeLeavesRow> {
   const { workspace } = metadata;
-  const body: TreeLeavesRow = { leaves };
-  return { id: `${workspace}/${order}`, partition: workspace, order, position, body: { ...body } };
+  return { id: `${workspace}/${order}`, partition: workspace, order, position, body: { leaves } };
 }
 
 export const treeModel = modelName(tree);

@@ -110,7 +110,7 @@ async function loadIndexRows(readModels: ReadModels, workspace: string, below: n
   if (rows.length < limit) throw unavailable('audit trail');
   return rows.map(({ order, body }) => ({
     number: newestFirst(order),
-    indexes: (body as unknown as AuditIndexRow).indexes,
+    indexes: (body as AuditIndexRow).indexes,
   }));
 }
 
@@ -173,7 +173,5 @@ async function loadChunks(
   const ids = numbers.map((number) => chunkId(workspace, number));
   const rows = await readModels.load(auditModel, ids);
   if (rows.length < ids.length) throw unavailable('audit trail');
-  return new Map(
-    rows.map(({ order, body }) => [newestFirst(order), (body as unknown as AuditChunk).entries]),
-  );
+  return new Map(rows.map(({ order, body }) => [newestFirst(order), (body as AuditChunk).entries]));
 }

@@ -1,10 +1,4 @@
-import {
-  LEAVES_A_ROW,
-  type TreeHeadRow,
-  type TreeLeaf,
-  type TreeLeavesRow,
-  treeModel,
-} from '../../projections/tree.ts';
+import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeaf, treeModel } from '../../projections/tree.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 const ROWS_AT_ONCE = 16;
@@ -33,7 +27,7 @@ async function* read(
   for (let after = 0; after < fullRows; ) {
     const limit = Math.min(ROWS_AT_ONCE, fullRows - after);
     const rows = await readModels.page(treeModel, { partition, after, limit });
-    for (const { body } of rows) yield* (body as unknown as TreeLeavesRow).leaves;
+    for (const { body } of rows) yield* body.leaves;
     if (rows.length < limit) return undefined;
     after += limit;
   }

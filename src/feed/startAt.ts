@@ -17,7 +17,7 @@ export async function startAt(readModels: ReadModels, time: number): Promise<Pos
   try {
     const after = hourOf(time) - 1;
     const [hour] = await readModels.page(timelineModel, { partition: HOURS_PARTITION, after, limit: 1 });
-    if (hour) return (hour.body as unknown as TimelineHour).after;
+    if (hour) return (hour.body as TimelineHour).after;
     // The read model may lag behind the log, but what it holds is all earlier.
     const [head] = await readModels.load(timelineModel, [TIMELINE_HEAD]);
     return head?.position ?? 0;

@@ -1,7 +1,15 @@
-import type { JsonObject, Position } from '../events/event.ts';
+import type { Position } from '../events/event.ts';
+
+declare const bodyOf: unique symbol;
+
+/**
+ * Name of a read model: its projection's, and that one's version (`records_v1`). Its type says what the bodies of the rows
+ * are.
+ */
+export type ModelName<Body extends object = object> = string & { readonly [bodyOf]?: Body };
 
 /** One row of a read model. */
-export interface Row {
+export interface Row<Body extends object = object> {
   /** Unique in its read model. */
   id: string;
   /** What a page lists together, such as one workspace's patients. */
@@ -10,7 +18,7 @@ export interface Row {
   order: number;
   /** Position of the last event folded into the row; it says all: rows of one id and position are equal. */
   position: Position;
-  body: JsonObject;
+  body: Body;
 }
 
 export interface PageQuery {
@@ -29,19 +37,18 @@ export interface ParkedEvent {
 
 /**
  * The read models: rows that projections derive from the log. All of it can be deleted and is then rebuilt.
- * A read model is named by its projection and that one's version (`records_v1`).
  *
  * Methods reject with `ServiceError('unavailable')` when the store is away or does not answer within three seconds.
  */
 export interface ReadModels {
   /** Which of these ids have a row. Rows may lag behind the log: a yes is certain, a no is not. */
-  existing(model: string, ids: string[]): Promise<Set<string>>;
+  existing(model: ModelName, ids: string[]): Promise<Set<string>>;
 
   /** The rows with these ids; absent ones are left out. */
-  load(model: string, ids: string[]): Promise<Row[]>;
+  load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]>;
 
   /** Rows of one partition by rising `order`. */
-  page(model: string, query: PageQuery): Promise<Row[]>;
+  page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]>;
 
   /**
    * Writes a batch, then the checkpoint. A row never takes the place of one with a higher `position`, and the
@@ -51,37 +58,37 @@ export interface ReadModels {
    * this instance last read or wrote: dropped, replaced, or its store lost its last writes. The writer then reads the
    * checkpoint again and goes on from there.
    */
-  write(model: string, rows: Row[], checkpoint: Position): Promise<void>;
+  write<Body extends object>(model: ModelName<Body>, rows: Row<Body>[], checkpoint: Position): Promise<void>;
 
   /** The position up to which a read model holds everything; 0 when it holds nothing. */
-  checkpoint(model: string): Promise<Position>;
+  checkpoint(model: ModelName): Promise<Position>;
 
   /**
    * Empties a read model, to be built from the first event on of the log with that identity, which it remembers with its
    * checkpoint. Who writes it is refused as by `write` when it was set back.
    */
-  begin(model: string, log: string): Promise<void>;
+  begin(model: ModelName, log: string): Promise<void>;
 
   /** Identity of the log that a read model was begun from; undefined when it was not begun. */
-  builtFrom(model: string): Promise<string | undefined>;
+  builtFrom(model: ModelName): Promise<string | undefined>;
 
   /** Remembers an event that a projection could not take. Parking it again changes nothing. */
-  park(model: string, event: ParkedEvent): Promise<void>;
+  park(model: ModelName, event: ParkedEvent): Promise<void>;
 
   /** Parked events of a read model by rising position, at most 1,000. */
-  parked(model: string): Promise<ParkedEvent[]>;
+  parked(model: ModelName): Promise<ParkedEvent[]>;
 
   /** How many rows a read model has. May take long when there are millions. */
-  count(model: string): Promise<number>;
+  count(model: ModelName): Promise<number>;
 
   /**
    * Puts `byModel` in the place of `model`: its rows, checkpoint, log and parked events become those of `model`, whose
    * earlier ones go. Can be repeated when it was cut off; changes nothing when `byModel` was never written.
    */
-  replace(model: string, byModel: string): Promise<void>;
+  replace(model: ModelName, byModel: ModelName): Promise<void>;
 
   /** Removes a read model with its checkpoint and parked events; one that is not there is no error. */
-  drop(model: string): Promise<void>;
+  drop(model: ModelName): Promise<void>;
 
   close(): Promise<void>;
 }

@@ -1,7 +1,7 @@
-import { isIncomplete } from '../../projections/projection.ts';
+import { bodyOf, type Incomplete, isIncomplete } from '../../projections/projection.ts';
 import { UnreadableError } from '../errors.ts';
 import type { Shown } from '../events/shown.ts';
-import type { Row } from '../ports/readModels.ts';
+import type { ModelName, Row } from '../ports/readModels.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
@@ -21,8 +21,8 @@ export interface ShownPage<Item> {
 }
 
 /** How a list shows what it lists. */
-export interface Listing<Item> {
-  fromRow(row: Row): Item;
+export interface Listing<Body extends object, Item> {
+  fromBody(body: Body): Item;
   /** The item of a stream by the log alone; none where the list does not have it. Rejects with `unreadable`. */
   fromLog(stream: string): Promise<Item | undefined>;
   /** The caller's id of what a stream holds. */
@@ -30,17 +30,18 @@ export interface Listing<Item> {
 }
 
 /** A page as `readPage` gives it. Where the read model is incomplete the log is asked; what that cannot tell is named. */
-export async function readListPage<Item>(
+export async function readListPage<Body extends object, Item>(
   ports: QueryPorts,
-  model: string,
+  model: ModelName<Body | Incomplete>,
   partition: string,
   request: PageRequest,
-  listing: Listing<Item>,
+  listing: Listing<Body, Item>,
 ): Promise<ShownPage<Item>> {
   const { items: rows, next_page_token } = await readPage(ports, model, partition, request);
   const found = await readIncomplete(rows.filter(isIncomplete), listing);
   const items = rows.flatMap((row) => {
-    const item = isIncomplete(row) ? found.get(row.id) : listing.fromRow(row);
+    const body = bodyOf(row);
+    const item = body === undefined ? found.get(row.id) : listing.fromBody(body);
     return item === undefined ? [] : [item];
   });
   const unreadable = rows.filter((row) => isIncomplete(row) && !found.has(row.id));
@@ -57,7 +58,7 @@ function shownIn(rows: readonly Row[]): { shown?: Shown } {
 /** The items of incomplete rows, by stream, without those that cannot be read. */
 async function readIncomplete<Item>(
   rows: Row[],
-  { fromLog }: Listing<Item>,
+  { fromLog }: Pick<Listing<object, Item>, 'fromLog'>,
 ): Promise<Map<string, Item | undefined>> {
   const found = new Map<string, Item | undefined>();
   for (let at = 0; at < rows.length; at += READ_AT_ONCE) {

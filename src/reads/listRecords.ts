@@ -1,7 +1,6 @@
 import { recordsModel } from '../../projections/records.ts';
 import { kindPartition, recordIdOf } from '../events/streamNames.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
-import type { RecordState } from '../records/fold.ts';
 import { readListPage, type ShownPage } from './listPage.ts';
 import type { PageRequest } from './page.ts';
 import { type QueryPorts, type RecordView, readRecord, toRecordView } from './readRecord.ts';
@@ -14,7 +13,7 @@ export function listRecords(
   request: PageRequest,
 ): Promise<ShownPage<RecordView>> {
   return readListPage(ports, recordsModel, kindPartition(workspace, entry.kind), request, {
-    fromRow: ({ body }) => toRecordView(body as unknown as RecordState),
+    fromBody: toRecordView,
     fromLog: (stream) => readRecord(ports, workspace, entry, recordIdOf(stream)),
     idOf: recordIdOf,
   });

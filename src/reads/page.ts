@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
-import type { Row } from '../ports/readModels.ts';
+import type { ModelName, Row } from '../ports/readModels.ts';
 import { validationError } from '../records/validate.ts';
 import type { QueryPorts } from './readRecord.ts';
 
@@ -23,12 +23,12 @@ export interface Page<Item> {
  * One page of a partition, in the order of creation, including every write acknowledged before the call: it waits
  * for the projector, and rejects with `unavailable` when that is more than two seconds behind.
  */
-export async function readPage(
+export async function readPage<Body extends object>(
   ports: QueryPorts,
-  model: string,
+  model: ModelName<Body>,
   partition: string,
   request: PageRequest,
-): Promise<Page<Row>> {
+): Promise<Page<Row<Body>>> {
   const after = request.pageToken === undefined ? undefined : decodeToken(request.pageToken);
   const head = await caughtUp(ports, model);
   const found = await ports.readModels.page(model, {

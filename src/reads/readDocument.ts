@@ -5,7 +5,6 @@ import { documentIdsOf, documentStream, recordStream } from '../events/streamNam
 import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
-  type DocumentState,
   type DocumentUploaded,
   type DocumentView,
   evolveDocument,
@@ -27,7 +26,7 @@ export async function listDocuments(
 ): Promise<ListPage<DocumentView>> {
   const partition = recordStream(workspace, 'encounter', encounterId);
   const { page } = await readListPage(ports, documentsModel, partition, request, {
-    fromRow: ({ body }) => viewDocument(body as unknown as DocumentState),
+    fromBody: viewDocument,
     async fromLog(stream) {
       const state = await foldStream(ports.eventLog, stream, evolveDocument);
       return state && !state.removed ? viewDocument(state) : undefined;

@@ -1,4 +1,4 @@
-import { isIncomplete } from '../../projections/projection.ts';
+import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
@@ -54,7 +54,7 @@ export async function readRecord(
 async function projectedState(readModels: ReadModels, stream: string): Promise<RecordState | undefined> {
   try {
     const [row] = await readModels.load(recordsModel, [stream]);
-    return row && !isIncomplete(row) ? (row.body as unknown as RecordState) : undefined;
+    return bodyOf(row);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'unavailable') return undefined;
     throw error;

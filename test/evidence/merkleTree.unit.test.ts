@@ -126,25 +126,25 @@ describe('the tree of a workspace', () => {
   });
 
   test('keeps every leaf once, in full rows and at last in the head, which stays small', () => {
-    const rows = new Map<string, Row>();
+    const rows = new Map<string, Row<TreeLeavesRow>>();
     const events = Array.from({ length: 2 * LEAVES_A_ROW + 3 }, (_, n) => ({
       ...event,
       revision: n,
       position: 7 + n,
     }));
-    let head: Row | undefined;
+    let head: Row<TreeHeadRow> | undefined;
     for (const one of events) {
-      const [next, ...completed] = [tree.evolve(head, one)].flat() as [Row, ...Row[]];
-      head = next;
+      const [next, ...completed] = [tree.evolve(head, one)].flat();
+      head = next as Row<TreeHeadRow>;
       for (const row of completed) rows.set(row.id, row);
-      expect((head.body as unknown as TreeHeadRow).leaves.length).toBeLessThan(LEAVES_A_ROW);
+      expect(head.body.leaves.length).toBeLessThan(LEAVES_A_ROW);
     }
     expect([...rows.values()].map(({ id, partition, order }) => ({ id, partition, order }))).toEqual([
       { id: 'clinic/1', partition: 'clinic', order: 1 },
       { id: 'clinic/2', partition: 'clinic', order: 2 },
     ]);
-    const last = head?.body as unknown as TreeHeadRow;
-    const kept = [...rows.values()].flatMap(({ body }) => (body as unknown as TreeLeavesRow).leaves);
+    const last = head?.body as TreeHeadRow;
+    const kept = [...rows.values()].flatMap(({ body }) => body.leaves);
     expect([...kept, ...last.leaves]).toEqual(events.map((one) => [one.position, one.id, eventLeaf(one)]));
     const whole = events.reduce((tree, one) => addLeaf(tree, eventLeaf(one)), emptyTree);
     expect(last).toEqual({ ...whole, leaves: last.leaves });

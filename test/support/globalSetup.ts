@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { outputFolder } from './output.ts';
@@ -11,6 +11,8 @@ export default function setup(): () => void {
   if (process.env.TEST_PHASE === undefined) rmSync(outputFolder, { recursive: true, force: true });
   for (const folder of ['logs', 'phi', 'totals']) mkdirSync(join(outputFolder, folder), { recursive: true });
   const temporary = mkdtempSync(join(tmpdir(), 'chartledger-tests-'));
+  // Some services run as another user.
+  chmodSync(temporary, 0o711);
   process.env.TMPDIR = temporary;
   return () => rmSync(temporary, { recursive: true, force: true, maxRetries: 5 });
 }

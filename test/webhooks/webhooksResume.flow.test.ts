@@ -119,7 +119,7 @@ test('what an earlier version kept in the read models is taken over once, then r
     triedVersion: 1,
   };
   const failed = { messageId: 'msg_1', stream: 'clinic.payer-2', revision: 0 };
-  await readModels.write(
+  await readModels.write<object>(
     model,
     [
       {

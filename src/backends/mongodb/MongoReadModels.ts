@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
 import { indexRows, loadRows, pageRows, rowsOf, type StoredRow, writeRows } from './storedRows.ts';
@@ -57,12 +57,12 @@ export class MongoReadModels implements ReadModels {
     return new Set(found.map(({ _id }) => _id));
   }
 
-  async load(model: string, ids: string[]): Promise<Row[]> {
-    return (await loadRows(this.#connection, rowsName(model), ids)).map(toRow);
+  async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
+    return (await loadRows(this.#connection, rowsName(model), ids)).map(toRow<Body>);
   }
 
-  async page(model: string, query: PageQuery): Promise<Row[]> {
-    return (await pageRows(this.#connection, rowsName(model), query)).map(toRow);
+  async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
+    return (await pageRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
   }
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
@@ -212,7 +212,11 @@ function toStored({ id: _id, order, position, partition, body }: Row): StoredRow
   return { _id, order, state: { position, partition, body: JSON.stringify(body) } };
 }
 
-function toRow({ _id: id, order, state: { position, partition, body } }: StoredRow): Row {
+function toRow<Body extends object>({
+  _id: id,
+  order,
+  state: { position, partition, body },
+}: StoredRow): Row<Body> {
   return { id, partition, order, position, body: JSON.parse(body) };
 }
 

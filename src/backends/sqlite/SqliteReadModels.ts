@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
 import {
   prepareRows,
   quoted,
@@ -51,12 +51,15 @@ export class SqliteReadModels implements ReadModels {
     return new Set(rows.map((row) => row.id as string));
   }
 
-  async load(model: string, ids: string[]): Promise<Row[]> {
-    return this.#file.run((db) => this.#model(db, model).load.all(JSON.stringify(ids))).map(toRow);
+  async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
+    return this.#file.run((db) => this.#model(db, model).load.all(JSON.stringify(ids))).map(toRow<Body>);
   }
 
-  async page(model: string, { partition, after = -1, limit }: PageQuery): Promise<Row[]> {
-    return this.#file.run((db) => this.#model(db, model).page.all(partition, after, limit)).map(toRow);
+  async page<Body extends object>(
+    model: ModelName<Body>,
+    { partition, after = -1, limit }: PageQuery,
+  ): Promise<Row<Body>[]> {
+    return this.#file.run((db) => this.#model(db, model).page.all(partition, after, limit)).map(toRow<Body>);
   }
 
   async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
@@ -205,7 +208,7 @@ function toStored({ position: version, body, ...row }: Row) {
   return { ...row, version, body: JSON.stringify(body) };
 }
 
-function toRow(stored: Record<string, unknown>): Row {
+function toRow<Body extends object>(stored: Record<string, unknown>): Row<Body> {
   const { version: position, body, ...row } = toStoredRow(stored);
   return { ...row, position, body: JSON.parse(body) };
 }
