@@ -17,7 +17,7 @@ export const errorMeanings = {
   request_timeout: 'The request did not arrive in time. Send it again.',
   conflict: 'What the request names is in a state that does not allow it, such as a disabled webhook.',
   version_conflict:
-    'The record is not as `If-Match` or `If-None-Match` asks for; `version` and `ETag` are the present ones.',
+    'The record is not as `If-Match` or `If-None-Match` asks for; `version` and `ETag` are the current ones.',
   payload_too_large: 'The body or file is too large.',
   unsupported_media_type:
     'The body has a `Content-Type` or `Content-Encoding` that this request does not take.',

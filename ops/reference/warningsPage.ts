@@ -1,6 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type CatalogEntry, catalog, type RecordFields } from '../../src/records/catalog.ts';
-import { insuranceFields, insuranceSchema } from '../../src/records/kinds/patient.ts';
 import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -38,17 +37,30 @@ function bodiesOf(schema: z.ZodObject): Body[] {
   return [...alone, ...joint].map((body) => ({ ...leastOf(schema), ...body }));
 }
 
-function bodiesOfKind({ kind, schema }: CatalogEntry): Body[] {
-  if (kind !== 'patient') return bodiesOf(schema);
-  const insured = [null, ...bodiesOf(insuranceSchema)];
-  const ranks = insuranceFields.flatMap((rank) => insured.map((insurance) => ({ [rank]: insurance })));
-  return [...bodiesOf(schema), ...ranks.map((body) => ({ ...leastOf(schema), ...body }))];
+/** The schema of the object that a field holds; undefined when it holds none. */
+function objectIn(field: z.ZodType): z.ZodObject | undefined {
+  let inner = field;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable)
+    inner = inner.unwrap() as z.ZodType;
+  return inner instanceof z.ZodObject ? inner : undefined;
 }
 
-/** A field as readers look for it: an insurance's fields are the same in every rank. */
+/** As `bodiesOf`; what one object can hold is shown in the first field that holds such a one. */
+function bodiesOfKind({ schema }: CatalogEntry): Body[] {
+  const shown = new Set<z.ZodObject>();
+  const nested = Object.entries<z.ZodType>(schema.shape).flatMap(([name, field]) => {
+    const object = objectIn(field);
+    if (object === undefined) return [];
+    const values = shown.has(object) ? [] : bodiesOf(object);
+    shown.add(object);
+    return [null, ...values].map((value) => ({ ...leastOf(schema), [name]: value }));
+  });
+  return [...bodiesOf(schema), ...nested];
+}
+
+/** A field as readers look for it. */
 function shownField(field: string): string {
-  if (field.endsWith(UNKNOWN)) return 'any other field';
-  return code(field.replace(new RegExp(`^(?:${insuranceFields.join('|')})\\.`), 'insurance.'));
+  return field.endsWith(UNKNOWN) ? 'any other field' : code(field);
 }
 
 /** Every warning that valid bodies are answered with, by its text, with the fields that it is given for. */
@@ -72,8 +84,8 @@ export function warningsPage(): string {
   return page(
     'Warnings',
     'A warning says that a record was accepted although something about it is doubtful: a field was not stored, or billing ' +
-      'is likely to refuse a value. The answer to an upsert lists them in `warnings`, each as `{field, message}`. Here ' +
-      '`insurance.` stands for `primary_insurance.`, `secondary_insurance.` and `tertiary_insurance.`.',
+      'is likely to refuse a value. The answer to an upsert lists them in `warnings`, each as `{field, message}`. What is ' +
+      'said of the fields of a primary insurance holds for the others, too.',
     table(['message', 'fields'], rows),
   );
 }

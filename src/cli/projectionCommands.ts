@@ -44,7 +44,7 @@ export function addProjectionCommands(program: Command): void {
 
   commands
     .command('rebuild')
-    .description('Build read models anew from the log, beside the present ones, and put them in their place.')
+    .description('Build read models anew from the log, beside the current ones, and then replace those.')
     .argument('[name]', 'the projection; default: all, one after the other')
     .option('--accept-fewer', 'take the new read model also when it has fewer rows')
     .option('--json', 'print a JSON array')

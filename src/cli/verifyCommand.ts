@@ -87,7 +87,7 @@ function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string
     const what = odd[kind]({ position, stream, revision, id, ...event });
     return `The event at position ${position} ${what}: stream ${stream}, version ${revision + 1}, event ${id}.`;
   });
-  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events are like that.`];
+  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events show the same.`];
 }
 
 /** Says what is odd. Where leaders change, a time that falls proves nothing by itself: that is a remark. */

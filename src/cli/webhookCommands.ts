@@ -164,7 +164,7 @@ export function addWebhookCommands(program: Command): void {
     .option('--json', 'print the webhook as JSON')
     .action(create);
 
-  command('list', 'List webhooks, and how their delivery does.', 'list --workspace clinic')
+  command('list', 'List webhooks, with the state of their delivery.', 'list --workspace clinic')
     .option('--json', 'print a JSON array')
     .action(list);
 

@@ -92,7 +92,7 @@ describe('one’s own password', () => {
       const wrong = await change('not the password');
       expect([wrong.status, wrong.text]).toEqual([
         400,
-        expect.stringContaining('This is not your present password.'),
+        expect.stringContaining('This is not your current password.'),
       ]);
       expect((await change(user.password, password, 'other')).text).toContain('The two passwords differ.');
       expect(await elsewhere.isSignedIn()).toBe(true);
@@ -110,7 +110,7 @@ describe('one’s own password', () => {
     const page = await tests.dashboard.openAs('viewer', '/account');
     await expectAccessible(page);
     await takePictures(page, 'account');
-    await page.getByLabel('Present password').fill('not the password');
+    await page.getByLabel('Current password').fill('not the password');
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('The same again').fill('short');
     await page.getByRole('button', { name: 'Change password' }).click();

@@ -104,7 +104,7 @@ describe('the pages of API keys', () => {
     await toList();
     const events = await newEvents(dashboard.service, async () => {
       await row('Nightly').getByRole('link', { name: 'Rotate' }).click();
-      await page.getByLabel('The present key ends').selectOption('in 7 days');
+      await page.getByLabel('The current key ends').selectOption('in 7 days');
       await expectAccessible(page);
       await takePictures(page, 'key-rotate');
       await page.getByRole('button', { name: 'Rotate API key' }).click();

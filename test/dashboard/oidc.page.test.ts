@@ -57,7 +57,7 @@ describe('signing in through an identity provider', () => {
       await page.waitForURL(`${service.url}/dashboard/account?from=test`);
       const facts = await page.locator('dl').textContent();
       expect(facts).toMatch(/grace\s*Role\s*compliance.*identity provider/s);
-      expect(await page.getByLabel('Present password').count()).toBe(0);
+      expect(await page.getByLabel('Current password').count()).toBe(0);
       await expectAccessible(page);
       await page.context().close();
     });

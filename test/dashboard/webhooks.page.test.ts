@@ -102,7 +102,7 @@ describe('the pages of webhooks', () => {
       expect(await page.getByText('Billing <b>production</b>').count()).toBe(1);
 
       await button('Rotate the secret').click();
-      await page.getByLabel('The present secret ends').selectOption('in 1 hour');
+      await page.getByLabel('The current secret ends').selectOption('in 1 hour');
       await button('Rotate the secret').click();
       const after = await page.getByLabel('The secret that signs the messages').inputValue();
       notePhi(after);

@@ -139,7 +139,7 @@ function exportLinks({ path }: Trail, limits: Record<string, string>): Html {
 function older({ path }: Trail, limits: Record<string, string>, found: AuditPage, isNewest: boolean): Html {
   const { next_page_token, items, lookedBackTo } = found;
   if (next_page_token === null) {
-    const nothing = isNewest ? 'Nothing in the audit trail is like that.' : 'There is nothing older.';
+    const nothing = isNewest ? 'No entry in the audit trail matches.' : 'There is nothing older.';
     return html`<div id="older">${items.length === 0 && empty(nothing)}</div>`;
   }
   const isShort = items.length < ENTRIES_A_PAGE && lookedBackTo !== null;

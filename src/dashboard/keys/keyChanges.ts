@@ -47,11 +47,11 @@ const changes: readonly KeyChange[] = [
   {
     name: 'rotate',
     button: 'Rotate',
-    text: 'You get a new key of the same name and permissions. The present one is taken beside it until the time you choose, then refused with 401.',
+    text: 'You get a new key of the same name and permissions. The current one is accepted until the time you choose, then refused with 401.',
     fields: () =>
       select({
         name: 'expires_in',
-        label: 'The present key ends',
+        label: 'The current key ends',
         value: '86400',
         options: endings(MAX_ROTATION_SECONDS),
       }),
@@ -67,14 +67,14 @@ const changes: readonly KeyChange[] = [
     name: 'deactivate',
     button: 'Deactivate',
     isDangerous: true,
-    text: 'Requests with the key are refused with 403, until you activate it again.',
+    text: 'Requests with the key are refused with 403 until you activate it again.',
     isFor: (state) => state === 'active',
     make: toState('deactivated'),
   },
   {
     name: 'activate',
     button: 'Activate',
-    text: 'Requests with the key are taken again.',
+    text: 'Requests with the key are accepted again.',
     isFor: (state) => state === 'deactivated',
     make: toState('active'),
   },
@@ -82,7 +82,7 @@ const changes: readonly KeyChange[] = [
     name: 'delete',
     button: 'Delete',
     isDangerous: true,
-    text: 'Requests with the key are refused with 401, for ever. This cannot be undone. What was sent with it stays, and goes on to bear its name.',
+    text: 'Requests with the key are refused with 401, for ever. This cannot be undone. What was sent with it stays, and keeps its name.',
     fields: async (key, ports) =>
       html`${webhooksField(await enabledWebhooks(key, ports))}${input({
         name: 'name',

@@ -47,7 +47,7 @@ async function requirePresentPassword(ports: TwoFactorPagePorts, visit: Visit): 
   const { req, form, user } = visit;
   const typed = { password: passwordOf(form, 'present'), session: sessionIdOf(req) as string };
   if (await proveAgain(ports, user, typed, originOf(visit))) return;
-  const message = 'This is not your present password.';
+  const message = 'This is not your current password.';
   throw new ServiceError('validation_failed', message, { details: [{ field: 'present', message }] });
 }
 
@@ -65,7 +65,7 @@ ${refusal?.details.length === 0 && formError(refusal.text)}
 <form method="post" action="/dashboard/account/password">${csrf}
 ${input({
   name: 'present',
-  label: 'Present password',
+  label: 'Current password',
   type: 'password',
   isRequired: true,
   autocomplete: 'current-password',

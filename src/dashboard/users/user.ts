@@ -81,7 +81,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       question: ({ id, name }) => ({
         title: `Reset two-factor sign-in of user ${name}?`,
         section: usersSection,
-        text: 'The user signs in by the password alone until another authenticator app is set up. Recovery codes end. Make sure that it is the user who asks for it.',
+        text: 'The user signs in with the password alone until another authenticator app is set up. The recovery codes stop working. Make sure that it is the user who asks for it.',
         button: 'Reset two-factor sign-in',
         isDangerous: true,
         back: `/users/${id}`,
@@ -99,7 +99,7 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       question: ({ id, name }) => ({
         title: `Disable user ${name}?`,
         section: usersSection,
-        text: 'The user can no longer sign in, and sessions that are open end. API keys that the user made go on working.',
+        text: 'The user can no longer sign in, and open sessions end. API keys that the user made keep working.',
         button: 'Disable user',
         isDangerous: true,
         back: `/users/${id}`,
@@ -162,7 +162,7 @@ ${
 <p>${
     passwordSetAt === undefined
       ? 'The user has not chosen a password yet. Another link takes the place of the one before.'
-      : 'A link lets the user choose another password. The present one works until then.'
+      : 'A link lets the user choose another password. The current one works until then.'
   }</p>
 <form method="post" action="/dashboard/users/${id}/invite">${csrf}
 <div class="actions"><button type="submit">Create a link</button></div>

@@ -62,7 +62,7 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'ping',
     button: 'Send a ping',
-    text: 'The endpoint gets one message that says nothing but that messages arrive. Its answer shows among the attempts.',
+    text: 'The endpoint gets one message that carries no event, to show that messages arrive. Its answer appears among the attempts.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.ping(caller, id);
@@ -72,7 +72,7 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'retry',
     button: 'Retry now',
-    text: 'All messages that wait for another try are tried at once. When they fail, they wait on as before.',
+    text: 'All messages that wait for another try are tried at once. Those that fail keep waiting as before.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.retry(caller, id);
@@ -82,7 +82,7 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'replay',
     button: 'Replay',
-    text: 'Messages are sent once more, each under its webhook-id of before.',
+    text: 'Messages are sent again, each under the webhook-id that it had.',
     fields: replayFields,
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
@@ -94,11 +94,11 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'secret',
     button: 'Rotate the secret',
-    text: 'You get a new secret. Messages are signed with both, until the present one ends.',
+    text: 'You get a new secret. Messages are signed with both, until the current one ends.',
     fields: () =>
       select({
         name: 'overlap_seconds',
-        label: 'The present secret ends',
+        label: 'The current secret ends',
         value: '86400',
         options: endings(MAX_OVERLAP_SECONDS),
       }),
@@ -118,7 +118,7 @@ const changes: readonly WebhookChange[] = [
     name: 'disable',
     button: 'Disable',
     isDangerous: true,
-    text: 'Nothing is sent, until you enable it again. It then goes on where it stopped.',
+    text: 'Nothing is sent until you enable it again. It then continues where it stopped.',
     isFor: isEnabled,
     async make(manager, caller, id, visit) {
       await manager.update(caller, id, { state: 'disabled' });
@@ -128,7 +128,7 @@ const changes: readonly WebhookChange[] = [
   {
     name: 'enable',
     button: 'Enable',
-    text: 'It goes on where it stopped.',
+    text: 'It continues where it stopped.',
     isFor: (state) => !isEnabled(state),
     async make(manager, caller, id, visit) {
       await manager.update(caller, id, { state: 'enabled' });
