@@ -4,6 +4,7 @@ import { openStateStore } from '../../src/app/openBackend.ts';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { expectAccessible, takePictures } from '../support/dashboard.ts';
+import { eventually } from '../support/eventually.ts';
 import { inShort } from '../support/installation.ts';
 import { StoredSession } from '../support/StoredSession.ts';
 import { setUpApp } from '../support/TestApp.ts';
@@ -97,8 +98,14 @@ test('boxes that were ticked stay so, and a key is made once it is confirmed', a
 test('who has an authenticator app gives its code', async () => {
   const admin = await tests.dashboard.createUser('admin');
   const user = await tests.dashboard.createUser('viewer');
-  const page = await tests.dashboard.openFor(admin, `/users/${user.id}`);
+  const page = await tests.dashboard.openFor(admin, `/users/${admin.id}`);
   const { app } = await setUpApp(tests.service, admin);
+  // The service follows what others change.
+  await eventually(async () => {
+    await page.reload();
+    expect(await page.locator('main').textContent()).toContain('Authenticator app set up');
+  });
+  await page.goto(`/dashboard/users/${user.id}`);
   await growOld(page);
   const appended = await tests.events(async () => {
     await page.getByRole('button', { name: 'Unlock' }).click();

@@ -1,9 +1,9 @@
 import type { RecordedEvent } from '../../src/events/event.ts';
-import { INSTALLATION } from '../../src/events/streamNames.ts';
+import { INSTALLATION, isBookkeeping } from '../../src/events/streamNames.ts';
 import { readAll } from './events.ts';
 import type { TestService } from './service.ts';
 
-/** The events that `work` had appended about users and sign-ins: what concerns no single workspace. */
+/** The events that `work` had appended about users and sign-ins: what concerns no single workspace, nor the service itself. */
 export async function installationEvents(
   { eventLog }: TestService,
   work: () => Promise<unknown>,
@@ -11,7 +11,9 @@ export async function installationEvents(
   const before = await eventLog.head();
   await work();
   const events = await readAll(eventLog, before);
-  return events.filter(({ metadata }) => metadata.workspace === INSTALLATION);
+  return events.filter(
+    ({ stream, metadata }) => metadata.workspace === INSTALLATION && !isBookkeeping(stream),
+  );
 }
 
 /** Such events in short: the type, of an `AccessRecorded` its action, and why it was refused. */
