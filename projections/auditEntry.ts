@@ -4,16 +4,7 @@ import type { Shown } from '../src/events/shown.ts';
 import { upcast } from '../src/events/upcast.ts';
 import { eventSubject } from '../src/records/eventSubject.ts';
 
-/** What an entry is about: a record or document, or what was changed of the settings. */
-export type AuditKind =
-  | 'payer'
-  | 'patient'
-  | 'provider'
-  | 'facility'
-  | 'encounter'
-  | 'document'
-  | SettingKind;
-
+/** What of the settings was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
 
 /** One line of the audit trail: who did what to what, and what came of it. It holds no field of a record but ids. */
@@ -34,7 +25,8 @@ export interface AuditEntry {
   traceparent?: string;
   /** Left out where it is the event's id. */
   requestId?: string;
-  kind?: AuditKind;
+  /** What it is about: a kind of record, `document`, or a `SettingKind`. */
+  kind?: string;
   /** The caller's id of the record; of a document, that of its encounter; else the id of what was changed. */
   id?: string;
   documentId?: string;

@@ -1,5 +1,5 @@
 import { kindPartition, partitionOfRecord } from '../src/events/streamNames.ts';
-import { catalog } from '../src/records/catalog.ts';
+import { addedKinds, catalog } from '../src/records/catalog.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
@@ -8,7 +8,7 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
 /** Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation. */
 export const records: Projection<RecordState | Incomplete> = {
   name: 'records',
-  version: 1,
+  version: 1 + addedKinds,
   eventTypes: [...kindByEventType.keys()],
   rowId: (event) => event.stream,
   evolve(row, event) {

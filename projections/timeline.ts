@@ -1,5 +1,5 @@
 import type { Position } from '../src/events/event.ts';
-import { catalog } from '../src/records/catalog.ts';
+import { addedKinds, catalog } from '../src/records/catalog.ts';
 import { documentEventTypes } from '../src/records/document.ts';
 import { modelName, type Projection } from './projection.ts';
 
@@ -32,7 +32,7 @@ export function hourOf(time: number): number {
  */
 export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',
-  version: 1,
+  version: 1 + addedKinds,
   eventTypes: [...catalog.map(({ eventType }) => eventType), ...documentEventTypes],
   rowId: () => TIMELINE_HEAD,
   evolve(row, { recordedAt, position }) {

@@ -1,11 +1,13 @@
 import { accessActions } from '../../src/audit/recordAccess.ts';
 import { actionText } from '../../src/dashboard/audit/auditTexts.ts';
-import { upcastTable } from '../../src/events/upcast.ts';
+import { eventTypes } from '../../src/events/upcast.ts';
+import { catalog } from '../../src/records/catalog.ts';
 import { code, page, table } from './markdown.ts';
 
 /** `docs/reference/audit-actions.md` */
 export function auditActionsPage(): string {
-  const changes = Object.keys(upcastTable).filter((type) => type !== 'AccessRecorded');
+  const ofRecords = catalog.map(({ eventType }) => eventType);
+  const changes = [...new Set([...ofRecords, ...eventTypes()])].filter((type) => type !== 'AccessRecorded');
   return page(
     'Audit actions',
     'What an entry of the audit trail can be. [Answer an auditor](../guides/answer-an-auditor.md) shows how to search it.',

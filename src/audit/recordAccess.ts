@@ -4,7 +4,6 @@ import { type Caller, newActorEvent, newEvent } from '../events/newEvent.ts';
 import type { Shown } from '../events/shown.ts';
 import { auditStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import type { RecordKind } from '../records/catalog.ts';
 
 /** Everything that is recorded beside changes: reads of protected data, refused requests, sign-ins. */
 export const accessActions = [
@@ -41,7 +40,8 @@ export type SignInRefusal =
 
 /** What a request was about. */
 export interface AccessSubject {
-  kind?: RecordKind | 'document';
+  /** Of a record, or `document`. */
+  kind?: string;
   /** The caller's id of the record; of a document, that of its encounter. */
   record_id?: string;
   document_id?: string;

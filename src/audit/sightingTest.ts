@@ -4,14 +4,13 @@ import type { Position } from '../events/event.ts';
 import { covers, type Shown } from '../events/shown.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import type { RecordKind } from '../records/catalog.ts';
 import type { AccessAction } from './recordAccess.ts';
 
 const PAGE = 500;
 
 /** A record that people may have seen, with the places of its versions in the log. */
 export interface SightedRecord {
-  kind: RecordKind;
+  kind: string;
   id: string;
   versions: { position: Position; type: string }[];
 }
@@ -29,7 +28,7 @@ const rangeActions: readonly AccessAction[] = [
 export async function sightedRecord(
   eventLog: EventLog,
   workspace: string,
-  kind: RecordKind,
+  kind: string,
   id: string,
 ): Promise<SightedRecord> {
   const stream = recordStream(workspace, kind, id);

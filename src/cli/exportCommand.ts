@@ -15,7 +15,7 @@ import type { ExportFormat } from '../evidence/export/exportLines.ts';
 import { type ExportManifest, manifestPath } from '../evidence/export/manifest.ts';
 import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
-import { eventTypesOf, type SubjectKind, subjectKinds } from '../records/eventSubject.ts';
+import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
 import { createLogProgress } from './logProgress.ts';
@@ -27,7 +27,7 @@ interface ExportOptions {
   /** ISO 8601, UTC, to the millisecond. */
   from?: string;
   to?: string;
-  kind?: SubjectKind;
+  kind?: string;
   format: ExportFormat;
   out?: string;
   force?: boolean;

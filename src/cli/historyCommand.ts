@@ -8,7 +8,7 @@ import { readDocumentAt, readDocumentHistory } from '../reads/history/documentHi
 import { readRecordAt, readRecordHistory } from '../reads/history/recordHistory.ts';
 import type { Moment } from '../reads/history/stateAt.ts';
 import type { Page, PageRequest } from '../reads/page.ts';
-import { catalog, catalogEntry, type RecordKind } from '../records/catalog.ts';
+import { catalog, catalogEntry } from '../records/catalog.ts';
 import { dottedFields } from '../records/diff.ts';
 import { viewDocument } from '../records/document.ts';
 import { requiredDate } from '../records/fields.ts';
@@ -37,7 +37,7 @@ interface Subject {
   reading: AccessRecorded;
 }
 
-function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: RecordKind, id: string): Subject {
+function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: string, id: string): Subject {
   const { workspace } = caller;
   const entry = catalogEntry(kind);
   const record = { kind, record_id: id };
@@ -120,7 +120,7 @@ async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
 }
 
 async function showHistory(
-  kind: RecordKind | 'document',
+  kind: string,
   id: string,
   options: HistoryOptions,
   command: Command,

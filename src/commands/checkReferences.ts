@@ -1,11 +1,11 @@
 import { ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
-import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from '../records/catalog.ts';
+import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/catalog.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 
 interface Reference {
   field: string;
-  kind: RecordKind;
+  kind: string;
   title: string;
   id: string;
   stream: string;

@@ -1,102 +1,39 @@
-import type { z } from 'zod';
-import { encounterSchema } from './kinds/encounter.ts';
-import { facilitySchema } from './kinds/facility.ts';
-import { insuranceFields, patientSchema } from './kinds/patient.ts';
-import { payerSchema } from './kinds/payer.ts';
-import { providerSchema } from './kinds/provider.ts';
+import { addEventType } from '../events/upcast.ts';
+import type { CatalogEntry } from './defineKind.ts';
+import { encounter } from './kinds/encounter.ts';
+import { facility } from './kinds/facility.ts';
+import { patient } from './kinds/patient.ts';
+import { payer } from './kinds/payer.ts';
+import { provider } from './kinds/provider.ts';
+import { registeredKinds } from './registerKind.ts';
 
-export type RecordKind = 'payer' | 'patient' | 'provider' | 'facility' | 'encounter';
+export type { CatalogEntry, RecordFields, ReferenceField } from './defineKind.ts';
 
-/** A record's fields, as sent or as folded. */
-export type RecordFields = Record<string, unknown> & { id: string };
+/** In dependency order: a kind comes after all those that it refers to (spec section 1). */
+const builtIn = [payer, patient, provider, facility, encounter] as const;
 
-/** A field that must name an existing record of another kind. */
-export interface ReferenceField {
-  /** Dotted: `primary_insurance.payer_id`. */
-  field: string;
-  kind: RecordKind;
-  /** What it is called where it is missing; default: the kind's title. */
-  title?: string;
+/** The kinds that are built in. What comes from outside may be of another one that was registered: a `string`. */
+export type RecordKind = (typeof builtIn)[number]['kind'];
+
+/** All kinds, in dependency order. */
+export const catalog: readonly CatalogEntry[] = [...builtIn, ...registeredKinds()];
+
+/** The kinds that came after the first release. Read models of all kinds have a newer version with each of them. */
+export const addedKinds = catalog.length - 5;
+
+const byKind = new Map<string, CatalogEntry>();
+for (const entry of catalog) {
+  const { kind, references, eventType, upcasts } = entry;
+  if (!/^[a-z][a-z_]*$/.test(kind) || byKind.has(kind) || kind === 'document') {
+    throw new Error(`${kind} cannot be the name of one more kind`);
+  }
+  const unknown = references.find((reference) => !byKind.has(reference.kind));
+  if (unknown) throw new Error(`${kind}.${unknown.field} refers to a kind that does not come before it`);
+  addEventType(eventType, upcasts);
+  byKind.set(kind, entry);
 }
 
-/** All that routes, OpenAPI, projections and the importer need to know of a kind of record. */
-export interface CatalogEntry {
-  kind: RecordKind;
-  /** Name in paths: `/integration/patients`. */
-  plural: string;
-  title: string;
-  description: string;
-  eventType: string;
-  schema: z.ZodObject;
-  references: ReferenceField[];
-  /** Values that a field has in the folded record while nobody sent one: a constant, or another field's value. */
-  defaults: Record<string, { value: unknown } | { sameAs: string }>;
-}
-
-const countryDefault = { country: { value: 'US' } };
-
-/** The kinds, in dependency order: a kind comes after all those that it refers to (spec section 1). */
-export const catalog: readonly CatalogEntry[] = [
-  {
-    kind: 'payer',
-    plural: 'payers',
-    title: 'Payer',
-    description: 'An insurance company or programme that pays claims.',
-    eventType: 'PayerUpserted',
-    schema: payerSchema,
-    references: [],
-    defaults: countryDefault,
-  },
-  {
-    kind: 'patient',
-    plural: 'patients',
-    title: 'Patient',
-    description: 'A person who receives care, with up to three insurances.',
-    eventType: 'PatientUpserted',
-    schema: patientSchema,
-    references: insuranceFields.map((field) => ({ field: `${field}.payer_id`, kind: 'payer' as const })),
-    defaults: countryDefault,
-  },
-  {
-    kind: 'provider',
-    plural: 'providers',
-    title: 'Provider',
-    description: 'A person who gives care.',
-    eventType: 'ProviderUpserted',
-    schema: providerSchema,
-    references: [],
-    defaults: countryDefault,
-  },
-  {
-    kind: 'facility',
-    plural: 'facilities',
-    title: 'Facility',
-    description: 'A place where care is given.',
-    eventType: 'FacilityUpserted',
-    schema: facilitySchema,
-    references: [],
-    defaults: countryDefault,
-  },
-  {
-    kind: 'encounter',
-    plural: 'encounters',
-    title: 'Encounter',
-    description: 'A patient visit.',
-    eventType: 'EncounterUpserted',
-    schema: encounterSchema,
-    references: [
-      { field: 'patient_id', kind: 'patient' },
-      { field: 'provider_id', kind: 'provider' },
-      { field: 'rendering_provider_id', kind: 'provider', title: 'Rendering provider' },
-      { field: 'facility_id', kind: 'facility' },
-    ],
-    defaults: { rendering_provider_id: { sameAs: 'provider_id' } },
-  },
-];
-
-const byKind = new Map(catalog.map((entry) => [entry.kind, entry]));
-
-/** The catalog's entry of a kind. */
-export function catalogEntry(kind: RecordKind): CatalogEntry {
+/** The catalog's entry of a kind, which is one of the catalog's. */
+export function catalogEntry(kind: string): CatalogEntry {
   return byKind.get(kind) as CatalogEntry;
 }

@@ -1,27 +1,25 @@
 import type { RecordedEvent } from '../events/event.ts';
-import { catalog, type RecordKind } from './catalog.ts';
+import { catalog } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
 
-/** Kinds of what events are about, and exports can be limited to. */
-export type SubjectKind = RecordKind | 'document';
-
-export const subjectKinds: readonly SubjectKind[] = [...catalog.map(({ kind }) => kind), 'document'];
+/** Kinds of what events are about, and exports can be limited to: those of records, and `document`. */
+export const subjectKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
 
 /** What an event is about; of an `AccessRecorded`, what was read. Empty for events of keys and workspaces. */
 export interface EventSubject {
-  kind?: SubjectKind | undefined;
+  kind?: string | undefined;
   /** Of a document, the id of its encounter. */
   recordId?: string | undefined;
   documentId?: string | undefined;
 }
 
-const kindByEventType = new Map<string, SubjectKind>([
+const kindByEventType = new Map<string, string>([
   ...catalog.map(({ eventType, kind }) => [eventType, kind] as const),
   ...documentEventTypes.map((type) => [type, 'document'] as const),
 ]);
 
 /** The kind of record or document that an event changed; undefined when it changed none. */
-export function changedKind({ type }: Pick<RecordedEvent, 'type'>): SubjectKind | undefined {
+export function changedKind({ type }: Pick<RecordedEvent, 'type'>): string | undefined {
   return kindByEventType.get(type);
 }
 
@@ -37,7 +35,7 @@ export function eventSubject({ type, data }: RecordedEvent): EventSubject {
   if (kind) return { kind, recordId: text('id') };
   if (type !== 'AccessRecorded') return {};
   return {
-    kind: data.kind as SubjectKind | undefined,
+    kind: text('kind'),
     recordId: text('record_id'),
     documentId: text('document_id'),
   };

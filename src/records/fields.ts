@@ -62,9 +62,41 @@ export function text(example: string, description?: string) {
     .meta({ ...meta(description, example), maxLength: MAX_STRING_LENGTH });
 }
 
-/** An optional reference to another record by its caller's identifier. */
-export function reference(description: string, example: string) {
-  return identifier(description, example).nullable().optional();
+/** The kind that a field refers to. */
+interface Reference {
+  kind: string;
+  title?: string;
+}
+
+const references = new WeakMap<z.ZodType, Reference>();
+
+/**
+ * The caller's identifier of another record, which must exist; `title` is what that is called where it is missing,
+ * if not as its kind is.
+ */
+export function requiredReference(kind: string, description: string, example: string, title?: string) {
+  const field = identifier(description, example);
+  references.set(field, { kind, ...(title && { title }) });
+  return field;
+}
+
+/** The optional form of `requiredReference`. */
+export function reference(kind: string, description: string, example: string, title?: string) {
+  return requiredReference(kind, description, example, title).nullable().optional();
+}
+
+/** The record that a field refers to; undefined when it refers to none. */
+export function referenceOf(field: z.ZodType): Reference | undefined {
+  return references.get(unwrapped(field));
+}
+
+/** A field's schema without `null` and without being optional. */
+export function unwrapped(field: z.ZodType): z.ZodType {
+  let inner = field;
+  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable) {
+    inner = inner.unwrap() as z.ZodType;
+  }
+  return inner;
 }
 
 /** An optional string of exactly so many ASCII digits. */

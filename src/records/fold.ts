@@ -2,11 +2,11 @@ import type { RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
-import { type CatalogEntry, catalogEntry, type RecordFields, type RecordKind } from './catalog.ts';
+import { type CatalogEntry, catalogEntry, type RecordFields } from './catalog.ts';
 
 /** A record as of some version: the fold of the first `version` events of its stream. */
 export interface RecordState {
-  kind: RecordKind;
+  kind: string;
   /** The merged fields, without defaults. */
   fields: RecordFields;
   version: number;
@@ -48,7 +48,7 @@ export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFie
  * one that is not the next, or that only a newer version of the service can read.
  */
 export function evolveRecord(
-  kind: RecordKind,
+  kind: string,
   state: RecordState | undefined,
   event: RecordedEvent,
 ): RecordState {

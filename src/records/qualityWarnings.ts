@@ -1,32 +1,17 @@
 import type { FieldMessage } from '../errors.ts';
-import type { CatalogEntry, RecordFields, RecordKind } from './catalog.ts';
-import { fieldChecks } from './fieldChecks.ts';
-import { insuranceFields, insuranceSchema } from './kinds/patient.ts';
+import type { CatalogEntry, RecordFields } from './catalog.ts';
+import type { Checks } from './fieldChecks.ts';
 
 /** Unknown fields that are named in warnings, and characters shown of each name. */
 const MAX_UNKNOWN_NAMED = 20;
 const MAX_SHOWN_NAME = 100;
 
-const neededForBilling = ['provider_id', 'facility_id', 'date_of_service'];
-
-/** What is doubtful about the fields of a kind taken together. The record itself is not known: it may have what is missing. */
-const recordChecks: Partial<Record<RecordKind, (sent: RecordFields) => FieldMessage[]>> = {
-  encounter: (sent) =>
-    sent.is_completed === true ? missing(sent, neededForBilling, 'the encounter is completed') : [],
-  facility: (sent) =>
-    sent.facility_type === 'laboratory' ? missing(sent, ['clia_number'], 'the facility is a laboratory') : [],
-};
-
-function missing(sent: RecordFields, needed: readonly string[], reason: string): FieldMessage[] {
-  return needed
-    .filter((field) => typeof sent[field] !== 'string')
-    .map((field) => ({
-      field,
-      message: `was not sent, though ${reason}; billing needs it, now or from an earlier version`,
-    }));
-}
-
-function checkFields(sent: Record<string, unknown>, input: object, prefix: string): FieldMessage[] {
+function checkFields(
+  checks: Checks,
+  sent: Record<string, unknown>,
+  input: object,
+  prefix: string,
+): FieldMessage[] {
   const warnings: FieldMessage[] = [];
   for (const field in sent) {
     const value = sent[field];
@@ -35,7 +20,7 @@ function checkFields(sent: Record<string, unknown>, input: object, prefix: strin
     if ((input as Record<string, unknown>)[field] !== value) {
       warnings.push({ field: prefix + field, message: 'held control characters, which were taken out' });
     }
-    const message = value === '' ? 'is empty; null would clear the field' : fieldChecks[field]?.(value, sent);
+    const message = value === '' ? 'is empty; null would clear the field' : checks[field]?.(value, sent);
     if (message) warnings.push({ field: prefix + field, message });
   }
   return warnings;
@@ -61,20 +46,20 @@ function unknownFields(input: object, known: object, prefix: string): FieldMessa
 export function qualityWarnings(entry: CatalogEntry, input: object, sent: RecordFields): FieldMessage[] {
   const warnings = [
     ...unknownFields(input, entry.schema.shape, ''),
-    ...checkFields(sent, input, ''),
-    ...(recordChecks[entry.kind]?.(sent) ?? []),
+    ...checkFields(entry.checks, sent, input, ''),
+    ...(entry.doubts?.(sent) ?? []),
   ];
-  if (entry.kind !== 'patient') return warnings;
-  for (const rank of insuranceFields) {
-    const insurance = sent[rank] as Record<string, unknown> | null | undefined;
-    if (insurance === null) {
-      warnings.push({ field: rank, message: 'null removes the insurance; leave the field out to keep it' });
+  for (const { field, object } of entry.nested) {
+    const inner = sent[field] as Record<string, unknown> | null | undefined;
+    if (inner === null) {
+      const name = object.title.toLowerCase();
+      warnings.push({ field, message: `null removes the ${name}; leave the field out to keep it` });
     }
-    if (!insurance) continue;
-    const raw = (input as Record<string, object>)[rank] as object;
+    if (!inner) continue;
+    const raw = (input as Record<string, object>)[field] as object;
     warnings.push(
-      ...unknownFields(raw, insuranceSchema.shape, `${rank}.`),
-      ...checkFields(insurance, raw, `${rank}.`),
+      ...unknownFields(raw, object.schema.shape, `${field}.`),
+      ...checkFields(object.checks, inner, raw, `${field}.`),
     );
   }
   return warnings;

@@ -2,9 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 import { eventSchemas } from '../../src/feed/format/schemas.ts';
-import { catalog } from '../../src/records/catalog.ts';
 import { cloudEventOf, deidentify, type Fields, pseudonym, shownFields } from '../support/cloudEvents.ts';
-import { type FieldType, insuranceRows, specTables } from '../support/specTables.ts';
+import { type FieldType, insuranceRows, specKinds, specTables } from '../support/specTables.ts';
 
 describe('ids', () => {
   const encounter = (fields: Fields) => shownFields('encounter', { id: 'a', ...fields });
@@ -117,7 +116,7 @@ function anyOf(is: FieldType): fc.Arbitrary<unknown> {
 
 const optional = (value: fc.Arbitrary<unknown>, required: boolean) => (required ? value : fc.option(value));
 
-const generated = fc.constantFrom(...catalog.map(({ kind }) => kind)).chain((kind) => {
+const generated = fc.constantFrom(...specKinds).chain((kind) => {
   const model = specTables[kind].map(({ field, is, required }) => [field, optional(anyOf(is), required)]);
   return fc.record({ kind: fc.constant(kind), fields: fc.record(Object.fromEntries(model)) });
 });
@@ -128,7 +127,7 @@ function strings(value: unknown): string[] {
 }
 
 const listedValues = new Set(
-  [...catalog.flatMap(({ kind }) => specTables[kind]), ...insuranceRows].flatMap(({ is }) =>
+  [...Object.values(specTables).flat(), ...insuranceRows].flatMap(({ is }) =>
     is.type === 'oneOf' ? is.values : [],
   ),
 );

@@ -1,17 +1,31 @@
 import { describe, expect, test } from 'vitest';
-import type { CloudEvent, FeedKind } from '../../src/feed/format/cloudEvent.ts';
-import { deidentifiedFields, insuranceRules } from '../../src/feed/format/deidentifiedFields.ts';
+import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
+import { deidentifiedFields } from '../../src/feed/format/deidentifiedFields.ts';
 import { documentSchemas } from '../../src/feed/format/schemas.ts';
 import { catalog } from '../../src/records/catalog.ts';
-import { insuranceFields, insuranceSchema } from '../../src/records/kinds/patient.ts';
+import { insurance } from '../../src/records/kinds/patient.ts';
 import { cloudEventOf, deidentify, pseudonym, shownFields } from '../support/cloudEvents.ts';
+import { insuranceRows, specTables } from '../support/specTables.ts';
 
-/** Every field that an event of the stream can have, as `kind.field`. */
+const named = (kind: string, fields: string[]) => fields.map((field) => `${kind}.${field}`);
+const documentFields = [...Object.keys(documentSchemas.DocumentUploaded.shape), 'object_id'];
+
+/** Every field of the specification that an event of the stream can have, as `kind.field`. */
+const specFields = [
+  ...Object.entries({ ...specTables, insurance: insuranceRows }).flatMap(([kind, rows]) =>
+    named(
+      kind,
+      rows.map(({ field }) => field),
+    ),
+  ),
+  ...named('document', documentFields),
+];
+
+/** Every field that one can have. */
 const allFields = [
-  ...catalog.flatMap(({ kind, schema }) => Object.keys(schema.shape).map((field) => `${kind}.${field}`)),
-  ...Object.keys(insuranceSchema.shape).map((field) => `insurance.${field}`),
-  ...Object.keys(documentSchemas.DocumentUploaded.shape).map((field) => `document.${field}`),
-  'document.object_id',
+  ...catalog.flatMap(({ kind, schema }) => named(kind, Object.keys(schema.shape))),
+  ...named('insurance', Object.keys(insurance.schema.shape)),
+  ...named('document', documentFields),
 ];
 
 /**
@@ -128,25 +142,33 @@ const identifiesNobody: Record<string, [value: unknown, shown: unknown]> = {
   'document.format': ['docx', 'docx'],
 };
 
-const split = (name: string) => name.split('.') as [FeedKind | 'insurance', string];
+const split = (name: string) => name.split('.') as [string, string];
 const dates = safeHarbor['(C) elements of dates, except the year'] as string[];
 const identifying = Object.entries(safeHarbor).flatMap(([category, names]) =>
   names.map((name) => [category, name] as const),
 );
 
 describe('each field', () => {
-  test('stands under one identifier of the Safe Harbor, or identifies nobody', () => {
-    const insurances = insuranceFields.map((rank) => `patient.${rank}`);
-    const named = [...identifying.map(([, name]) => name), ...Object.keys(identifiesNobody), ...insurances];
-    expect(named.sort()).toEqual(allFields.sort());
+  test('of the specification stands under one identifier of the Safe Harbor, or identifies nobody', () => {
+    const nested = ['primary', 'secondary', 'tertiary'].map((rank) => `patient.${rank}_insurance`);
+    const classed = [...identifying.map(([, name]) => name), ...Object.keys(identifiesNobody), ...nested];
+    expect(classed.sort()).toEqual(specFields.sort());
     expect(Object.keys(safeHarbor).join('')).toMatch(/^(?:\(([A-R])\)[^(]+){18}$/);
   });
 
   test('has a decision, and no decision is left of a field that is gone', () => {
-    const decided = Object.entries({ ...deidentifiedFields, insurance: insuranceRules }).flatMap(
-      ([kind, rules]) => Object.keys(rules).map((field) => `${kind}.${field}`),
-    );
+    const kinds = [...catalog.map(({ kind }) => kind), 'document'];
+    const decided = [
+      ...kinds.flatMap((kind) => named(kind, Object.keys(deidentifiedFields(kind)))),
+      ...named('insurance', Object.keys(insurance.rules)),
+    ];
     expect(decided.sort()).toEqual(allFields.sort());
+  });
+
+  test.each(allFields)('%s shows nothing of a text that could be anything', (name) => {
+    const [kind, field] = split(name);
+    const text = 'Mimi-5551234567';
+    expect(JSON.stringify(shownFields(kind, { [field]: text }))).not.toContain(text);
   });
 
   test.each(identifying)('%s: %s', (_category, name) => {

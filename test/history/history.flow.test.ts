@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -8,9 +7,10 @@ import { minimal, pathOf, paths, type Referred, upsertReferred } from '../suppor
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, newEvents, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
-const kinds = Object.keys(paths) as RecordKind[];
-const historyOf = (kind: RecordKind, id: string, query = '') => `${pathOf(kind, id)}/history${query}`;
+const kinds = Object.keys(paths) as SpecKind[];
+const historyOf = (kind: SpecKind, id: string, query = '') => `${pathOf(kind, id)}/history${query}`;
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -21,9 +21,9 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const history = async (kind: RecordKind, id: string, query = '') =>
+  const history = async (kind: SpecKind, id: string, query = '') =>
     (await service.get(historyOf(kind, id, query))).body;
-  const changesOf = async (kind: RecordKind, id: string) => (await history(kind, id)).items[0].changes;
+  const changesOf = async (kind: SpecKind, id: string) => (await history(kind, id)).items[0].changes;
 
   describe('the versions of a record', () => {
     test.each(kinds)('a %s sent twice has two, and nothing changed in the second', async (kind) => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Fields, pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -15,7 +15,7 @@ onEveryEngine((start) => {
   afterAll(() => service.stop());
 
   /** Sends a record until a version of it is recorded later than those before: `as_of` can then tell them apart. */
-  async function sendLater(kind: RecordKind, record: Fields, after: string): Promise<string> {
+  async function sendLater(kind: SpecKind, record: Fields, after: string): Promise<string> {
     return eventually(async () => {
       await service.post(paths[kind], record);
       const { updated_at } = (await service.get(pathOf(kind, record.id))).body;

@@ -7,7 +7,7 @@ import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
-import { catalogEntry, type RecordKind } from '../../src/records/catalog.ts';
+import { catalogEntry } from '../../src/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
@@ -16,6 +16,7 @@ import { answeredWrites, withOwnServers } from '../support/ownServers.ts';
 import { allRows, rebuiltRows } from '../support/rebuilt.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 const PATIENTS = 300;
 const PAYERS = 20;
@@ -25,7 +26,7 @@ const KILLS = [200, 500, 800, 1_150];
 const LONG_MS = 120_000;
 
 /** Records of an import, each once, those referred to first. */
-function sampleRecords(): { kind: RecordKind; record: { id: string } }[] {
+function sampleRecords(): { kind: SpecKind; record: { id: string } }[] {
   const payers = Array.from({ length: PAYERS }, samples.payer);
   const patients = Array.from({ length: PATIENTS }, (_, n) => ({
     ...samples.patient(),

@@ -4,10 +4,10 @@ import { expect, test } from 'vitest';
 import { SyntheaSource } from '../../src/cli/import/SyntheaSource.ts';
 import { mapEncounter, mapPatient, mapPayer, mapProvider } from '../../src/cli/import/syntheaMapping.ts';
 import { stateCode } from '../../src/cli/import/usStates.ts';
-import type { RecordKind } from '../../src/records/catalog.ts';
-import { encounterSchema } from '../../src/records/kinds/encounter.ts';
+import { encounter } from '../../src/records/kinds/encounter.ts';
 import { isUspsState } from '../../src/records/uspsStates.ts';
 import { temporaryFolder } from '../support/cli.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 test('of a social security number only the last four digits leave the mapping', () => {
   for (const ssn of ['999-49-3983', '999493983', ' 999 49 3983 ']) {
@@ -71,7 +71,7 @@ test('every encounter class has a visit type of the interface; an unknown one ha
     const mapped = mapEncounter({ Id: 'e', PATIENT: 'p', STOP: '2020-01-01T00:00:00Z', ENCOUNTERCLASS });
     const expected = { id: 'e', patient_id: 'p', visit_type, status: 'finished', is_completed: true };
     expect(mapped).toEqual(expected);
-    expect(encounterSchema.parse(mapped)).toEqual(expected);
+    expect(encounter.schema.parse(mapped)).toEqual(expected);
   }
   expect(mapEncounter({ Id: 'e', PATIENT: 'p', STOP: '', ENCOUNTERCLASS: 'lunar' })).toEqual({
     id: 'e',
@@ -113,7 +113,7 @@ test('states by name become codes; what is not known stays for the service to ju
   ]);
 });
 
-async function recordsOf(source: SyntheaSource, kind: RecordKind) {
+async function recordsOf(source: SyntheaSource, kind: SpecKind) {
   const found = [];
   for await (const { source: place, record } of source.records(kind)) found.push({ place, record });
   return found;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
-import { catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
+import { catalogEntry, type RecordFields } from '../../src/records/catalog.ts';
 import { evolveRecord, mergeFields, type RecordState, viewRecord } from '../../src/records/fold.ts';
-import { insuranceRows, specTables } from '../support/specTables.ts';
+import { insuranceRows, type SpecKind, specKinds, specTables } from '../support/specTables.ts';
 
 const word = fc.string({ minLength: 1, maxLength: 8 });
 const value = fc.oneof(word, fc.boolean(), fc.constant(null));
@@ -14,7 +14,7 @@ const insurance = fc
   .map((fields) => ({ ...fields, payer_id: 'payer-1' }));
 
 /** What a caller may send of a kind: its `id`, and any of the other fields. */
-function patch(kind: RecordKind) {
+function patch(kind: SpecKind) {
   const model = Object.fromEntries(
     specTables[kind].map(({ field, is }) => [field, is.type === 'insurance' ? fc.option(insurance) : value]),
   );
@@ -23,12 +23,12 @@ function patch(kind: RecordKind) {
     .map((fields): RecordFields => ({ ...fields, id: 'record-1' }));
 }
 
-const kinds = Object.keys(specTables) as RecordKind[];
+const kinds = specKinds;
 const sent = fc
   .constantFrom(...kinds)
   .chain((kind) => fc.record({ kind: fc.constant(kind), patches: fc.array(patch(kind), { minLength: 1 }) }));
 
-function fold(kind: RecordKind, patches: RecordFields[], from?: RecordState): RecordState | undefined {
+function fold(kind: SpecKind, patches: RecordFields[], from?: RecordState): RecordState | undefined {
   return patches.reduce<RecordState | undefined>((state, data) => {
     const revision = state?.version ?? 0;
     const recordedAt = new Date(1_700_000_000_000 + revision).toISOString();

@@ -1,14 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { catalog, catalogEntry, type RecordFields, type RecordKind } from '../../src/records/catalog.ts';
+import { catalog, catalogEntry, type RecordFields } from '../../src/records/catalog.ts';
 import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
-function warned(kind: RecordKind, fields: Record<string, unknown>): string[] {
+function warned(kind: string, fields: Record<string, unknown>): string[] {
   const sent = { id: 'record-1', ...fields } as RecordFields;
   return qualityWarnings(catalogEntry(kind), sent, sent).map(({ field }) => field);
 }
 
 /** Kind, field, values without and values with a warning. */
-const table: [RecordKind, string, string[], string[]][] = [
+const table: [SpecKind, string, string[], string[]][] = [
   ['provider', 'npi', ['1234567893', '1245319599'], ['1234567890', '0000000000']],
   ['facility', 'npi', ['1093817462'], ['1093817464']],
   ['provider', 'taxonomy_code', ['207Q00000X', '1223G0001X'], ['207Q00000', '207q00000x', 'family']],

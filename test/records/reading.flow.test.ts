@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
 import { notePhi, phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
-const kinds = Object.keys(paths) as RecordKind[];
+const kinds = Object.keys(paths) as SpecKind[];
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -93,7 +93,7 @@ onEveryEngine((start) => {
   });
 
   describe('an id comes back from its path', () => {
-    async function roundTrip(kind: RecordKind, id: string): Promise<void> {
+    async function roundTrip(kind: SpecKind, id: string): Promise<void> {
       const sent = { ...minimal(kind, referred), id };
       const appended = await appendedBy(service, async () => {
         expect((await service.post(paths[kind], sent)).status).toBe(200);

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 /** Ids of all pages of a list, in order; `between` runs before each further page. */
 async function walk(
@@ -58,7 +58,7 @@ onEveryEngine((start) => {
   test('a list holds each record once, as it reads by itself, in the order of creation', async () => {
     const client = await clientOf('lists');
     const referred: Referred = await upsertReferred(client);
-    for (const kind of Object.keys(paths) as RecordKind[]) {
+    for (const kind of Object.keys(paths) as SpecKind[]) {
       const records = [minimal(kind, referred), minimal(kind, referred), minimal(kind, referred)];
       for (const record of [...records, records[0]]) await client.post(paths[kind], record);
       const appended = await appendedBy(service, async () => {

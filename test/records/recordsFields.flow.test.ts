@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   allowedValues,
@@ -13,10 +12,10 @@ import {
   withField,
 } from '../support/fieldValues.ts';
 import { changesBy, type TestService } from '../support/service.ts';
-import { allRows, type FieldRow, specTables } from '../support/specTables.ts';
+import { allRows, type FieldRow, type SpecKind, specKinds } from '../support/specTables.ts';
 
 /** What a reader sees of a record that was sent once. */
-function readForm(kind: RecordKind, sent: Fields): Fields {
+function readForm(kind: SpecKind, sent: Fields): Fields {
   const read: Fields = kind === 'encounter' ? { ...sent } : { country: 'US', ...sent };
   if (kind === 'encounter') read.rendering_provider_id ??= sent.provider_id;
   for (const [field, value] of Object.entries(read)) {
@@ -38,7 +37,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  for (const kind of Object.keys(specTables) as RecordKind[]) {
+  for (const kind of specKinds) {
     describe(`each row of the table of ${kind}`, () => {
       test.each(allRows(kind).map((row) => [row.field, row] as const))('%s', async (_name, row) => {
         await checkAllowed(kind, row);
@@ -47,7 +46,7 @@ onEveryEngine((start) => {
     });
   }
 
-  async function checkAllowed(kind: RecordKind, row: FieldRow): Promise<void> {
+  async function checkAllowed(kind: SpecKind, row: FieldRow): Promise<void> {
     const values = [...allowedValues(row, referred), ...(row.required ? [] : [null])];
     const records = values.map((value) => withField(minimal(kind, referred), row.field, value, referred));
     const events = await changesBy(service, async () => {
@@ -70,7 +69,7 @@ onEveryEngine((start) => {
     }
   }
 
-  async function checkRefused(kind: RecordKind, row: FieldRow): Promise<void> {
+  async function checkRefused(kind: SpecKind, row: FieldRow): Promise<void> {
     const values = [...refusedValues(row), ...(row.required ? [undefined, null] : [])];
     const events = await changesBy(service, async () => {
       for (const value of values) {

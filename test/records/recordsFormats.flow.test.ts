@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   type Fields,
@@ -12,6 +11,7 @@ import {
 } from '../support/fieldValues.ts';
 import { notePhi, phi } from '../support/phi.ts';
 import { changesBy, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 const dates = [
   '2026-01-31',
@@ -65,7 +65,7 @@ const controlCharacters = ['\u0000', '\t', '\n', '\r', '\u001b', '\u007f', '\u00
 const longText = 'n'.repeat(1000);
 
 /** Kind, field, value that the specification leaves open. */
-const doubtful: [RecordKind, string, string][] = [
+const doubtful: [SpecKind, string, string][] = [
   ['provider', 'npi', '1234567890'],
   ['facility', 'npi', '0000000000'],
   ['provider', 'taxonomy_code', 'family medicine'],
@@ -100,7 +100,7 @@ onEveryEngine((start) => {
   afterAll(() => service.stop());
 
   /** Sends a minimal record with one field set, and says what was answered, stored and is read back. */
-  async function send(kind: RecordKind, field: string, value: unknown) {
+  async function send(kind: SpecKind, field: string, value: unknown) {
     const record: Fields = withField(minimal(kind, referred), field, value, referred);
     let answer = { status: 0, body: undefined as never, text: '' };
     const events = await changesBy(service, async () => {

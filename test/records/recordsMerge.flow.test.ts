@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { RecordKind } from '../../src/records/catalog.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { minimal, pathOf, paths, type Referred, upsertReferred } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { changesBy, type TestService } from '../support/service.ts';
+import type { SpecKind } from '../support/specTables.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -16,7 +16,7 @@ onEveryEngine((start) => {
   afterAll(() => service.stop());
 
   /** Sends these in turn, checks that each became one event as sent, and gives the record as read back. */
-  async function upsert(kind: RecordKind, ...sent: ({ id: string } & Record<string, unknown>)[]) {
+  async function upsert(kind: SpecKind, ...sent: ({ id: string } & Record<string, unknown>)[]) {
     const events = await changesBy(service, async () => {
       for (const record of sent) {
         const { status } = await service.post(paths[kind], record);

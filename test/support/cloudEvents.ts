@@ -1,12 +1,7 @@
 import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
-import {
-  type CloudEvent,
-  type FeedKind,
-  feedEventTypes,
-  toCloudEvent,
-} from '../../src/feed/format/cloudEvent.ts';
+import { type CloudEvent, feedEventTypes, toCloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 
 export type Fields = Record<string, unknown>;
@@ -16,7 +11,7 @@ export const pseudonym = expect.stringMatching(/^[\w-]{22}$/);
 
 /** The third event of a record or document of the workspace `clinic`, which holds these fields. */
 export function recordedEventOf(
-  kind: FeedKind,
+  kind: string,
   fields: Fields,
   recordedAt = '2026-03-14T09:30:15.250Z',
 ): RecordedEvent {
@@ -38,7 +33,7 @@ export function recordedEventOf(
 }
 
 /** The same as an event of the stream, which names all of the fields as changed. */
-export function cloudEventOf(kind: FeedKind, fields: Fields, recordedAt?: string): CloudEvent {
+export function cloudEventOf(kind: string, fields: Fields, recordedAt?: string): CloudEvent {
   const changed = Object.entries(fields).flatMap(([field, value]) =>
     typeof value === 'object' && value !== null
       ? Object.keys(value).map((inner) => `${field}.${inner}`)
@@ -49,7 +44,7 @@ export function cloudEventOf(kind: FeedKind, fields: Fields, recordedAt?: string
 }
 
 /** What the de-identified view shows of the fields of a record or document; of an insurance, those of the primary one. */
-export function shownFields(kind: FeedKind | 'insurance', fields: Fields, recordedAt?: string): Fields {
+export function shownFields(kind: string, fields: Fields, recordedAt?: string): Fields {
   if (kind === 'insurance') {
     return shownFields('patient', { primary_insurance: fields }, recordedAt).primary_insurance as Fields;
   }

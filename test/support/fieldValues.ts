@@ -1,16 +1,15 @@
-import type { RecordKind } from '../../src/records/catalog.ts';
 import type { Client } from './client.ts';
 import { phi } from './phi.ts';
 import { samples } from './samples.ts';
-import type { FieldRow } from './specTables.ts';
+import type { FieldRow, SpecKind } from './specTables.ts';
 
 export type Fields = Record<string, unknown> & { id: string };
 
 /** An existing record of each kind that others refer to. */
-export type Referred = Record<Exclude<RecordKind, 'encounter'>, string>;
+export type Referred = Record<Exclude<SpecKind, 'encounter'>, string>;
 
 /** Where each kind is sent and read (spec section 4). */
-export const paths: Record<RecordKind, string> = {
+export const paths: Record<SpecKind, string> = {
   patient: '/integration/patients',
   payer: '/integration/payers',
   provider: '/integration/providers',
@@ -19,7 +18,7 @@ export const paths: Record<RecordKind, string> = {
 };
 
 /** The path of one record. */
-export function pathOf(kind: RecordKind, id: string): string {
+export function pathOf(kind: SpecKind, id: string): string {
   return `${paths[kind]}/${encodeURIComponent(id)}`;
 }
 
@@ -32,7 +31,7 @@ export async function upsertReferred(client: Client): Promise<Referred> {
     facility: samples.facility(),
   };
   for (const [kind, record] of Object.entries(made)) {
-    const { status } = await client.post(paths[kind as RecordKind], record);
+    const { status } = await client.post(paths[kind as SpecKind], record);
     if (status !== 200) throw new Error(`the ${kind} was answered with ${status}`);
   }
   return {
@@ -44,7 +43,7 @@ export async function upsertReferred(client: Client): Promise<Referred> {
 }
 
 /** A fresh record with the required fields alone. */
-export function minimal(kind: RecordKind, referred: Referred): Fields {
+export function minimal(kind: SpecKind, referred: Referred): Fields {
   return kind === 'encounter' ? samples.encounter(referred.patient) : samples[kind]();
 }
 

@@ -12,14 +12,14 @@ const parts = ['src', 'projections', 'assets', 'package.json'];
 export function newerBuild(folder: string, { withNewModel = false } = {}): string[] {
   for (const part of parts) cpSync(resolve(part), join(folder, part), { recursive: true });
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'));
-  for (const type of ['PayerUpserted', 'DocumentUploaded']) {
-    replace(
-      join(folder, 'src/events/upcast.ts'),
-      `${type}: [],`,
-      `${type}: [(data: JsonObject) => ({ ...data })],`,
-    );
-  }
-  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 1,', 'version: 2,');
+  const step = '[(data) => ({ ...data })]';
+  replace(join(folder, 'src/records/kinds/payer.ts'), 'fields: {', `upcasts: ${step},\n  fields: {`);
+  replace(
+    join(folder, 'src/events/upcast.ts'),
+    'DocumentUploaded: [],',
+    `DocumentUploaded: ${step.replace('data', 'data: JsonObject')},`,
+  );
+  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 1 +', 'version: 2 +');
   return [node, join(folder, 'src/main.ts')];
 }
 

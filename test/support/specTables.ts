@@ -1,9 +1,7 @@
-import type { RecordKind } from '../../src/records/catalog.ts';
-
 /** What a field may hold, as the specification's tables say it (section 2). */
 export type FieldType =
   | { type: 'id' | 'text' | 'date' | 'boolean' | 'insurance' }
-  | { type: 'reference'; to: RecordKind }
+  | { type: 'reference'; to: string }
   | { type: 'oneOf'; values: string[] }
   | { type: 'digits' | 'characters'; count: number };
 
@@ -19,7 +17,7 @@ const text: FieldType = { type: 'text' };
 const date: FieldType = { type: 'date' };
 const boolean: FieldType = { type: 'boolean' };
 const insurance: FieldType = { type: 'insurance' };
-const refersTo = (to: RecordKind): FieldType => ({ type: 'reference', to });
+const refersTo = (to: string): FieldType => ({ type: 'reference', to });
 const oneOf = (...values: string[]): FieldType => ({ type: 'oneOf', values });
 const digits = (count: number): FieldType => ({ type: 'digits', count });
 const characters = (count: number): FieldType => ({ type: 'characters', count });
@@ -64,7 +62,7 @@ export const insuranceRows = rows(
 );
 
 /** Sections 2.1 and 2.3 to 2.6. */
-export const specTables: Record<RecordKind, FieldRow[]> = {
+export const specTables = {
   patient: rows(
     { id, first_name: text, last_name: text, date_of_birth: date },
     {
@@ -157,10 +155,14 @@ export const specTables: Record<RecordKind, FieldRow[]> = {
       is_completed: boolean,
     },
   ),
-};
+} satisfies Record<string, FieldRow[]>;
+
+/** The kinds of the specification; the catalog may have more. */
+export type SpecKind = keyof typeof specTables;
+export const specKinds = Object.keys(specTables) as SpecKind[];
 
 /** A kind's rows, followed by those of each insurance object in it. */
-export function allRows(kind: RecordKind): FieldRow[] {
+export function allRows(kind: SpecKind): FieldRow[] {
   const own = specTables[kind];
   const nested = own
     .filter(({ is }) => is.type === 'insurance')

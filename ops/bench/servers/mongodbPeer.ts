@@ -1,8 +1,8 @@
 // The peer with MongoDB in place of SQLite: acknowledged by a majority, in the journal.
 import express from 'express';
 import { MongoClient } from 'mongodb';
-import { patientSchema } from '../../../src/records/kinds/patient.ts';
-import { payerSchema } from '../../../src/records/kinds/payer.ts';
+import { patient as patientKind } from '../../../src/records/kinds/patient.ts';
+import { payer as payerKind } from '../../../src/records/kinds/payer.ts';
 
 const client = await MongoClient.connect(process.env.MONGODB_URL as string, {
   writeConcern: { w: 'majority', journal: true },
@@ -14,12 +14,12 @@ const patients = db.collection<{ _id: string }>('patients');
 const app = express();
 app.use(express.json());
 app.post('/integration/payers', async (req, res) => {
-  const payer = payerSchema.parse(req.body);
+  const payer = payerKind.schema.parse(req.body);
   await payers.updateOne({ _id: payer.id }, { $set: payer }, { upsert: true });
   res.json({ success: true, message: 'Payer saved' });
 });
 app.post('/integration/patients', async (req, res) => {
-  const { success, data: patient } = patientSchema.safeParse(req.body);
+  const { success, data: patient } = patientKind.schema.safeParse(req.body);
   if (!success) {
     res.status(400).json({ error: 'Validation failed' });
     return;

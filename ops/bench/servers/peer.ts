@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import express from 'express';
-import { patientSchema } from '../../../src/records/kinds/patient.ts';
-import { payerSchema } from '../../../src/records/kinds/payer.ts';
+import { patient as patientKind } from '../../../src/records/kinds/patient.ts';
+import { payer as payerKind } from '../../../src/records/kinds/payer.ts';
 
 const db = new DatabaseSync(join(process.env.DATA_DIR as string, 'peer.db'));
 db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
@@ -20,12 +20,12 @@ const findPayer = db.prepare('SELECT id FROM payers WHERE id = ?');
 const app = express();
 app.use(express.json());
 app.post('/integration/payers', (req, res) => {
-  const payer = payerSchema.parse(req.body);
+  const payer = payerKind.schema.parse(req.body);
   upsertPayer.run(payer.id, JSON.stringify(payer));
   res.json({ success: true, message: 'Payer saved' });
 });
 app.post('/integration/patients', (req, res) => {
-  const { success, data: patient } = patientSchema.safeParse(req.body);
+  const { success, data: patient } = patientKind.schema.safeParse(req.body);
   if (!success) {
     res.status(400).json({ error: 'Validation failed' });
     return;

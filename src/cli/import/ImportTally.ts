@@ -1,5 +1,4 @@
 import type { FieldMessage } from '../../errors.ts';
-import type { RecordKind } from '../../records/catalog.ts';
 import type { SendResult } from './RecordSender.ts';
 
 /** What an import did, as its last line tells it. */
@@ -10,13 +9,13 @@ export interface ImportCounts {
   updated: number;
   /** Remarks on accepted records, of the service and of the mapping. */
   warnings: number;
-  by_kind: Partial<Record<RecordKind, KindCounts>>;
+  by_kind: Record<string, KindCounts>;
   seconds: number;
 }
 
 /** A remark that was made, and how often. */
 export interface WarningCount extends FieldMessage {
-  kind: RecordKind;
+  kind: string;
   count: number;
 }
 
@@ -45,7 +44,7 @@ export class ImportTally {
   }
 
   /** Counts what became of a record. */
-  add(kind: RecordKind, result: SendResult): void {
+  add(kind: string, result: SendResult): void {
     const counts = this.#counts;
     counts.by_kind[kind] ??= { accepted: 0, rejected: 0 };
     const side = result.accepted ? 'accepted' : 'rejected';
@@ -57,7 +56,7 @@ export class ImportTally {
     for (const warning of result.warnings) this.#warn(kind, warning);
   }
 
-  #warn(kind: RecordKind, { field, message }: FieldMessage): void {
+  #warn(kind: string, { field, message }: FieldMessage): void {
     this.#counts.warnings++;
     const key = JSON.stringify([kind, field, message]);
     const counted = this.#warnings.get(key) ?? { kind, field, message, count: 0 };

@@ -1,12 +1,12 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
-import { catalog, type RecordKind } from '../../records/catalog.ts';
+import { catalog } from '../../records/catalog.ts';
 import type { ImportSource, SourceRecord, UnreadableEntry } from './importSource.ts';
 import { isUtf8, readLines } from './readLines.ts';
 
 const kinds = catalog.map(({ kind }) => kind);
 const lineSchema = z.object({
-  kind: z.enum(kinds as [RecordKind, ...RecordKind[]]),
+  kind: z.enum(kinds),
   record: z.record(z.string(), z.unknown()),
 });
 
@@ -34,8 +34,8 @@ export class NdjsonSource implements ImportSource {
   async survey(
     onUnreadable: (entry: UnreadableEntry) => void,
     stop: AbortSignal,
-  ): Promise<Map<RecordKind, number>> {
-    const counts = new Map<RecordKind, number>();
+  ): Promise<Map<string, number>> {
+    const counts = new Map<string, number>();
     for await (const entry of this.#entries()) {
       if (stop.aborted) break;
       if ('error' in entry) onUnreadable(entry);
@@ -44,7 +44,7 @@ export class NdjsonSource implements ImportSource {
     return counts;
   }
 
-  async *records(kind: RecordKind): AsyncGenerator<SourceRecord> {
+  async *records(kind: string): AsyncGenerator<SourceRecord> {
     for await (const entry of this.#entries()) {
       if ('kind' in entry && entry.kind === kind) yield entry;
     }

@@ -1,10 +1,9 @@
 import { closeSync, fchmodSync, openSync, writeSync } from 'node:fs';
 import type { FieldMessage } from '../../errors.ts';
-import type { RecordKind } from '../../records/catalog.ts';
 import { ImportError } from './importSource.ts';
 
 interface ReportLine {
-  kind: RecordKind | null;
+  kind: string | null;
   /** Where it was read: `encounters.csv:12`. */
   source: string;
   id: unknown;

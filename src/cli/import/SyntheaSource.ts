@@ -24,7 +24,7 @@ const files = {
   provider: 'providers.csv',
   facility: 'organizations.csv',
   encounter: 'encounters.csv',
-} as const satisfies Record<RecordKind, SyntheaFile>;
+} as const satisfies Partial<Record<RecordKind, SyntheaFile>>;
 
 const TRANSITIONS_FILE = 'payer_transitions.csv';
 
@@ -38,6 +38,10 @@ const mappings = {
   facility: mapOrganization,
   encounter: mapEncounter,
 };
+
+function isMapped(kind: string): kind is keyof typeof files {
+  return Object.hasOwn(files, kind);
+}
 
 /**
  * A folder of CSV files as Synthea exports them, in either generation. Files that are missing are passed over, as long
@@ -83,11 +87,11 @@ export class SyntheaSource implements ImportSource {
   async survey(
     onUnreadable: (entry: UnreadableEntry) => void,
     stop: AbortSignal,
-  ): Promise<Map<RecordKind, number>> {
-    const counts = new Map<RecordKind, number>();
+  ): Promise<Map<string, number>> {
+    const counts = new Map<string, number>();
     const refuse = (file: string, line: number, error: string) =>
       onUnreadable({ source: `${file}:${line}`, error });
-    for (const [kind, file] of Object.entries(files) as [RecordKind, SyntheaFile][]) {
+    for (const [kind, file] of Object.entries(files)) {
       let count = 0;
       for await (const entry of this.#entries(file)) {
         if (stop.aborted) break;
@@ -102,7 +106,8 @@ export class SyntheaSource implements ImportSource {
     return counts;
   }
 
-  async *records(kind: RecordKind): AsyncGenerator<SourceRecord> {
+  async *records(kind: string): AsyncGenerator<SourceRecord> {
+    if (!isMapped(kind)) return;
     const file = files[kind];
     const map = (kind === 'patient' ? await this.#patientMapping() : mappings[kind]) as Mapping;
     for await (const entry of this.#entries(file)) {

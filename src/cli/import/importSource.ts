@@ -1,9 +1,8 @@
 import type { FieldMessage } from '../../errors.ts';
-import type { RecordKind } from '../../records/catalog.ts';
 
 /** A record that an import is to send. */
 export interface SourceRecord {
-  kind: RecordKind;
+  kind: string;
   /** Where it was read: `encounters.csv:12`, by line. */
   source: string;
   record: Record<string, unknown>;
@@ -24,10 +23,10 @@ export interface ImportSource {
    * Reads everything once: how many records there are of each kind, and through `onUnreadable` what is none.
    * Ends early when `stop` is aborted. Rejects with `ImportError` when the input as a whole cannot be read.
    */
-  survey(onUnreadable: (entry: UnreadableEntry) => void, stop: AbortSignal): Promise<Map<RecordKind, number>>;
+  survey(onUnreadable: (entry: UnreadableEntry) => void, stop: AbortSignal): Promise<Map<string, number>>;
 
   /** The records of one kind, in the order of the input. */
-  records(kind: RecordKind): AsyncIterable<SourceRecord>;
+  records(kind: string): AsyncIterable<SourceRecord>;
 }
 
 /** What ends an import early; the message says what to do about it. */

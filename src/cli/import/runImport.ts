@@ -1,4 +1,4 @@
-import { catalog, type RecordKind } from '../../records/catalog.ts';
+import { catalog } from '../../records/catalog.ts';
 import { ImportTally } from './ImportTally.ts';
 import type { ImportSource, SourceRecord } from './importSource.ts';
 import type { Progress } from './progress.ts';
@@ -39,7 +39,7 @@ export async function runImport(job: ImportJob): Promise<ImportTally> {
 }
 
 /** So many workers as records may be sent at once, all drawing from one stream of records. */
-async function sendKind(job: ImportJob, tally: ImportTally, kind: RecordKind, plural: string): Promise<void> {
+async function sendKind(job: ImportJob, tally: ImportTally, kind: string, plural: string): Promise<void> {
   const records = job.source.records(kind);
   const lastOfId = new Map<unknown, Promise<void>>();
   const work = async () => {

@@ -4,9 +4,9 @@ import { auditFacets } from '../../../projections/auditSignature.ts';
 import type { AuditFilter } from '../../audit/readAuditTrail.ts';
 import { accessActions } from '../../audit/recordAccess.ts';
 import { sightedRecord } from '../../audit/sightingTest.ts';
-import { upcastTable } from '../../events/upcast.ts';
+import { eventTypes } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { catalog, type RecordKind } from '../../records/catalog.ts';
+import { catalog } from '../../records/catalog.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
 import { requiredDate } from '../../records/fields.ts';
 import { instantOf } from '../../records/instantOf.ts';
@@ -49,7 +49,7 @@ export function auditQuery(req: Request): AuditQuery {
   return query;
 }
 
-function recordKindOf({ kind }: AuditQuery): RecordKind | undefined {
+function recordKindOf({ kind }: AuditQuery): string | undefined {
   return catalog.find((entry) => entry.kind === kind)?.kind;
 }
 
@@ -84,7 +84,7 @@ interface Option {
 }
 
 const settingKinds = ['api_key', 'webhook', 'workspace'];
-const actions = [...Object.keys(upcastTable).filter((type) => type !== 'AccessRecorded'), ...accessActions];
+const actions = [...eventTypes().filter((type) => type !== 'AccessRecorded'), ...accessActions];
 const isOfInstallation = (action: string) => /^(?:User|Setup|sign_|audit\.)/.test(action);
 const isOfWorkspace = (action: string) => !/^(?:User|Setup|sign_)/.test(action);
 

@@ -1,6 +1,5 @@
 import type { AuditEntry } from '../../../projections/auditEntry.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
-import type { RecordKind } from '../../records/catalog.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { principalTexts } from '../ui/principal.ts';
@@ -67,7 +66,7 @@ of encounter ${link(recordPath(workspace, 'encounter', id), id)}${ofVersion(vers
   return html`${kindText(kind)} ${recordLink(workspace, kind, id)}${ofVersion(version)}`;
 }
 
-function recordLink(workspace: string, kind: RecordKind, id: string): Html {
+function recordLink(workspace: string, kind: string, id: string): Html {
   return html`<a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
 }
 

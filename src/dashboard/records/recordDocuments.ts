@@ -13,8 +13,8 @@ import {
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { listDocuments, readDocument } from '../../reads/readDocument.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
-import { catalogEntry } from '../../records/catalog.ts';
 import { documentFormats } from '../../records/document.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable, fileSize } from '../ui/documents.ts';
@@ -29,8 +29,6 @@ import {
   recordsSection,
   unlessBehind,
 } from './recordQuery.ts';
-
-const encounter = catalogEntry('encounter');
 
 export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
   existence: RecordExistence;

@@ -1,24 +1,25 @@
-import { catalogEntry, type RecordKind } from '../../records/catalog.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 
 /** The address of a workspace's records, below `/dashboard`; those of one kind where it is named. */
-export function recordsPath(workspace: string, kind?: RecordKind): string {
+export function recordsPath(workspace: string, kind?: string): string {
   const query = kind === undefined ? '' : `?kind=${catalogEntry(kind).plural}`;
   return `/workspaces/${workspace}/records${query}`;
 }
 
 /** The address of a record, below `/dashboard`. */
-export function recordPath(workspace: string, kind: RecordKind, id: string): string {
+export function recordPath(workspace: string, kind: string, id: string): string {
   return `${recordsPath(workspace)}/${catalogEntry(kind).plural}/${encodeURIComponent(id)}`;
 }
 
 /** The address of an encounter's documents, below `/dashboard`; that of one document's history where it is named. */
 export function documentsPath(workspace: string, encounterId: string, documentId?: string): string {
-  const path = `${recordPath(workspace, 'encounter', encounterId)}/documents`;
+  const path = `${recordPath(workspace, encounter.kind, encounterId)}/documents`;
   return documentId === undefined ? path : `${path}/${encodeURIComponent(documentId)}`;
 }
 
 /** The address of the audit trail's entries by which somebody has seen a record, below `/dashboard`. */
-export function seenPath(workspace: string, kind: RecordKind, id: string): string {
+export function seenPath(workspace: string, kind: string, id: string): string {
   const query = new URLSearchParams({ kind, id, seen: 'yes' });
   return `/workspaces/${workspace}/audit?${query.toString()}`;
 }

@@ -6,6 +6,7 @@ import type { Page as ListPage } from '../../reads/page.ts';
 import { listDocuments } from '../../reads/readDocument.ts';
 import type { QueryPorts, RecordView } from '../../reads/readRecord.ts';
 import type { DocumentView } from '../../records/document.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { printedDocuments } from '../ui/documents.ts';
@@ -45,7 +46,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
   const version = history.items[0]?.version as number;
   const view = await readRecordAt(ports.eventLog, workspace, entry, id, { version });
   const documents =
-    entry.kind === 'encounter' && (await unlessBehind(listDocuments(ports, workspace, id, request)));
+    entry.kind === encounter.kind && (await unlessBehind(listDocuments(ports, workspace, id, request)));
   const query = { limit: MAX_PRINTED };
   const accesses: AccessRecorded[] = [{ action: 'record.history', kind: entry.kind, record_id: id, query }];
   if (documents) accesses.push({ action: 'document.list', kind: 'document', record_id: id, query });
@@ -62,7 +63,7 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
 ${printedFacts(visit, view)}
 <h2>Current state</h2>
 ${recordFields(workspace, entry, view.record)}
-${entry.kind === 'encounter' && documentSection(documents || undefined, req.originalUrl)}
+${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
 <h2>Timeline</h2>
 ${timelineSection(history)}
 </div>`;

@@ -10,6 +10,7 @@ import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRe
 import type { CatalogEntry } from '../../records/catalog.ts';
 import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
@@ -75,7 +76,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
     readTimeline(ports, visit, entry, id),
   ]);
   const { view, asked, refusal } = shown;
-  const withDocuments = entry.kind === 'encounter' && asked === undefined;
+  const withDocuments = entry.kind === encounter.kind && asked === undefined;
   const documents = withDocuments ? await readDocuments(ports, workspace, id) : undefined;
   const subject = { kind: entry.kind, record_id: id };
   await recordAccess(

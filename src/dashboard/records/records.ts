@@ -8,6 +8,7 @@ import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { identifier } from '../../records/fields.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
 import { input, select } from '../ui/formFields.ts';
 import { fieldValue, recordName } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
@@ -119,7 +120,7 @@ function kinds(workspace: string, { kind: shown }: CatalogEntry): Html {
 }
 
 function recordTable(workspace: string, entry: CatalogEntry, records: readonly RecordView[]): Html {
-  const { kind } = entry;
+  const { kind, listedBy } = entry;
   if (records.length === 0) return empty(`There are no ${entry.plural} here.`);
   return table(
     pluralTitle(entry),
@@ -129,8 +130,8 @@ function recordTable(workspace: string, entry: CatalogEntry, records: readonly R
         isHeader: true,
         cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`,
       },
-      kind === 'encounter'
-        ? { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) }
+      listedBy !== undefined
+        ? { title: fieldLabel(listedBy), cell: ({ record }) => fieldValue(record[listedBy]) }
         : { title: 'Name', cell: ({ record }) => recordName(record) },
       { title: 'Version', cell: ({ version }) => version },
       { title: 'Created', cell: ({ created_at }) => time(created_at) },

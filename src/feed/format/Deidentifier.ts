@@ -1,12 +1,8 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { type CloudEvent, type FeedEventType, type FeedKind, feedEventTypes } from './cloudEvent.ts';
-import {
-  type DeidentifyContext,
-  deidentifiedFields,
-  showFields,
-  shownFieldNames,
-} from './deidentifiedFields.ts';
+import { type DeidentifyContext, showFields } from '../../records/deidentification.ts';
+import { type CloudEvent, type FeedEventType, feedEventTypes } from './cloudEvent.ts';
+import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
 
 /** An event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
 export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
@@ -63,7 +59,7 @@ function pseudonymOf(key: KeyObject, kind: string, id: string): string {
   return digest.slice(0, PSEUDONYM_LENGTH);
 }
 
-type Pseudonym = (kind: FeedKind | 'event' | 'workspace', id: string) => string;
+type Pseudonym = (kind: string, id: string) => string;
 
 function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym): CloudEvent {
   const kind = byType.get(event.type)?.kind;
@@ -85,13 +81,13 @@ function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym):
     sequence: event.sequence,
     data: {
       version: event.data.version,
-      sent: showFields(deidentifiedFields[kind], event.data.sent, context),
+      sent: showFields(deidentifiedFields(kind), event.data.sent, context),
       changed: event.data.changed.filter((field) => names?.has(field)),
     },
   };
 }
 
-function subjectOf(kind: FeedKind, subject: string, pseudonym: Pseudonym): string {
+function subjectOf(kind: string, subject: string, pseudonym: Pseudonym): string {
   const ids = subject.split('/').slice(1).map(decodeURIComponent);
   const [outer, inner] = ids as [string, string | undefined];
   if (kind !== 'document' || inner === undefined) return `${kind}/${pseudonym(kind, outer)}`;

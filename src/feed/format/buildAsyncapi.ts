@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { insuranceSchema } from '../../records/kinds/patient.ts';
-import { shownInsuranceSchema } from './deidentifiedFields.ts';
+import { catalog } from '../../records/catalog.ts';
 import { type EventSchema, eventSchemas } from './schemas.ts';
 
 const description = `
@@ -88,8 +87,10 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
 /** `components.schemas`: every event, its data, and what several of them hold. */
 function componentSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
-  registry.add(insuranceSchema, { id: 'Insurance' });
-  registry.add(shownInsuranceSchema, { id: 'DeidentifiedInsurance' });
+  for (const { object } of catalog.flatMap(({ nested }) => nested)) {
+    registry.add(object.schema, { id: object.title });
+    registry.add(object.shown, { id: `Deidentified${object.title}` });
+  }
   for (const schema of eventSchemas.values()) {
     registry.add(schema.data, { id: `${schema.name}.data` });
     registry.add(envelopeSchema(schema), { id: schema.name });

@@ -1,21 +1,19 @@
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
 import { currentVersion, upcast } from '../../events/upcast.ts';
-import { catalog, type RecordKind } from '../../records/catalog.ts';
+import { catalog } from '../../records/catalog.ts';
 import { formatPosition } from '../position.ts';
-
-/** What an event of the stream is about. */
-export type FeedKind = RecordKind | 'document';
 
 /** One type of event that the stream carries. */
 export interface FeedEventType {
   /** As the log has it: `PatientUpserted`. */
   eventType: string;
-  kind: FeedKind;
+  /** What it is about: a kind of record, or `document`. */
+  kind: string;
   /** As subscribers see it: `chartledger.patient.upserted.v1`. */
   type: string;
 }
 
-function feedType(eventType: string, kind: FeedKind, what: string): FeedEventType {
+function feedType(eventType: string, kind: string, what: string): FeedEventType {
   return { eventType, kind, type: `chartledger.${kind}.${what}.v${currentVersion(eventType)}` };
 }
 
@@ -96,7 +94,7 @@ export function toCloudEvent(recorded: RecordedEvent, changed: string[], address
   return { ...toEnvelope(event, address), data: { version: event.revision + 1, sent, changed } };
 }
 
-function subjectOf({ stream, metadata, data }: RecordedEvent, kind: FeedKind): string {
+function subjectOf({ stream, metadata, data }: RecordedEvent, kind: string): string {
   if (kind === 'document') {
     const { encounter_id, document_id } = data as { encounter_id: string; document_id: string };
     return `document/${encodeURIComponent(encounter_id)}/${encodeURIComponent(document_id)}`;

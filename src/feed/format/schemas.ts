@@ -1,9 +1,11 @@
 import { z } from 'zod';
-import { catalog } from '../../records/catalog.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { shownSchema } from '../../records/deidentification.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { type FeedEventType, feedEventTypes } from './cloudEvent.ts';
 import { deidentifiedSchemaName } from './Deidentifier.ts';
-import { deidentifiedFields, shownFieldNames, shownSchema } from './deidentifiedFields.ts';
+import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
@@ -18,7 +20,7 @@ export interface EventSchema {
 }
 
 const { document_id, category } = documentFieldsSchema.shape;
-const encounterId = catalog.find(({ kind }) => kind === 'encounter')?.schema.shape.id as z.ZodType;
+const encounterId = encounter.schema.shape.id;
 
 /** What a document's events hold; the caller's fields and what is known of the file. */
 export const documentSchemas = {
@@ -54,7 +56,7 @@ const changedDescription =
 
 function sentSchema({ eventType, kind }: FeedEventType): z.ZodObject {
   if (kind === 'document') return documentSchemas[eventType as keyof typeof documentSchemas];
-  return catalog.find((entry) => entry.kind === kind)?.schema as z.ZodObject;
+  return catalogEntry(kind).schema;
 }
 
 /** New fields may come without a new version, so other fields are allowed. */
@@ -70,7 +72,7 @@ function fullData(feedType: FeedEventType): z.ZodObject {
 function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   return z.strictObject({
     version,
-    sent: shownSchema(deidentifiedFields[feedType.kind], sentSchema(feedType)).meta({
+    sent: shownSchema(deidentifiedFields(feedType.kind), sentSchema(feedType)).meta({
       description: `${sentDescription}; what could identify a person is left out`,
     }),
     changed: z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { catalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { momentQuerySchema, pageQuerySchema } from '../endpoints/parameters.ts';
 import { documentPageSchema, removedSchema, uploadedSchema, uploadSchema } from './answerSchemas.ts';
 import { conditionHeaders, documentPath, matchHeader, recordPath } from './documentedParameters.ts';
@@ -9,7 +9,6 @@ import { headerRefs } from './headers.ts';
 import type { Operation } from './operation.ts';
 import { json } from './recordOperations.ts';
 
-const encounter = catalogEntry('encounter');
 const collection = `/integration/${encounter.plural}/{id}/documents`;
 const member = `${collection}/{documentId}`;
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { type CatalogEntry, catalogEntry, type RecordFields } from '../../records/catalog.ts';
+import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
 import { diffFields } from '../../records/diff.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
 import { pageQuerySchema } from '../endpoints/parameters.ts';
 import { pageOf, principal, timestamp, versionNumber } from './answerSchemas.ts';
 import { documentPath, recordPath } from './documentedParameters.ts';
@@ -111,7 +112,6 @@ export function recordHistoryOperation(entry: CatalogEntry): Operation {
   };
 }
 
-const encounter = catalogEntry('encounter');
 const { document_id, version, created_at, updated_at, ...file } = documentExample;
 const noFile = { category: null, filename: null, content_type: null, size: null, sha256: null };
 const documentHistoryExample = {

@@ -22,6 +22,16 @@ function referencesText({ references }: CatalogEntry): string {
   return ` These must refer to records already stored: ${named.join(', ')}.`;
 }
 
+function nestedText({ nested }: CatalogEntry): string {
+  const titles = new Map(nested.map(({ object }) => [object.title, object]));
+  return [...titles.values()]
+    .map(({ title, replaces }) => {
+      const subject = withArticle(`${title.toLowerCase()} object`).replace(/^a/, 'A');
+      return ` ${subject} replaces ${replaces} whole.`;
+    })
+    .join('');
+}
+
 function upsertOperation(entry: CatalogEntry): Operation {
   const { title, plural, kind } = entry;
   return {
@@ -32,8 +42,7 @@ function upsertOperation(entry: CatalogEntry): Operation {
     description:
       `Stores the ${kind} of this \`id\`: a new one, or a new version of the one that is there. ` +
       'A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it ' +
-      `(JSON Merge Patch, RFC 7396).${kind === 'patient' ? ' An insurance object replaces the one of its rank whole.' : ''}` +
-      `${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
+      `(JSON Merge Patch, RFC 7396).${nestedText(entry)}${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
     tag: tagOf(entry),
     permission: 'write',
     request: {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type CatalogEntry, catalog, type RecordKind } from '../../records/catalog.ts';
-import { insuranceSchema } from '../../records/kinds/patient.ts';
+import { type CatalogEntry, catalog } from '../../records/catalog.ts';
+import { type NestedObject, nestedIn } from '../../records/nestedObject.ts';
 import { listPageOf, timestamp, versionNumber } from './answerSchemas.ts';
 import { storedField } from './storedField.ts';
 
@@ -18,9 +18,9 @@ function stateSchema(schema: z.ZodObject, defaults: CatalogEntry['defaults']): z
   const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
     const rule = defaults[name];
     const always = !field.safeParse(undefined).success || (rule !== undefined && 'value' in rule);
-    const stored = storedField(field);
-    const known = stored === insuranceSchema ? insuranceState : stored;
-    return [name, always ? known : known.optional()];
+    const nested = nestedIn(field);
+    const stored = nested ? nestedState(nested) : storedField(field);
+    return [name, always ? stored : stored.optional()];
   });
   return z.object(Object.fromEntries(fields));
 }
@@ -35,10 +35,19 @@ function requestSchema(schema: z.ZodObject): z.ZodObject {
   return z.object(Object.fromEntries(fields));
 }
 
-const insuranceState = stateSchema(insuranceSchema, {}).meta({
-  id: 'InsuranceState',
-  description: 'An insurance of a patient as it is stored.',
-});
+const nestedStates = new Map<z.ZodType, z.ZodObject>();
+
+/** One schema for each, however many fields hold such an object. */
+function nestedState({ schema, title, description }: NestedObject): z.ZodObject {
+  const known = nestedStates.get(schema);
+  if (known) return known;
+  const state = stateSchema(schema, {}).meta({
+    id: `${title}State`,
+    description: `${description} as it is stored.`,
+  });
+  nestedStates.set(schema, state);
+  return state;
+}
 
 function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry): RecordSchemas {
   const request = requestSchema(schema).meta({
@@ -65,6 +74,6 @@ function schemasOf({ title, plural, description, schema, defaults }: CatalogEntr
 const schemas = new Map(catalog.map((entry) => [entry.kind, schemasOf(entry)]));
 
 /** The schemas of a kind. */
-export function recordSchemas(kind: RecordKind): RecordSchemas {
+export function recordSchemas(kind: string): RecordSchemas {
   return schemas.get(kind) as RecordSchemas;
 }

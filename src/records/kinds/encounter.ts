@@ -1,26 +1,62 @@
-import { z } from 'zod';
-import { date, flag, identifier, oneOf, reference, text } from '../fields.ts';
+import { defineKind } from '../defineKind.ts';
+import { yearAlone } from '../deidentification.ts';
+import { inLifetime, notSent, notSsn } from '../fieldChecks.ts';
+import { date, flag, identifier, oneOf, reference, requiredReference, text } from '../fields.ts';
+
+const neededForBilling = ['provider_id', 'facility_id', 'date_of_service'];
 
 /** Spec section 2.6. */
-export const encounterSchema = z.object({
-  id: identifier("The caller's encounter identifier", 'encounter-4001'),
-  patient_id: identifier('Must refer to an existing patient', 'patient-1001'),
-  provider_id: reference('Billing/attending provider', 'provider-2001'),
-  rendering_provider_id: reference(
-    'Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider',
-    'provider-2001',
-  ),
-  facility_id: reference('Where the service was rendered', 'facility-3001'),
-  date_of_service: date('2026-03-14T09:30:00Z'),
-  visit_type: oneOf([
-    'office_visit',
-    'telehealth',
-    'inpatient',
-    'outpatient',
-    'emergency',
-    'observation',
-    'surgical',
-  ]),
-  status: text('checked_in', 'Free string'),
-  is_completed: flag('`true` marks the encounter ready for the billing workflow'),
+export const encounter = defineKind({
+  kind: 'encounter',
+  plural: 'encounters',
+  title: 'Encounter',
+  description: 'A patient visit.',
+  eventType: 'EncounterUpserted',
+  fields: {
+    id: identifier("The caller's encounter identifier", 'encounter-4001'),
+    patient_id: requiredReference('patient', 'Must refer to an existing patient', 'patient-1001'),
+    provider_id: reference('provider', 'Billing/attending provider', 'provider-2001'),
+    rendering_provider_id: reference(
+      'provider',
+      'Rendering provider if different; when omitted, `provider_id` is taken as the rendering provider',
+      'provider-2001',
+      'Rendering provider',
+    ),
+    facility_id: reference('facility', 'Where the service was rendered', 'facility-3001'),
+    date_of_service: date('2026-03-14T09:30:00Z'),
+    visit_type: oneOf([
+      'office_visit',
+      'telehealth',
+      'inpatient',
+      'outpatient',
+      'emergency',
+      'observation',
+      'surgical',
+    ]),
+    status: text('checked_in', 'Free string'),
+    is_completed: flag('`true` marks the encounter ready for the billing workflow'),
+  },
+  defaults: { rendering_provider_id: { sameAs: 'provider_id' } },
+  deidentified: {
+    id: 'hashed',
+    patient_id: 'hashed',
+    provider_id: 'hashed',
+    rendering_provider_id: 'hashed',
+    facility_id: 'hashed',
+    date_of_service: yearAlone,
+    visit_type: 'shown',
+    status: 'left out',
+    is_completed: 'shown',
+  },
+  checks: {
+    id: notSsn,
+    patient_id: notSsn,
+    provider_id: notSsn,
+    rendering_provider_id: notSsn,
+    facility_id: notSsn,
+    date_of_service: inLifetime,
+  },
+  doubts: (sent) =>
+    sent.is_completed === true ? notSent(sent, neededForBilling, 'the encounter is completed') : [],
+  listedBy: 'date_of_service',
 });

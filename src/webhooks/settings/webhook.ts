@@ -1,7 +1,6 @@
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
-import type { FeedKind } from '../../feed/format/cloudEvent.ts';
 
 /** What of an event a webhook's messages hold. */
 export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
@@ -46,7 +45,7 @@ export interface Webhook {
   url: string;
   description: string | undefined;
   /** Only events of these kinds; undefined: of all. */
-  kinds: FeedKind[] | undefined;
+  kinds: string[] | undefined;
   /** Only events of these types (`chartledger.patient.upserted.v1`); undefined: of all. */
   types: string[] | undefined;
   payload: WebhookPayload;
@@ -85,7 +84,7 @@ export function emptyWebhooks(): Webhooks {
 export interface WebhookSettings {
   url: string;
   description: string | null;
-  kinds: FeedKind[] | null;
+  kinds: string[] | null;
   types: string[] | null;
   payload: WebhookPayload;
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { Position } from '../../events/event.ts';
-import { type FeedKind, feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
 import { requiredDate, text } from '../../records/fields.ts';
 import { instantOf } from '../../records/instantOf.ts';
@@ -53,7 +53,7 @@ const url = z
 const settings = {
   description: text('Billing, production', 'For people'),
   kinds: someOf(
-    feedKinds as [FeedKind, ...FeedKind[]],
+    feedKinds as [string, ...string[]],
     'Only events of these kinds; all, when it is absent or `null`',
   ),
   types: someOf(
