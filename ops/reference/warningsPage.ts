@@ -1,5 +1,6 @@
-import { z } from 'zod';
+import type { z } from 'zod';
 import { type CatalogEntry, catalog, type RecordFields } from '../../src/records/catalog.ts';
+import type { Checks } from '../../src/records/fieldChecks.ts';
 import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
 import { code, page, table } from './markdown.ts';
 
@@ -37,25 +38,24 @@ function bodiesOf(schema: z.ZodObject): Body[] {
   return [...alone, ...joint].map((body) => ({ ...leastOf(schema), ...body }));
 }
 
-/** The schema of the object that a field holds; undefined when it holds none. */
-function objectIn(field: z.ZodType): z.ZodObject | undefined {
-  let inner = field;
-  while (inner instanceof z.ZodOptional || inner instanceof z.ZodNullable)
-    inner = inner.unwrap() as z.ZodType;
-  return inner instanceof z.ZodObject ? inner : undefined;
+/** As `bodiesOf`; what one object can hold is shown in the first field that holds such a one. */
+function bodiesOfKind({ schema, nested }: CatalogEntry): Body[] {
+  const inner = nested.flatMap(({ field, object }) => {
+    const isFirst = nested.find((other) => other.object === object)?.field === field;
+    return [null, ...(isFirst ? bodiesOf(object.schema) : [])].map((value) => ({ [field]: value }));
+  });
+  return [...bodiesOf(schema), ...inner.map((body) => ({ ...leastOf(schema), ...body }))];
 }
 
-/** As `bodiesOf`; what one object can hold is shown in the first field that holds such a one. */
-function bodiesOfKind({ schema }: CatalogEntry): Body[] {
-  const shown = new Set<z.ZodObject>();
-  const nested = Object.entries<z.ZodType>(schema.shape).flatMap(([name, field]) => {
-    const object = objectIn(field);
-    if (object === undefined) return [];
-    const values = shown.has(object) ? [] : bodiesOf(object);
-    shown.add(object);
-    return [null, ...values].map((value) => ({ ...leastOf(schema), [name]: value }));
-  });
-  return [...bodiesOf(schema), ...nested];
+/** Throws when no body is doubtful for a check: the page would not tell of it. */
+function requireAllMet(checks: Checks, bodies: readonly Body[], kind: string): void {
+  for (const [field, check] of Object.entries(checks)) {
+    const isMet = bodies.some((body) => {
+      const value = body[field];
+      return typeof value === 'string' && value !== '' && check(value, body) !== undefined;
+    });
+    if (!isMet) throw new Error(`No value here is doubtful for ${kind}.${field}: add one to \`doubtful\`.`);
+  }
 }
 
 /** A field as readers look for it. */
@@ -67,10 +67,21 @@ function shownField(field: string): string {
 function warnings(): Map<string, Set<string>> {
   const found = new Map<string, Set<string>>();
   for (const entry of catalog) {
-    for (const body of bodiesOfKind(entry)) {
-      const valid = entry.schema.safeParse(body);
-      if (!valid.success) continue;
-      for (const { field, message } of qualityWarnings(entry, body, valid.data as RecordFields)) {
+    const bodies = bodiesOfKind(entry).filter((body) => entry.schema.safeParse(body).success);
+    requireAllMet(entry.checks, bodies, entry.kind);
+    for (const { field, object } of entry.nested.slice(0, 1)) {
+      requireAllMet(
+        object.checks,
+        bodies.map((body) => (body[field] ?? {}) as Body),
+        field,
+      );
+    }
+    for (const body of bodies) {
+      for (const { field, message } of qualityWarnings(
+        entry,
+        body,
+        entry.schema.parse(body) as RecordFields,
+      )) {
         found.set(message, (found.get(message) ?? new Set()).add(shownField(field)));
       }
     }
