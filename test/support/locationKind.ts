@@ -1,0 +1,22 @@
+import { defineKind } from '../../src/records/defineKind.ts';
+import { notBlank, notSsn } from '../../src/records/fieldChecks.ts';
+import { identifier, reference, requiredName } from '../../src/records/fields.ts';
+import { registerKind } from '../../src/records/registerKind.ts';
+
+/** A made-up kind, for processes that are started with `node --import` of this module. */
+registerKind(
+  defineKind({
+    kind: 'location',
+    plural: 'locations',
+    title: 'Location',
+    description: 'A room or a bed.',
+    eventType: 'LocationUpserted',
+    fields: {
+      id: identifier("The caller's location identifier", 'location-6001'),
+      name: requiredName('Room 12'),
+      facility_id: reference('facility', 'The facility that it is a part of', 'facility-3001'),
+    },
+    deidentified: { id: 'hashed', name: 'left out', facility_id: 'hashed' },
+    checks: { id: notSsn, name: notBlank, facility_id: notSsn },
+  }),
+);
