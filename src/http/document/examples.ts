@@ -11,10 +11,10 @@ export type Examples = Record<string, Example>;
 
 const createdAt = '2026-03-14T09:30:00.000Z';
 const updatedAt = '2026-03-14T16:05:12.480Z';
-/** A `Request-Id`. */
 /** The service's address. */
 export const exampleAddress = 'https://chartledger.example.com';
 
+/** A `Request-Id`. */
 export const exampleRequestId = '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41';
 
 /** The example of a field, or the object of its fields' examples. */

@@ -32,10 +32,15 @@ const name = z.string().meta({
   examples: [example.name],
 });
 
-const notModified = {
+const notModified = (openapiPublic: boolean) => ({
   description: 'The document is still the one that `If-None-Match` names. The answer has no body.',
-  headers: headerRefs('Request-Id', 'ETag', 'Cache-Control'),
-};
+  headers: headerRefs(
+    'Request-Id',
+    'ETag',
+    'Cache-Control',
+    ...(openapiPublic ? [] : (['RateLimit-Policy', 'RateLimit'] as const)),
+  ),
+});
 
 const ifNoneMatch = z.object({
   'If-None-Match': z
@@ -71,7 +76,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
         headers: ['ETag', 'Cache-Control'],
       },
       ...(openapiPublic && { errors: ['InvalidParameter', 'InternalError'] }),
-      responses: { 304: notModified },
+      responses: { 304: notModified(openapiPublic) },
     },
     {
       method: 'get',
@@ -88,7 +93,7 @@ export function schemaOperations(openapiPublic: boolean): Operation[] {
         headers: ['ETag', 'Cache-Control'],
       },
       errors: ['SchemaNotFound', ...(openapiPublic ? (['InvalidParameter', 'InternalError'] as const) : [])],
-      responses: { 304: notModified },
+      responses: { 304: notModified(openapiPublic) },
     },
   ];
 }
