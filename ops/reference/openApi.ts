@@ -1,4 +1,4 @@
-import { buildDocument } from '../../src/http/document/buildDocument.ts';
+import { openapiDocument } from '../../src/http/endpoints/index.ts';
 
 interface Operation {
   summary: string;
@@ -16,4 +16,4 @@ interface OpenApi {
   components: { responses: Record<string, DocumentedResponse> };
 }
 
-export const openApi = buildDocument(false) as OpenApi;
+export const openApi = openapiDocument(false) as OpenApi;

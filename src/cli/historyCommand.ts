@@ -47,7 +47,7 @@ function recordSubject({ eventLog, names, caller }: WorkspaceTools, kind: string
       const whole = await readRecordAt(eventLog, workspace, entry, id, moment);
       const { version, created_at, updated_at, record } = whole;
       const times = Object.entries({ version, created_at, updated_at });
-      return { fields: new Map([...times, ...dottedFields(record)]), whole };
+      return { fields: new Map<string, unknown>([...times, ...dottedFields(record)]), whole };
     },
     history: { action: 'record.history', ...record },
     reading: { action: 'record.read', ...record },

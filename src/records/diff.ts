@@ -1,18 +1,21 @@
 import type { RecordFields } from './catalog.ts';
 
+/** What a field of a record, or of an insurance, holds. */
+export type FieldValue = string | boolean;
+
 /** One field's value before and after; `null` stands for none. */
 export interface FieldChange {
   /** Dotted inside an insurance: `primary_insurance.policy_number`. */
   field: string;
-  from: unknown;
-  to: unknown;
+  from: FieldValue | null;
+  to: FieldValue | null;
 }
 
 /** A record's fields by dotted name, insurances field by field. No field of a schema has a dot in its name, so no two names meet. */
-export function dottedFields(fields: Partial<RecordFields>): Map<string, unknown> {
-  const values = new Map<string, unknown>();
+export function dottedFields(fields: Partial<RecordFields>): Map<string, FieldValue | null | undefined> {
+  const values = new Map<string, FieldValue | null | undefined>();
   for (const [field, value] of Object.entries(fields)) {
-    if (typeof value !== 'object' || value === null) values.set(field, value);
+    if (typeof value !== 'object' || value === null) values.set(field, value as FieldValue | null);
     else for (const [inner, one] of Object.entries(value)) values.set(`${field}.${inner}`, one);
   }
   return values;

@@ -38,11 +38,14 @@ export const documentFieldsSchema = z.object({
     .meta({ description: 'What the document is', examples: ['lab_results'] }),
 });
 
+/** What a document is. */
+export type DocumentCategory = z.infer<typeof documentFieldsSchema>['category'];
+
 /** Data of `DocumentUploaded`. */
 export interface DocumentUploaded {
   encounter_id: string;
   document_id: string;
-  category: string;
+  category: DocumentCategory;
   /** Base name of the file as the caller named it. */
   filename: string;
   format: DocumentFormat;
@@ -60,7 +63,9 @@ export interface DocumentRemoved {
   document_id: string;
 }
 
-export const documentEventTypes = ['DocumentUploaded', 'DocumentRemoved'];
+export type DocumentEventType = 'DocumentUploaded' | 'DocumentRemoved';
+
+export const documentEventTypes: DocumentEventType[] = ['DocumentUploaded', 'DocumentRemoved'];
 
 /** A document as of its last event. */
 export interface DocumentState {
@@ -95,9 +100,9 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
 /** A document as callers see it. */
 export interface DocumentView {
   document_id: string;
-  category: string;
+  category: DocumentCategory;
   filename: string;
-  content_type: string;
+  content_type: (typeof documentFormats)[DocumentFormat];
   /** Bytes. */
   size: number;
   /** Lower-case hex. */

@@ -7,7 +7,8 @@ import { feedThread } from '../../src/app/feedThread.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import { formatPosition } from '../../src/feed/position.ts';
-import { eventsEndpoint } from '../../src/http/endpoints/events.ts';
+import { routeOf } from '../../src/http/endpoint/endpoint.ts';
+import { readEvents } from '../../src/http/endpoints/events/readEvents.ts';
 import { createApp } from '../../src/http/server/createApp.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
@@ -239,8 +240,8 @@ onEveryEngine((start) => {
       feed,
       publicUrl: undefined,
     };
-    const endpoint = eventsEndpoint(ports, { heartbeatMs: 50, stalledMs: 300 });
-    const app = createApp([{ method: 'get', endpoint }], {
+    const route = routeOf(readEvents({ heartbeatMs: 50, stalledMs: 300 }), ports);
+    const app = createApp([route], {
       gate: { directory, limit: async () => undefined },
       eventLog: service.eventLog,
       logger: pino({ level: 'silent' }),

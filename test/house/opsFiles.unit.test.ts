@@ -3,7 +3,7 @@ import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/config.ts';
-import { buildDocument } from '../../src/http/document/buildDocument.ts';
+import { openapiDocument } from '../../src/http/endpoints/index.ts';
 import { settingNames } from '../../src/settings.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
@@ -127,7 +127,7 @@ describe('the Kubernetes manifests', () => {
   const deployments = ofKind('Deployment');
   const pods = deployments.map(({ spec }) => spec.template);
   const settings: string[] = kustomization.configMapGenerator[0].literals;
-  const { paths } = buildDocument(false) as { paths: object };
+  const { paths } = openapiDocument(false) as { paths: object };
 
   test('are all in the kustomization, with the version of the package', () => {
     expect([...kustomization.resources, 'kustomization.yaml'].sort()).toEqual(manifests.sort());

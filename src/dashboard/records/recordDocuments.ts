@@ -1,7 +1,7 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
 import { requireEncounter } from '../../commands/uploadDocument.ts';
-import { documentId, encounterId } from '../../http/endpoints/documents.ts';
+import { documentId, encounterId } from '../../http/endpoints/documents/documentAddress.ts';
 import { pageRequest, requestedMoment } from '../../http/endpoints/parameters.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import {

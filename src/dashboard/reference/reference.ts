@@ -1,4 +1,4 @@
-import { buildDocument } from '../../http/document/buildDocument.ts';
+import { openapiDocument } from '../../http/endpoints/index.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, everyone } from '../shell/route.ts';
@@ -22,7 +22,7 @@ export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): D
       path: '/reference',
       roles: everyone,
       async handle({ req }) {
-        parts ??= draw(buildDocument(openapiPublic) as OpenApiDocument);
+        parts ??= draw(openapiDocument(openapiPublic) as OpenApiDocument);
         const body = page(parts, addressOf(req, publicUrl));
         return { page: { title: 'API reference', section: 'API reference', body } };
       },

@@ -1,18 +1,13 @@
 import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-openapi';
 import { catalog } from '../../records/catalog.ts';
 import { version } from '../../version.ts';
+import type { Endpoint } from '../endpoint/endpoint.ts';
 import { errorSchema } from './answerSchemas.ts';
-import { documentOperations } from './documentOperations.ts';
 import { errorResponseComponents } from './errorResponses.ts';
-import { eventOperations } from './eventOperations.ts';
 import { headers } from './headers.ts';
-import { documentHistoryOperation, recordHistoryOperation } from './historyOperations.ts';
+import { tagOf } from './kindNames.ts';
 import { registerOperation } from './operation.ts';
-import { recordOperations, tagOf } from './recordOperations.ts';
-import { schemaOperations } from './schemaOperations.ts';
-import { serviceOperations } from './serviceOperations.ts';
 import { webhookMessages } from './webhookMessages.ts';
-import { webhookOperations } from './webhookOperations.ts';
 
 const description = `
 Chartledger takes patients, payers, providers, facilities, encounters and their documents from an electronic medical
@@ -77,7 +72,7 @@ const tags = [
   { name: 'Service', description: 'The service itself: its description and its health.' },
 ];
 
-function register(openapiPublic: boolean): OpenAPIRegistry {
+function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
   const registry = new OpenAPIRegistry();
   for (const [name, scheme] of Object.entries(securitySchemes)) {
     registry.registerComponent('securitySchemes', name, scheme);
@@ -86,29 +81,14 @@ function register(openapiPublic: boolean): OpenAPIRegistry {
   for (const { name, response } of errorResponseComponents()) {
     registry.registerComponent('responses', name, response);
   }
-  const operations = [
-    ...catalog.flatMap((entry) => [...recordOperations(entry), recordHistoryOperation(entry)]),
-    ...documentOperations,
-    documentHistoryOperation,
-    ...webhookOperations,
-    ...eventOperations,
-    ...schemaOperations(openapiPublic),
-    ...serviceOperations(openapiPublic),
-  ];
-  for (const operation of operations) registerOperation(registry, operation);
+  for (const endpoint of endpoints) registerOperation(registry, endpoint);
   for (const message of webhookMessages) registry.registerWebhook(message);
   return registry;
 }
 
-/**
- * The description of the interface, as an OpenAPI 3.1.0 document; `openapiPublic`: it is served without a key;
- * `publicUrl`: the service's address, where it is known.
- */
-export function buildDocument(openapiPublic: boolean, publicUrl?: string): object {
-  const definitions = [
-    { type: 'schema' as const, schema: errorSchema },
-    ...register(openapiPublic).definitions,
-  ];
+/** The description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where it is known. */
+export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string): object {
+  const definitions = [{ type: 'schema' as const, schema: errorSchema }, ...register(endpoints).definitions];
   return new OpenApiGeneratorV31(definitions).generateDocument({
     openapi: '3.1.0',
     info: {

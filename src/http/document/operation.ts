@@ -1,22 +1,8 @@
 import type { OpenAPIRegistry, ResponseConfig, RouteConfig } from '@asteasolutions/zod-to-openapi';
-import type { Endpoint } from '../server/endpoint.ts';
+import type { Answers } from '../endpoint/answers.ts';
+import type { Endpoint } from '../endpoint/endpoint.ts';
 import { type ErrorResponseName, errorRefs } from './errorResponses.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
-
-/** One operation of the document. */
-export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'request'> {
-  operationId: string;
-  summary: string;
-  description: string;
-  tag: string;
-  permission: Endpoint['permission'];
-  /** The answer with status 200. */
-  ok: Required<Pick<ResponseConfig, 'description' | 'content'>> & { headers?: HeaderName[] };
-  /** What can go wrong, beside what every operation of its permission shares. */
-  errors?: ErrorResponseName[];
-  /** Other answers. */
-  responses?: RouteConfig['responses'];
-}
 
 function needs(permission: Endpoint['permission']): string {
   if (permission === 'public') return 'Needs no API key.';
@@ -33,29 +19,59 @@ const keyErrors: ErrorResponseName[] = [
   'Unavailable',
 ];
 
-/** Adds an operation to the document. */
-export function registerOperation(registry: OpenAPIRegistry, operation: Operation): void {
-  const { tag, permission, ok, errors = [], responses, description, ...rest } = operation;
+function contentOf(answer: Answers[number]): Pick<ResponseConfig, 'content'> {
+  if ('stream' in answer) return { content: answer.stream };
+  if ('empty' in answer) return {};
+  const { schema, example, examples } = answer;
+  const shown = { ...(example !== undefined && { example }), ...(examples && { examples }) };
+  return { content: { 'application/json': { schema, ...shown } } };
+}
+
+function responsesOf(answers: Answers, isPublic: boolean): RouteConfig['responses'] {
+  const limits: HeaderName[] = isPublic ? [] : ['RateLimit-Policy', 'RateLimit'];
+  const responses = Object.entries(answers).map(([status, answer]) => {
+    const { description, headers = [] } = answer;
+    const response = {
+      description,
+      ...contentOf(answer),
+      headers: headerRefs('Request-Id', ...headers, ...limits),
+    };
+    return [status, response];
+  });
+  return Object.fromEntries(responses);
+}
+
+function requestOf({ params, query, headers, body }: Endpoint): NonNullable<RouteConfig['request']> {
+  return {
+    ...(params && { params }),
+    ...(query && query !== 'ignored' && { query }),
+    ...(headers && { headers }),
+    ...(body && { body }),
+  };
+}
+
+/** Adds the operation of an endpoint to the document. */
+export function registerOperation(registry: OpenAPIRegistry, endpoint: Endpoint): void {
+  const { method, path, operationId, summary, description, tag, permission, body, answers } = endpoint;
+  const { errors = [] } = endpoint;
   const isPublic = permission === 'public';
-  const headers: HeaderName[] = [
-    'Request-Id',
-    ...(ok.headers ?? []),
-    ...(isPublic ? [] : (['RateLimit-Policy', 'RateLimit'] as const)),
-  ];
   registry.registerPath({
-    ...rest,
+    method,
+    path,
+    operationId,
+    summary,
+    request: requestOf(endpoint),
     tags: [tag],
     description: `${description}\n\n${needs(permission)}`,
     'x-permission': permission,
     ...(isPublic && { security: [] }),
     responses: {
-      200: { ...ok, headers: headerRefs(...headers) },
       ...errorRefs([
         ...(isPublic ? errors : (['InvalidParameter', ...errors, ...keyErrors] as const)),
-        ...(rest.request?.body ? (['TooSlow', 'ExpectationFailed'] as const) : []),
+        ...(body ? (['TooSlow', 'ExpectationFailed'] as const) : []),
         'HeadersTooLarge',
       ]),
-      ...responses,
+      ...responsesOf(answers, isPublic),
     },
   });
 }

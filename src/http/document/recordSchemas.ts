@@ -1,17 +1,8 @@
 import { z } from 'zod';
-import { type CatalogEntry, catalog } from '../../records/catalog.ts';
+import { type CatalogEntry, catalog, type RecordFields } from '../../records/catalog.ts';
 import { type NestedObject, nestedIn } from '../../records/nestedObject.ts';
 import { listPageOf, timestamp, versionNumber } from './answerSchemas.ts';
 import { storedField } from './storedField.ts';
-
-/** The schemas of a kind of record, named as components of the document. */
-export interface RecordSchemas {
-  /** What is sent. */
-  request: z.ZodType;
-  /** What is read: `RecordView`. */
-  view: z.ZodType;
-  page: z.ZodType;
-}
 
 /** The fields as folded: none is null, and those with a constant default are always there. */
 function stateSchema(schema: z.ZodObject, defaults: CatalogEntry['defaults']): z.ZodObject {
@@ -49,7 +40,11 @@ function nestedState({ schema, title, description }: NestedObject): z.ZodObject 
   return state;
 }
 
-function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry): RecordSchemas {
+/**
+ * The schemas of a kind of record, named as components of the document: what is sent, what is read (`RecordView`) and a
+ * page of it. The compiler knows of the fields that a record has an id among them: kinds are data.
+ */
+function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry) {
   const request = requestSchema(schema).meta({
     id: title,
     description: `${description} A field that is left out keeps its value, and \`null\` clears it. Other fields are not stored.`,
@@ -60,16 +55,18 @@ function schemasOf({ title, plural, description, schema, defaults }: CatalogEntr
   });
   const view = z
     .object({
-      id: schema.shape.id as z.ZodType,
+      id: schema.shape.id as z.ZodType<string>,
       version: versionNumber,
       created_at: timestamp('When the record was created'),
       updated_at: timestamp('When the record was last sent'),
-      record: state,
+      record: state as z.ZodType as z.ZodType<RecordFields>,
     })
     .meta({ id: `${title}View`, description: `The ${title.toLowerCase()}, with its version and dates.` });
   const page = listPageOf(view).meta({ id: `${title}Page`, description: `A page of ${plural}.` });
   return { request, view, page };
 }
+
+export type RecordSchemas = ReturnType<typeof schemasOf>;
 
 const schemas = new Map(catalog.map((entry) => [entry.kind, schemasOf(entry)]));
 

@@ -2,49 +2,45 @@ import type { DocumentPorts } from '../../commands/uploadDocument.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
-import type { Endpoint } from '../server/endpoint.ts';
-import { downloadEndpoint, listDocumentsEndpoint, removeEndpoint, uploadEndpoint } from './documents.ts';
-import { asyncapiEndpoint, eventSchemaEndpoint } from './eventSchemas.ts';
-import { type EventsPorts, eventsEndpoint } from './events.ts';
-import { type HealthPorts, healthEndpoint, readyEndpoint } from './health.ts';
-import { documentHistoryEndpoint, recordHistoryEndpoint } from './history.ts';
-import { openapiEndpoint } from './openapi.ts';
-import { listEndpoint, readEndpoint, upsertEndpoint } from './records.ts';
-import { type WebhookRoutePorts, webhookRoutes } from './webhooks.ts';
+import { buildDocument } from '../document/buildDocument.ts';
+import { routeOf } from '../endpoint/endpoint.ts';
+import type { Route } from '../server/serveEndpoint.ts';
+import { documentEndpoints } from './documents/documentEndpoints.ts';
+import { eventEndpoints } from './events/eventEndpoints.ts';
+import type { EventsPorts } from './events/readEvents.ts';
+import { recordEndpoints } from './records/recordEndpoints.ts';
+import { readHealth } from './service/readHealth.ts';
+import { readOpenApi } from './service/readOpenApi.ts';
+import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
+import type { WebhookRoutePorts } from './webhooks/webhookAddress.ts';
+import { webhookEndpoints } from './webhooks/webhookEndpoints.ts';
 
 export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
 
-export interface Route {
-  method: 'get' | 'post' | 'patch' | 'delete';
-  endpoint: Endpoint;
+/** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
+const apiEndpoints = (openapiPublic: boolean) => [
+  ...catalog.flatMap(recordEndpoints),
+  ...documentEndpoints,
+  ...webhookEndpoints,
+  ...eventEndpoints(openapiPublic),
+  readOpenApi(openapiPublic),
+];
+
+/** Those that every process has, whatever its role. */
+const healthEndpoints = [readHealth, readReadiness];
+
+/** The description of the interface: of every endpoint that is served. */
+export function openapiDocument(openapiPublic: boolean, publicUrl?: string): object {
+  return buildDocument([...apiEndpoints(openapiPublic), ...healthEndpoints], publicUrl);
 }
 
-const get = (endpoint: Endpoint): Route => ({ method: 'get', endpoint });
-const post = (endpoint: Endpoint): Route => ({ method: 'post', endpoint });
-
-/** The integration interface; `openapiPublic`: its description needs no key. */
+/** The integration interface. */
 export function apiRoutes(ports: AppPorts, openapiPublic: boolean): Route[] {
-  return [
-    ...catalog.flatMap((entry) => [
-      post(upsertEndpoint(ports, entry)),
-      get(listEndpoint(ports, entry)),
-      get(readEndpoint(ports, entry)),
-      get(recordHistoryEndpoint(ports, entry)),
-    ]),
-    post(uploadEndpoint(ports)),
-    get(listDocumentsEndpoint(ports)),
-    get(downloadEndpoint(ports)),
-    get(documentHistoryEndpoint(ports)),
-    { method: 'delete', endpoint: removeEndpoint(ports) },
-    get(eventsEndpoint(ports)),
-    ...webhookRoutes(ports),
-    get(asyncapiEndpoint(openapiPublic)),
-    get(eventSchemaEndpoint(openapiPublic)),
-    get(openapiEndpoint(openapiPublic, ports.publicUrl)),
-  ];
+  const describe = () => openapiDocument(openapiPublic, ports.publicUrl);
+  return apiEndpoints(openapiPublic).map((endpoint) => routeOf(endpoint, { ...ports, describe }));
 }
 
-/** What every process answers, whatever its role. */
+/** What every process answers. */
 export function healthRoutes(ports: HealthPorts): Route[] {
-  return [get(healthEndpoint), get(readyEndpoint(ports))];
+  return healthEndpoints.map((endpoint) => routeOf(endpoint, ports));
 }

@@ -7,12 +7,21 @@ import express from 'express';
 import type { Exchange } from './exchange.ts';
 import { discardBody } from './requestBody.ts';
 
-/** What a handler answers: JSON from an object, bytes from a stream, or what it sends itself until the client has it. */
+/** What a handler answers: JSON from an object, or a stream. */
 export interface Answer {
   /** Default 200. */
   status?: number;
   headers?: Record<string, string>;
-  body: object | { stream: Readable } | { send(res: ServerResponse): Promise<void> };
+  body: object | Streamed;
+}
+
+/** A body that is not JSON: bytes from a stream, or what sends itself until the client has it. */
+export type Streamed = { stream: Readable } | { send(res: ServerResponse): Promise<void> };
+
+/** An answer with status 200 whose body is streamed. */
+export interface StreamedAnswer {
+  headers: Record<string, string>;
+  body: Streamed;
 }
 
 /** Media type of JSON lines. */

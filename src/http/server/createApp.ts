@@ -1,10 +1,15 @@
 import type { RequestListener } from 'node:http';
 import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../../errors.ts';
-import type { Route } from '../endpoints/index.ts';
 import { bodyBudgets } from './BodyBudget.ts';
 import { proxyTrust } from './clientIpReader.ts';
-import { type Endpoint, type EndpointContext, type EndpointListener, endpoint } from './endpoint.ts';
+import {
+  type EndpointContext,
+  type EndpointListener,
+  type Route,
+  type ServedEndpoint,
+  serveEndpoint,
+} from './serveEndpoint.ts';
 
 export interface AppContext extends Omit<EndpointContext, 'bodies'> {
   /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
@@ -25,26 +30,26 @@ export function createApp(
   const shortcuts = new Map<string, EndpointListener>();
   const allowed = new Map<string, string[]>();
   for (const { method, endpoint: one } of routes) {
-    const listener = endpoint(context, one);
+    const listener = serveEndpoint(context, one);
     app[method](one.route, listener);
     if (method === 'post' && !one.route.includes(':')) shortcuts.set(one.route, listener);
     const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
     allowed.set(one.route, [...(allowed.get(one.route) ?? []), ...names]);
   }
   for (const [route, names] of allowed) {
-    app.all(route, endpoint(context, wrongMethod(route, names.join(', '))));
+    app.all(route, serveEndpoint(context, wrongMethod(route, names.join(', '))));
   }
   if (dashboard) {
     app.use('/dashboard', dashboard);
     app.get('/', welcomeBrowser);
   }
-  app.use(endpoint(context, unknownPath));
+  app.use(serveEndpoint(context, unknownPath));
   app.use(((error, req, res, _next) => {
-    const failing: Endpoint = {
+    const failing: ServedEndpoint = {
       ...unmatched,
       handle: () => Promise.reject(error),
     };
-    return endpoint(context, failing)(req, res);
+    return serveEndpoint(context, failing)(req, res);
   }) satisfies express.ErrorRequestHandler);
 
   // Upserts are most of the traffic and their paths are fixed: they are found without the router, which would cost
@@ -62,7 +67,7 @@ const welcomeBrowser: express.RequestHandler = (req, res, next) => {
   else next();
 };
 
-function wrongMethod(route: string, allow: string): Endpoint {
+function wrongMethod(route: string, allow: string): ServedEndpoint {
   return {
     route,
     permission: 'public',
@@ -76,7 +81,7 @@ function wrongMethod(route: string, allow: string): Endpoint {
 
 const unmatched = { route: 'unmatched', permission: 'public', query: 'ignored' } as const;
 
-const unknownPath: Endpoint = {
+const unknownPath: ServedEndpoint = {
   ...unmatched,
   async handle() {
     throw new ServiceError(

@@ -1,9 +1,9 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import type { Endpoint } from './endpoint.ts';
 import { statusOf } from './errorAnswer.ts';
 import { callerOf, type Exchange } from './exchange.ts';
+import type { ServedEndpoint } from './serveEndpoint.ts';
 
 /**
  * Appends to the audit trail that a request of a known key was refused, and why. Requests without one, and those that
@@ -11,7 +11,7 @@ import { callerOf, type Exchange } from './exchange.ts';
  */
 export async function recordRefusal(
   eventLog: EventLog,
-  { route, subject }: Endpoint,
+  { route, subject }: ServedEndpoint,
   exchange: Exchange,
   { code }: ServiceError,
 ): Promise<void> {

@@ -4,7 +4,14 @@ import { documentStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { type DocumentState, documentFormats, evolveDocument, uploadedBy } from '../../records/document.ts';
+import {
+  type DocumentEventType,
+  type DocumentState,
+  type DocumentView,
+  documentFormats,
+  evolveDocument,
+  uploadedBy,
+} from '../../records/document.ts';
 import type { Page, PageRequest } from '../page.ts';
 import { type DocumentContent, readContent, type WantedPart } from '../readDocument.ts';
 import { type Moment, stateAt } from './stateAt.ts';
@@ -22,9 +29,10 @@ export interface DocumentName {
 
 /** One version of a document; a removal has no file, so what tells of the file is null. */
 export interface DocumentVersion extends VersionEntry {
-  category: string | null;
+  type: DocumentEventType;
+  category: DocumentView['category'] | null;
   filename: string | null;
-  content_type: string | null;
+  content_type: DocumentView['content_type'] | null;
   /** Bytes. */
   size: number | null;
   /** Lower-case hex. */
@@ -96,10 +104,19 @@ async function stillStored(store: DocumentStore, objectIds: string[]): Promise<S
 function toVersion(entry: VersionEntry, event: RecordedEvent, available: Set<string>): DocumentVersion {
   if (event.type === 'DocumentRemoved') {
     const nothing = { category: null, filename: null, content_type: null, size: null, sha256: null };
-    return { ...entry, ...nothing, content_available: false };
+    return { ...entry, type: event.type, ...nothing, content_available: false };
   }
   const { category, filename, format, size, sha256, object_id } = uploadedBy(event);
   const content_type = documentFormats[format];
   const content_available = available.has(object_id);
-  return { ...entry, category, filename, content_type, size, sha256, content_available };
+  return {
+    ...entry,
+    type: 'DocumentUploaded',
+    category,
+    filename,
+    content_type,
+    size,
+    sha256,
+    content_available,
+  };
 }

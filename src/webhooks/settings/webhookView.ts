@@ -15,7 +15,8 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
     types: types ?? null,
     payload,
     start_after: formatPosition(startAfter),
-    state,
+    // One that is deleted while the change before it is answered sends nothing any more.
+    state: state === 'enabled' ? state : ('disabled' as const),
     disabled_reason: disabledReason ?? null,
     previous_secret_expires_at: previous?.expiresAt ?? null,
     created_at: webhook.createdAt,

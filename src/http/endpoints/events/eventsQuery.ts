@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
-import { parsePosition } from '../../feed/position.ts';
-import { requiredDate } from '../../records/fields.ts';
-import { NDJSON } from '../server/answer.ts';
-import { wholeNumber } from './parameters.ts';
+import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
+import { parsePosition } from '../../../feed/position.ts';
+import { requiredDate } from '../../../records/fields.ts';
+import { NDJSON } from '../../server/answer.ts';
+import { wholeNumber } from '../parameters.ts';
 
 /** The forms in which events are sent; the first one is for who takes any. */
 export const eventMediaTypes = { ndjson: NDJSON, sse: 'text/event-stream' } as const;

@@ -1,33 +1,28 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
-import { SentEvents, type SentEventsLimits } from '../../audit/SentEvents.ts';
-import { ServiceError } from '../../errors.ts';
-import type { Shown } from '../../events/shown.ts';
-import type { EventFeed } from '../../feed/EventFeed.ts';
-import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
-import { formatPosition, parsePosition, requirePosition } from '../../feed/position.ts';
-import type { Selection } from '../../feed/selection.ts';
-import { startAt } from '../../feed/startAt.ts';
-import type { Start } from '../../feed/thread/Subscription.ts';
-import type { Chunk } from '../../feed/thread/threadMessages.ts';
-import type { EventLog } from '../../ports/eventLog.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
-import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
-import type { Permission } from '../../principals/keys/keyState.ts';
-import { instantOf } from '../../records/instantOf.ts';
-import { validate, validationError } from '../../records/validate.ts';
-import { addressOf } from '../server/addressOf.ts';
-import { requireUsable } from '../server/admit.ts';
-import type { Answer } from '../server/answer.ts';
-import type { Endpoint } from '../server/endpoint.ts';
-import { callerOf, type Exchange } from '../server/exchange.ts';
-import { type EventStreamOptions, sendEventStream } from '../server/sendEventStream.ts';
+import { recordAccess, recordFurtherAccess } from '../../../audit/recordAccess.ts';
+import { SentEvents, type SentEventsLimits } from '../../../audit/SentEvents.ts';
+import { ServiceError } from '../../../errors.ts';
+import type { Shown } from '../../../events/shown.ts';
+import type { EventFeed } from '../../../feed/EventFeed.ts';
+import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
+import { formatPosition } from '../../../feed/position.ts';
+import type { Selection } from '../../../feed/selection.ts';
+import type { Start } from '../../../feed/thread/Subscription.ts';
+import type { Chunk } from '../../../feed/thread/threadMessages.ts';
+import type { FoundKey, KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
+import type { Permission } from '../../../principals/keys/keyState.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { addressOf } from '../../server/addressOf.ts';
+import { requireUsable } from '../../server/admit.ts';
+import type { StreamedAnswer } from '../../server/answer.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { type EventStreamOptions, sendEventStream } from '../../server/sendEventStream.ts';
+import { eventExample } from './eventExample.ts';
 import { type EventsQuery, eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
+import { eventsQueryOf, type StartPorts, selectionOf, startOf } from './requestedEvents.ts';
 
-export interface EventsPorts {
-  eventLog: EventLog;
-  readModels: ReadModels;
+export interface EventsPorts extends StartPorts {
   directory: KeyDirectory;
   feed: EventFeed;
   /** The service's address as clients see it, where it is set. */
@@ -36,26 +31,57 @@ export interface EventsPorts {
 
 const ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
 const LOOK_MS = 500;
-const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
 
 /** Times of live streams, in milliseconds. */
 export type StreamTimes = Pick<EventStreamOptions, 'heartbeatMs' | 'stalledMs'> & SentEventsLimits;
 
 const streamTimes: StreamTimes = { heartbeatMs: 15_000, stalledMs: 60_000 };
 
+const text = { type: 'string' } as const;
+
 /** `GET /events`: live as server-sent events, or a page of JSON lines. */
-export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTimes): Endpoint {
-  return {
-    route: '/events',
+export function readEvents(times: StreamTimes = streamTimes) {
+  return endpoint({
+    method: 'get',
+    path: '/events',
+    operationId: 'readEvents',
+    summary: 'Read or follow the event stream',
+    description:
+      'Every event of the records and documents of the workspace: each version once, in order and without gaps, from ' +
+      'the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.\n\n' +
+      `With \`Accept: ${eventMediaTypes.ndjson}\`, or any, the answer is a page, a line an event. The header ` +
+      '`Chartledger-Position` says where to go on: send it as `after`. An empty page means that there is nothing ' +
+      'beyond, for now; with `wait` it is waited for.\n\n' +
+      `With \`Accept: ${eventMediaTypes.sse}\` the answer goes on for as long as the reader stays: first what there is, ` +
+      'then what is appended. `id` is the position of the event. Readers of server-sent events send the last one as ' +
+      '`Last-Event-ID` when they connect again, and miss nothing. There is a comment at least every 15 seconds. ' +
+      '`limit` and `wait` do not apply.\n\n' +
+      'The de-identified view is for keys with the permission `events:deidentified`.',
+    tag: 'Events',
     permission: ACCESS,
     query: eventsQuerySchema,
-    async handle(exchange) {
+    headers: z.object({ 'Last-Event-ID': lastEventIdSchema.optional() }),
+    answers: {
+      200: {
+        description: 'Events, in the order of the log.',
+        headers: ['Chartledger-Position'],
+        stream: {
+          [eventMediaTypes.ndjson]: { schema: text, example: `${JSON.stringify(eventExample)}\n` },
+          [eventMediaTypes.sse]: {
+            schema: text,
+            example: `retry: 2000\n\nid: ${eventExample.sequence}\ndata: ${JSON.stringify(eventExample)}\n\n`,
+          },
+        },
+      },
+    },
+    errors: ['NotAcceptable'],
+    handler: (ports: EventsPorts) => async (exchange) => {
       const type = exchange.req.accepts(Object.values(eventMediaTypes));
       exchange.headers.push('Vary', 'Accept');
       if (type === false) {
         throw new ServiceError('not_acceptable', `Accept ${Object.values(eventMediaTypes).join(' or ')}.`);
       }
-      const query = validate(eventsQuerySchema, queryOf(exchange));
+      const query = eventsQueryOf(exchange);
       const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';
       const selection = selectionOf(
         exchange.found as FoundKey,
@@ -71,76 +97,7 @@ export function eventsEndpoint(ports: EventsPorts, times: StreamTimes = streamTi
         ? stream(ports, exchange, selection, start, query, times)
         : page(ports, exchange, selection, start, query);
     },
-  };
-}
-
-/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
-function queryOf({ req: { query } }: Exchange): Record<string, unknown> {
-  return typeof query.from === 'string' ? { ...query, from: query.from.replace(' ', '+') } : query;
-}
-
-function selectionOf(
-  { key, workspace }: FoundKey,
-  { kinds, types, view }: EventsQuery,
-  format: Selection['format'],
-  address: string,
-): Selection {
-  const full = key.permissions.includes('events');
-  if (view === 'full' && !full) {
-    throw new ServiceError('permission_denied', "The API key lacks the permission 'events'.");
-  }
-  const eventTypes = feedEventTypes
-    .filter(
-      ({ kind, type }) =>
-        (kinds?.split(',').includes(kind) ?? true) && (types?.split(',').includes(type) ?? true),
-    )
-    .map(({ eventType }) => eventType);
-  if (eventTypes.length === 0) {
-    throw validationError([{ field: 'types', message: 'must be of the kinds in kinds' }]);
-  }
-  return {
-    workspace: workspace.id,
-    view: view ?? (full ? 'full' : 'deidentified'),
-    eventTypes,
-    format,
-    address,
-  };
-}
-
-async function startOf(
-  ports: EventsPorts,
-  { req }: Exchange,
-  { view }: Selection,
-  { after, from }: EventsQuery,
-): Promise<Start> {
-  const lastEventId = req.headers['last-event-id'];
-  if (lastEventId) {
-    const known = validate(z.object({ 'Last-Event-ID': lastEventIdSchema }), {
-      'Last-Event-ID': lastEventId,
-    });
-    return startAfter(ports, known['Last-Event-ID'], 'Last-Event-ID');
-  }
-  if (after !== undefined && from !== undefined) {
-    throw validationError([{ field: 'from', message: 'must not be sent together with after' }]);
-  }
-  if (from === undefined) return after === undefined ? { after: 0 } : startAfter(ports, after, 'after');
-  const time = instantOf(from);
-  // By trying, a finer moment would tell when an event was recorded; the view tells the year.
-  if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
-    throw validationError([
-      {
-        field: 'from',
-        message: 'must be the beginning of a year in the de-identified view, such as 2026-01-01',
-      },
-    ]);
-  }
-  return { after: await startAt(ports.readModels, time), from: time };
-}
-
-async function startAfter({ eventLog }: EventsPorts, text: string, field: string): Promise<Start> {
-  const after = parsePosition(text) as number;
-  await requirePosition(eventLog, after, field);
-  return { after };
+  });
 }
 
 /** What was asked for, as the audit trail has it: as validated, without what was not sent. */
@@ -165,7 +122,7 @@ async function stream(
   start: Start,
   query: EventsQuery,
   times: StreamTimes,
-): Promise<Answer> {
+): Promise<StreamedAnswer> {
   const subscription = feed.subscribe(selection, start);
   await recordAccess(eventLog, callerOf(exchange), {
     action: 'events.subscribe',
@@ -196,7 +153,7 @@ async function page(
   selection: Selection,
   start: Start,
   query: EventsQuery,
-): Promise<Answer> {
+): Promise<StreamedAnswer> {
   const end = new AbortController();
   exchange.res.once('close', () => end.abort());
   const looking = setInterval(() => {

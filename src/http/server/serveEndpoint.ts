@@ -28,7 +28,8 @@ export interface EndpointContext {
   bodies: Bodies;
 }
 
-export interface Endpoint {
+/** An endpoint as the router serves it. */
+export interface ServedEndpoint {
   /** The route's template: the only form of a path that reaches a log. */
   route: string;
   /** `public`: no key needed; `key`: any key; else the permissions of which the key must have one. */
@@ -40,10 +41,16 @@ export interface Endpoint {
   handle(exchange: Exchange): Promise<Answer>;
 }
 
+/** An endpoint, and the method by which the router finds it beside its route. */
+export interface Route {
+  method: 'get' | 'post' | 'patch' | 'delete';
+  endpoint: ServedEndpoint;
+}
+
 export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
-export function endpoint(context: EndpointContext, served: Endpoint): EndpointListener {
+export function serveEndpoint(context: EndpointContext, served: ServedEndpoint): EndpointListener {
   const { route, permission, query, handle } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
@@ -85,7 +92,7 @@ export function endpoint(context: EndpointContext, served: Endpoint): EndpointLi
 /** A refusal that the log does not take is answered all the same: nothing left the service. */
 async function auditRefusal(
   { eventLog, logger }: EndpointContext,
-  served: Endpoint,
+  served: ServedEndpoint,
   exchange: Exchange,
   refusal: ServiceError,
 ): Promise<void> {

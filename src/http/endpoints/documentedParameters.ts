@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { documentFieldsSchema } from '../../records/document.ts';
-import { matchedTag } from '../endpoints/parameters.ts';
-import { exampleOf } from './examples.ts';
+import { exampleOf } from '../document/examples.ts';
+import { matchedTag } from './parameters.ts';
 
 const encoded = 'percent-encoded';
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { subjectKinds } from '../../records/eventSubject.ts';
-import { messageId } from '../../webhooks/delivery/webhookMessage.ts';
-import { disabledReasons, webhookPayloads } from '../../webhooks/settings/webhook.ts';
-import { createWebhookSchema } from '../../webhooks/settings/webhookSettings.ts';
-import { principal, timestamp } from './answerSchemas.ts';
-import { exampleRequestId } from './examples.ts';
-import { exampleWebhookId } from './webhookMessages.ts';
+import { subjectKinds } from '../../../records/eventSubject.ts';
+import { messageId } from '../../../webhooks/delivery/webhookMessage.ts';
+import { disabledReasons, webhookPayloads } from '../../../webhooks/settings/webhook.ts';
+import { createWebhookSchema } from '../../../webhooks/settings/webhookSettings.ts';
+import { principal, timestamp } from '../../document/answerSchemas.ts';
+import { exampleRequestId } from '../../document/examples.ts';
+import { exampleWebhookId } from '../../document/webhookMessages.ts';
 
 const { url, kinds, types } = createWebhookSchema.shape;
 

@@ -1,0 +1,46 @@
+import { z } from 'zod';
+import { removeDocument } from '../../../commands/removeDocument.ts';
+import { type DocumentPorts, requireEncounter } from '../../../commands/uploadDocument.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { matchHeader } from '../documentedParameters.ts';
+import { writeCondition } from '../parameters.ts';
+import {
+  documentId,
+  documentMember,
+  documentParams,
+  documentSubject,
+  encounterId,
+} from './documentAddress.ts';
+
+const removedSchema = z
+  .object({ success: z.literal(true), message: z.string() })
+  .meta({ id: 'DocumentRemoved', description: 'A document was removed.' });
+
+const removed = { success: true, message: 'Document removed' } as const;
+
+/** `DELETE /integration/encounters/{id}/documents/{documentId}` (spec 4.7). */
+export const deleteDocument = endpoint({
+  method: 'delete',
+  path: documentMember,
+  operationId: 'deleteDocument',
+  summary: 'Remove a document',
+  description: 'From now on nobody can read the document. Its history stays.',
+  tag: 'Documents',
+  permission: 'write',
+  params: documentParams,
+  headers: matchHeader,
+  answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },
+  errors: ['DocumentNotFound', 'VersionConflict'],
+  subject: documentSubject,
+  handler:
+    ({ eventLog, existence }: DocumentPorts) =>
+    async (exchange) => {
+      const caller = callerOf(exchange);
+      const encounter = encounterId(exchange.req);
+      const condition = writeCondition(exchange.req);
+      await requireEncounter(existence, caller.workspace, encounter);
+      await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
+      return { body: removed };
+    },
+});

@@ -1,0 +1,14 @@
+import { readDocumentHistory } from '../history/readDocumentHistory.ts';
+import { deleteDocument } from './deleteDocument.ts';
+import { downloadDocument } from './downloadDocument.ts';
+import { listDocuments } from './listDocuments.ts';
+import { uploadDocument } from './uploadDocument.ts';
+
+/** The endpoints of the documents of encounters. */
+export const documentEndpoints = [
+  uploadDocument,
+  listDocuments,
+  downloadDocument,
+  deleteDocument,
+  readDocumentHistory,
+];

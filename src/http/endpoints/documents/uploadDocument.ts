@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import {
+  type DocumentPorts,
+  receiveFile,
+  requireEncounter,
+  uploadDocument as upload,
+} from '../../../commands/uploadDocument.ts';
+import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
+import { versionNumber } from '../../document/answerSchemas.ts';
+import { documentExample, exampleOf } from '../../document/examples.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { readMultipart } from '../../server/readMultipart.ts';
+import { conditionHeaders } from '../documentedParameters.ts';
+import { writeCondition } from '../parameters.ts';
+import { collectionParams, documentCollection, documentSubject, encounterId } from './documentAddress.ts';
+
+const uploadSchema = documentFieldsSchema
+  .extend({
+    // Without a type: generated clients then take a file or its bytes here, not a text (OpenAPI 3.1.0, section 4.8.14.2).
+    file: z.any().meta({
+      format: 'binary',
+      contentMediaType: 'application/octet-stream',
+      description:
+        'A PDF (`.pdf`) or DOCX (`.docx`) with its file name of at most 255 characters, at most 250 MB (262,144,000 bytes); told by name and content',
+    }),
+  })
+  .required()
+  .meta({ id: 'DocumentUpload', description: 'A document and its file. The parts may come in any order.' });
+
+const { document_id } = documentFieldsSchema.shape;
+
+const uploadedSchema = z
+  .object({ success: z.literal(true), document_id, version: versionNumber })
+  .meta({ id: 'DocumentUploaded', description: 'A document was stored.' });
+
+/** `POST /integration/encounters/{id}/documents` (spec 4.6). */
+export const uploadDocument = endpoint({
+  method: 'post',
+  path: documentCollection,
+  operationId: 'uploadDocument',
+  summary: 'Upload a document',
+  description:
+    'Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on ' +
+    'the encounter is replaced.',
+  tag: 'Documents',
+  permission: 'write',
+  params: collectionParams,
+  headers: conditionHeaders,
+  body: {
+    required: true,
+    content: {
+      'multipart/form-data': {
+        schema: uploadSchema,
+        encoding: { file: { contentType: Object.values(documentFormats).join(', ') } },
+        examples: {
+          pdf: {
+            summary: 'A PDF, sent with the file name results.pdf',
+            value: {
+              ...(exampleOf(documentFieldsSchema) as object),
+              file: '%PDF-1.7\n% the rest of the file\n%%EOF\n',
+            },
+          },
+        },
+      },
+    },
+  },
+  answers: {
+    200: {
+      description: 'The document is stored, durably.',
+      headers: ['ETag'],
+      schema: uploadedSchema,
+      example: { success: true, document_id: documentExample.document_id, version: 1 },
+    },
+  },
+  errors: ['InvalidUpload', 'EncounterNotFound', 'VersionConflict', 'FileTooLarge', 'NotMultipart'],
+  subject: documentSubject,
+  handler: (ports: DocumentPorts) => async (exchange) => {
+    const caller = callerOf(exchange);
+    const encounter = encounterId(exchange.req);
+    const condition = writeCondition(exchange.req);
+    await requireEncounter(ports.existence, caller.workspace, encounter);
+    const { fields, file } = await readMultipart(
+      exchange,
+      (filename, source) => receiveFile(ports.documentStore, filename, source),
+      ({ objectId }) => ports.documentStore.discard(objectId),
+    );
+    const uploaded = await upload(ports, caller, encounter, { fields, file }, condition);
+    const { documentId: document_id, version } = uploaded;
+    return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
+  },
+});

@@ -1,0 +1,68 @@
+import { z } from 'zod';
+import { ServiceError } from '../../../errors.ts';
+import { type EventSchema, eventSchemas, jsonSchemaOf } from '../../../feed/format/schemas.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { descriptionAccess } from '../service/descriptionAccess.ts';
+import { cacheable, cacheHeaders, ifNoneMatch, notModified, type Tagged, tagged } from './cacheable.ts';
+
+const jsonSchemaSchema = z
+  .looseObject({
+    $schema: z.literal('https://json-schema.org/draft/2020-12/schema'),
+    $id: z.string(),
+    title: z.string(),
+    description: z.string(),
+    type: z.literal('object'),
+  })
+  .meta({ id: 'JsonSchema', description: 'A JSON Schema document.' });
+
+type JsonSchema = z.output<typeof jsonSchemaSchema>;
+
+const example = eventSchemas.get('chartledger.document.removed.v1') as EventSchema;
+
+const name = z.string().meta({
+  description:
+    'The type of an event, such as `chartledger.patient.upserted.v1`; with `.deidentified` behind it for the de-identified view. It is the last part of the event’s `dataschema`.',
+  examples: [example.name],
+});
+
+/** `GET /schemas/{name}`: the JSON Schema of an event's `data`; needs a key, unless the descriptions are public. */
+export function readEventSchema(openapiPublic: boolean) {
+  const { permission, errors } = descriptionAccess(openapiPublic);
+  return endpoint({
+    method: 'get',
+    path: '/schemas/{name}',
+    operationId: 'getEventSchema',
+    summary: 'The schema of an event',
+    description:
+      'The JSON Schema (2020-12) of the `data` of an event: what stands at the `dataschema` of the event.',
+    tag: 'Events',
+    permission,
+    params: z.object({ name }),
+    headers: ifNoneMatch,
+    answers: {
+      200: {
+        description: 'The schema.',
+        headers: cacheHeaders,
+        schema: jsonSchemaSchema,
+        example: jsonSchemaOf(example),
+      },
+      304: notModified,
+    },
+    errors: ['SchemaNotFound', ...errors],
+    handler() {
+      const built = new Map<string, Tagged<JsonSchema>>();
+      return async (exchange) => {
+        const schema = eventSchemas.get(String(exchange.req.params.name));
+        if (schema === undefined) {
+          throw new ServiceError(
+            'not_found',
+            'There is no schema of this name. GET /asyncapi/json names them all.',
+          );
+        }
+        const document = built.get(schema.name) ?? tagged(jsonSchemaOf(schema) as JsonSchema);
+        built.set(schema.name, document);
+        return cacheable(exchange, document, openapiPublic ? 'public' : 'private');
+      };
+    },
+  });
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { ServiceError } from '../../../errors.ts';
+import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
+import { parsePosition, requirePosition } from '../../../feed/position.ts';
+import type { Selection } from '../../../feed/selection.ts';
+import { startAt } from '../../../feed/startAt.ts';
+import type { Start } from '../../../feed/thread/Subscription.ts';
+import type { EventLog } from '../../../ports/eventLog.ts';
+import type { ReadModels } from '../../../ports/readModels.ts';
+import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
+import { instantOf } from '../../../records/instantOf.ts';
+import { validate, validationError } from '../../../records/validate.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { type EventsQuery, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
+
+/** What it takes to find where to begin. */
+export interface StartPorts {
+  eventLog: EventLog;
+  readModels: ReadModels;
+}
+
+const BEGINNING_OF_YEAR = /-01-01T00:00:00\.000Z$/;
+
+/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+function withPlus({ req: { query } }: Exchange): Record<string, unknown> {
+  return typeof query.from === 'string' ? { ...query, from: query.from.replace(' ', '+') } : query;
+}
+
+/** The query of a request. Throws `validation_failed`. */
+export function eventsQueryOf(exchange: Exchange): EventsQuery {
+  return validate(eventsQuerySchema, withPlus(exchange));
+}
+
+/** Which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
+export function selectionOf(
+  { key, workspace }: FoundKey,
+  { kinds, types, view }: EventsQuery,
+  format: Selection['format'],
+  address: string,
+): Selection {
+  const full = key.permissions.includes('events');
+  if (view === 'full' && !full) {
+    throw new ServiceError('permission_denied', "The API key lacks the permission 'events'.");
+  }
+  const eventTypes = feedEventTypes
+    .filter(
+      ({ kind, type }) =>
+        (kinds?.split(',').includes(kind) ?? true) && (types?.split(',').includes(type) ?? true),
+    )
+    .map(({ eventType }) => eventType);
+  if (eventTypes.length === 0) {
+    throw validationError([{ field: 'types', message: 'must be of the kinds in kinds' }]);
+  }
+  return {
+    workspace: workspace.id,
+    view: view ?? (full ? 'full' : 'deidentified'),
+    eventTypes,
+    format,
+    address,
+  };
+}
+
+/** Where to begin. Rejects with `validation_failed`, `unavailable`. */
+export async function startOf(
+  ports: StartPorts,
+  { req }: Exchange,
+  { view }: Selection,
+  { after, from }: EventsQuery,
+): Promise<Start> {
+  const lastEventId = req.headers['last-event-id'];
+  if (lastEventId) {
+    const known = validate(z.object({ 'Last-Event-ID': lastEventIdSchema }), {
+      'Last-Event-ID': lastEventId,
+    });
+    return startAfter(ports, known['Last-Event-ID'], 'Last-Event-ID');
+  }
+  if (after !== undefined && from !== undefined) {
+    throw validationError([{ field: 'from', message: 'must not be sent together with after' }]);
+  }
+  if (from === undefined) return after === undefined ? { after: 0 } : startAfter(ports, after, 'after');
+  const time = instantOf(from);
+  // By trying, a finer moment would tell when an event was recorded; the view tells the year.
+  if (view === 'deidentified' && !BEGINNING_OF_YEAR.test(new Date(time).toISOString())) {
+    throw validationError([
+      {
+        field: 'from',
+        message: 'must be the beginning of a year in the de-identified view, such as 2026-01-01',
+      },
+    ]);
+  }
+  return { after: await startAt(ports.readModels, time), from: time };
+}
+
+async function startAfter({ eventLog }: StartPorts, text: string, field: string): Promise<Start> {
+  const after = parsePosition(text) as number;
+  await requirePosition(eventLog, after, field);
+  return { after };
+}

@@ -1,0 +1,105 @@
+import { z } from 'zod';
+import { recordAccess } from '../../../audit/recordAccess.ts';
+import type { DocumentStore } from '../../../ports/documentStore.ts';
+import { readDocumentHistory as readHistory } from '../../../reads/history/documentHistory.ts';
+import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
+import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
+import { pageOf } from '../../document/answerSchemas.ts';
+import { documentExample, exampleRequestId } from '../../document/examples.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import {
+  documentId,
+  documentMember,
+  documentParams,
+  documentSubject,
+  encounterId,
+} from '../documents/documentAddress.ts';
+import { pageQuerySchema, pageRequest } from '../parameters.ts';
+import { exampleFirstRequestId, exampleSender, versionEntrySchema } from './versionSchemas.ts';
+
+const documentVersionSchema = versionEntrySchema
+  .extend({
+    type: z.enum(['DocumentUploaded', 'DocumentRemoved']),
+    category: documentFieldsSchema.shape.category.nullable(),
+    filename: z.string().nullable().meta({ description: 'As it was sent' }),
+    content_type: z.enum(Object.values(documentFormats)).nullable(),
+    size: z.int().min(0).nullable().meta({ description: 'Bytes' }),
+    sha256: z.hash('sha256').nullable().meta({ description: 'Digest of the file, lower-case hex' }),
+    content_available: z
+      .boolean()
+      .meta({ description: 'Whether the file can still be downloaded, with `version`' }),
+  })
+  .meta({
+    id: 'DocumentVersion',
+    description: 'A version of a document. A removal has no file: what tells of the file is `null`.',
+  });
+
+const pageSchema = pageOf(documentVersionSchema).meta({
+  id: 'DocumentHistoryPage',
+  description: 'A page of the versions of a document, newest first.',
+});
+
+const { document_id, version, created_at, updated_at, ...file } = documentExample;
+const noFile = { category: null, filename: null, content_type: null, size: null, sha256: null };
+const example = {
+  items: [
+    {
+      version: 2,
+      recorded_at: '2026-03-14T16:05:12.480Z',
+      event_id: exampleRequestId,
+      type: 'DocumentRemoved',
+      ...exampleSender,
+      request_id: exampleRequestId,
+      ...noFile,
+      content_available: false,
+    },
+    {
+      version,
+      recorded_at: created_at,
+      event_id: exampleFirstRequestId,
+      type: 'DocumentUploaded',
+      ...exampleSender,
+      request_id: exampleFirstRequestId,
+      ...file,
+      content_available: true,
+    },
+  ],
+  next_page_token: null,
+};
+
+/** `GET /integration/encounters/{id}/documents/{documentId}/history`: every version, newest first. */
+export const readDocumentHistory = endpoint({
+  method: 'get',
+  path: `${documentMember}/history`,
+  operationId: 'getDocumentHistory',
+  summary: 'Read the history of a document',
+  description:
+    'Every version of the document, newest first, also of one that was removed: who sent it, when, from where, and ' +
+    'which file. Files that were replaced or removed are kept for the time of retention.',
+  tag: 'Documents',
+  permission: 'read',
+  params: documentParams,
+  query: pageQuerySchema,
+  answers: { 200: { description: 'A page of versions.', schema: pageSchema, example } },
+  errors: ['DocumentNotFound'],
+  subject: documentSubject,
+  handler: (ports: HistoryPorts & { documentStore: DocumentStore }) => async (exchange) => {
+    const caller = callerOf(exchange);
+    const request = pageRequest(exchange.req);
+    const name = {
+      workspace: caller.workspace,
+      encounterId: encounterId(exchange.req),
+      documentId: documentId(exchange.req),
+    };
+    const body = await readHistory(ports, name, request);
+    await recordAccess(ports.eventLog, caller, {
+      action: 'document.history',
+      kind: 'document',
+      record_id: name.encounterId,
+      document_id: name.documentId,
+      query: { ...request },
+    });
+    return { body };
+  },
+});

@@ -1,0 +1,93 @@
+import { z } from 'zod';
+import { recordAccess } from '../../../audit/recordAccess.ts';
+import { readRecordHistory as readHistory } from '../../../reads/history/recordHistory.ts';
+import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
+import type { CatalogEntry, RecordFields } from '../../../records/catalog.ts';
+import { diffFields } from '../../../records/diff.ts';
+import { pageOf } from '../../document/answerSchemas.ts';
+import { exampleRequestId, upsertRequests, viewExample } from '../../document/examples.ts';
+import { tagOf, withArticle } from '../../document/kindNames.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { recordPath } from '../documentedParameters.ts';
+import { accessSubject, pageQuerySchema, pageRequest, pathId } from '../parameters.ts';
+import { exampleFirstRequestId, exampleSender, versionEntrySchema } from './versionSchemas.ts';
+
+const fieldValue = z.union([z.string(), z.boolean(), z.null()]);
+
+const fieldChangeSchema = z
+  .object({
+    field: z.string().meta({
+      description: 'Name of the field, dotted when nested',
+      examples: ['primary_insurance.policy_number'],
+    }),
+    from: fieldValue.meta({ description: '`null` when it had no value' }),
+    to: fieldValue.meta({ description: '`null` when it has none any more' }),
+  })
+  .meta({ id: 'FieldChange', description: 'A field whose value a version changed.' });
+
+const recordVersionSchema = versionEntrySchema
+  .extend({
+    outcome: z
+      .enum(['created', 'updated', 'unchanged'])
+      .meta({ description: '`unchanged`: everything that was sent was so already' }),
+    changes: z.array(fieldChangeSchema).meta({ description: 'All fields of the first version' }),
+  })
+  .meta({ id: 'RecordVersion', description: 'A version of a record: who sent it, and what it changed.' });
+
+const pageSchema = pageOf(recordVersionSchema).meta({
+  id: 'RecordHistoryPage',
+  description: 'A page of the versions of a record, newest first.',
+});
+
+/** A record that was sent twice with its required fields. */
+function exampleOf(entry: CatalogEntry) {
+  const { created_at, updated_at } = viewExample(entry);
+  const sent = upsertRequests(entry).minimal?.value as RecordFields;
+  const by = (id: string) => ({ event_id: id, type: entry.eventType, ...exampleSender, request_id: id });
+  const first = { version: 1, recorded_at: created_at, ...by(exampleFirstRequestId) };
+  const second = { version: 2, recorded_at: updated_at, ...by(exampleRequestId) };
+  return {
+    items: [
+      { ...second, outcome: 'unchanged', changes: [] },
+      { ...first, outcome: 'created', changes: diffFields(undefined, sent) },
+    ],
+    next_page_token: null,
+  };
+}
+
+/** `GET /integration/{kinds}/{id}/history`: every version, newest first. */
+export function readRecordHistory(entry: CatalogEntry) {
+  const { title, kind } = entry;
+  return endpoint({
+    method: 'get',
+    path: `/integration/${entry.plural}/{id}/history`,
+    operationId: `get${title}History`,
+    summary: `Read the history of ${withArticle(kind)}`,
+    description:
+      `Every version of the ${kind}, newest first: who sent it, when, from where, and what it changed. A value that ` +
+      'was sent again as it was is no change. Versions that are stored meanwhile disturb no page.',
+    tag: tagOf(entry),
+    permission: 'read',
+    params: recordPath(entry),
+    query: pageQuerySchema,
+    answers: {
+      200: { description: 'A page of versions.', schema: pageSchema, example: exampleOf(entry) },
+    },
+    errors: ['RecordNotFound'],
+    subject: ({ req }) => accessSubject(kind, req.params.id),
+    handler: (ports: HistoryPorts) => async (exchange) => {
+      const id = pathId(exchange.req, 'id', title);
+      const caller = callerOf(exchange);
+      const request = pageRequest(exchange.req);
+      const body = await readHistory(ports, caller.workspace, entry, id, request);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'record.history',
+        kind,
+        record_id: id,
+        query: { ...request },
+      });
+      return { body };
+    },
+  });
+}

@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { principal, timestamp, versionNumber } from '../../document/answerSchemas.ts';
+
+/** What every version tells. */
+export const versionEntrySchema = z.object({
+  version: versionNumber,
+  event_id: z.uuid().meta({ description: 'Id of the event in the event log' }),
+  type: z.string().meta({ description: 'Type of the event' }),
+  recorded_at: timestamp('When the version was stored'),
+  principal: principal('Who sent it'),
+  client_ip: z.string().nullable().meta({ description: 'Where it came from' }),
+  user_agent: z.string().nullable(),
+  request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),
+});
+
+/** Who sent the versions of examples. */
+export const exampleSender = {
+  principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC', name: 'EMR nightly sync' },
+  client_ip: '203.0.113.7',
+  user_agent: 'emr-sync/2.4',
+};
+
+/** The `Request-Id` of the write before that of `exampleRequestId`. */
+export const exampleFirstRequestId = '019cebb0-9d1f-7b52-8e60-3a9c41d7f215';

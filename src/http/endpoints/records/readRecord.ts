@@ -1,0 +1,54 @@
+import { recordAccess } from '../../../audit/recordAccess.ts';
+import { readRecordAt } from '../../../reads/history/recordHistory.ts';
+import { type QueryPorts, readRecord as readLatest } from '../../../reads/readRecord.ts';
+import type { CatalogEntry } from '../../../records/catalog.ts';
+import { viewExample } from '../../document/examples.ts';
+import { tagOf, withArticle } from '../../document/kindNames.ts';
+import { recordSchemas } from '../../document/recordSchemas.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { recordPath } from '../documentedParameters.ts';
+import { accessSubject, momentQuerySchema, pathId, requestedMoment } from '../parameters.ts';
+
+/** `GET /integration/{kinds}/{id}`, also as it was in another version or at a moment. */
+export function readRecord(entry: CatalogEntry) {
+  const { title, plural, kind } = entry;
+  return endpoint({
+    method: 'get',
+    path: `/integration/${plural}/{id}`,
+    operationId: `get${title}`,
+    summary: `Read ${withArticle(kind)}`,
+    description:
+      `The latest version of the ${kind}, with every write that was answered before the request, or an earlier one: ` +
+      'that of `version`, or the one that stood at the moment `as_of`.',
+    tag: tagOf(entry),
+    permission: 'read',
+    params: recordPath(entry),
+    query: momentQuerySchema,
+    answers: {
+      200: {
+        description: `The ${kind}.`,
+        headers: ['ETag'],
+        schema: recordSchemas(kind).view,
+        example: viewExample(entry),
+      },
+    },
+    errors: ['RecordNotFound'],
+    subject: ({ req }) => accessSubject(kind, req.params.id),
+    handler: (ports: QueryPorts) => async (exchange) => {
+      const id = pathId(exchange.req, 'id', title);
+      const caller = callerOf(exchange);
+      const at = requestedMoment(exchange.req);
+      const view = at
+        ? await readRecordAt(ports.eventLog, caller.workspace, entry, id, at.moment)
+        : await readLatest(ports, caller.workspace, entry, id);
+      await recordAccess(ports.eventLog, caller, {
+        action: 'record.read',
+        kind,
+        record_id: id,
+        ...(at && { query: { ...at.query } }),
+      });
+      return { headers: { ETag: `"${view.version}"` }, body: view };
+    },
+  });
+}

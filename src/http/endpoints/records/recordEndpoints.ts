@@ -1,0 +1,13 @@
+import type { CatalogEntry } from '../../../records/catalog.ts';
+import { readRecordHistory } from '../history/readRecordHistory.ts';
+import { listRecords } from './listRecords.ts';
+import { readRecord } from './readRecord.ts';
+import { upsertRecord } from './upsertRecord.ts';
+
+/** The endpoints of a kind of record. */
+export const recordEndpoints = (entry: CatalogEntry) => [
+  upsertRecord(entry),
+  listRecords(entry),
+  readRecord(entry),
+  readRecordHistory(entry),
+];

@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { endpoint } from '../../endpoint/endpoint.ts';
+
+const healthSchema = z
+  .object({ status: z.literal('ok') })
+  .meta({ id: 'Health', description: 'The process answers.' });
+
+const healthy = { status: 'ok' } as const;
+
+/** `GET /healthz`: the process answers. */
+export const readHealth = endpoint({
+  method: 'get',
+  path: '/healthz',
+  operationId: 'getHealth',
+  summary: 'Whether the process answers',
+  description: 'For liveness probes. Looks at nothing but the process itself.',
+  tag: 'Service',
+  permission: 'public',
+  query: 'ignored',
+  answers: { 200: { description: 'The process answers.', schema: healthSchema, example: healthy } },
+  handler: () => async () => ({ body: healthy }),
+});

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { descriptionAccess } from './descriptionAccess.ts';
+
+const descriptionSchema = z
+  .looseObject({
+    openapi: z.literal('3.1.0'),
+    info: z.looseObject({ title: z.string(), version: z.string() }),
+    paths: z.looseObject({}),
+  })
+  .meta({ id: 'OpenApi', description: 'This document.' });
+
+export interface OpenApiPorts {
+  /** Makes the description of the interface. */
+  describe(): object;
+}
+
+/** `GET /openapi/json` (spec 4.8): needs a key, unless it is public. */
+export function readOpenApi(openapiPublic: boolean) {
+  return endpoint({
+    method: 'get',
+    path: '/openapi/json',
+    operationId: 'getOpenApi',
+    summary: 'This document',
+    description: openapiPublic
+      ? 'The description of the interface, as OpenAPI 3.1.0. This service is set to show it to everyone.'
+      : 'The description of the interface, as OpenAPI 3.1.0.',
+    tag: 'Service',
+    ...descriptionAccess(openapiPublic),
+    answers: {
+      200: {
+        description: 'The document.',
+        schema: descriptionSchema,
+        example: { openapi: '3.1.0', info: { title: 'Chartledger', version: '1.0.0' }, paths: {} },
+      },
+    },
+    handler({ describe }: OpenApiPorts) {
+      const body = describe() as z.output<typeof descriptionSchema>;
+      return async () => ({ body });
+    },
+  });
+}

@@ -1,0 +1,56 @@
+import { createWebhookSchema } from '../../../webhooks/settings/webhookSettings.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { readJson } from '../../server/readJson.ts';
+import {
+  bodyErrors,
+  jsonBody,
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookCollection,
+  webhookEndpoint,
+} from './webhookAddress.ts';
+import { secretExample, webhookExample, webhookWithSecretSchema } from './webhookSchemas.ts';
+
+/** `POST /integration/webhooks`. */
+export const createWebhook = endpoint({
+  ...webhookEndpoint,
+  method: 'post',
+  path: webhookCollection,
+  operationId: 'createWebhook',
+  summary: 'Make a webhook',
+  description:
+    'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
+    'the messages, this once. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
+    '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
+    'has at most 100 webhooks.',
+  body: jsonBody(createWebhookSchema, {
+    minimal: { summary: 'Every event from now on', value: { url: webhookExample.url } },
+    complete: {
+      summary: 'Some kinds, from the first event on',
+      value: {
+        url: webhookExample.url,
+        description: webhookExample.description,
+        kinds: webhookExample.kinds,
+        payload: 'reference',
+        start: 'beginning',
+      },
+    },
+  }),
+  answers: {
+    200: {
+      description: 'The webhook, and its secret.',
+      schema: webhookWithSecretSchema,
+      example: {
+        ...webhookExample,
+        secret: secretExample,
+      },
+    },
+  },
+  errors: [...bodyErrors, 'TooManyWebhooks'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const { webhook, secret } = await webhooks.create(webhookCallerOf(exchange), await readJson(exchange));
+      return { body: { ...webhook, secret } };
+    },
+});

@@ -1,0 +1,48 @@
+import { pageOf } from '../../document/answerSchemas.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { attemptFilter, attemptsQuerySchema, pageRequest } from '../parameters.ts';
+import {
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+import { attemptExample, attemptSchema } from './webhookSchemas.ts';
+
+const pageSchema = pageOf(attemptSchema).meta({
+  id: 'WebhookAttemptPage',
+  description: 'A page of attempts, newest first.',
+});
+
+/** `GET /integration/webhooks/{id}/attempts`. */
+export const listWebhookAttempts = endpoint({
+  ...webhookEndpoint,
+  method: 'get',
+  path: `${webhookMember}/attempts`,
+  operationId: 'listWebhookAttempts',
+  summary: 'List the tries to deliver messages',
+  description:
+    'Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is ' +
+    'a next one. What the endpoint answered is shown to keys with the permission ' +
+    '`events` alone: it may repeat what it was sent.',
+  params: webhookParams,
+  query: attemptsQuerySchema,
+  answers: {
+    200: {
+      description: 'A page of attempts.',
+      schema: pageSchema,
+      example: { items: [attemptExample], next_page_token: null },
+    },
+  },
+  errors: ['WebhookNotFound'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const { req } = exchange;
+      const caller = webhookCallerOf(exchange);
+      const body = await webhooks.attempts(caller, webhookId(exchange), pageRequest(req), attemptFilter(req));
+      return { body };
+    },
+});

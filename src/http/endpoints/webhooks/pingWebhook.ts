@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { messageId } from '../../../webhooks/delivery/webhookMessage.ts';
+import { exampleRequestId } from '../../document/examples.ts';
+import { exampleWebhookId } from '../../document/webhookMessages.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import {
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+
+const pingedSchema = z
+  .object({
+    success: z.literal(true),
+    message: z.string(),
+    message_id: z.string().meta({ description: 'The `webhook-id` of the message' }),
+  })
+  .meta({ id: 'WebhookPingRequested', description: 'A ping will be sent.' });
+
+const done = { success: true, message: 'Ping requested' } as const;
+
+/** `POST /integration/webhooks/{id}/ping`. */
+export const pingWebhook = endpoint({
+  ...webhookEndpoint,
+  method: 'post',
+  path: `${webhookMember}/ping`,
+  operationId: 'pingWebhook',
+  summary: 'Have a ping sent',
+  description:
+    'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts tell what came of it.',
+  params: webhookParams,
+  answers: {
+    200: {
+      description: 'The ping will be sent.',
+      schema: pingedSchema,
+      example: { ...done, message_id: messageId(exampleWebhookId, exampleRequestId) },
+    },
+  },
+  errors: ['WebhookNotFound', 'WebhookDisabled'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const message_id = await webhooks.ping(webhookCallerOf(exchange), webhookId(exchange));
+      return { body: { ...done, message_id } };
+    },
+});

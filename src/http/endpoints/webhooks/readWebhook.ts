@@ -1,0 +1,31 @@
+import type { WebhookStatusView } from '../../../webhooks/settings/webhookView.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import {
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+import { statusExample, webhookStatusSchema } from './webhookSchemas.ts';
+
+/** `GET /integration/webhooks/{id}`. */
+export const readWebhook = endpoint({
+  ...webhookEndpoint,
+  method: 'get',
+  path: webhookMember,
+  operationId: 'getWebhook',
+  summary: 'Read a webhook',
+  description: 'The webhook, and how its delivery does.',
+  params: webhookParams,
+  answers: { 200: { description: 'The webhook.', schema: webhookStatusSchema, example: statusExample } },
+  errors: ['WebhookNotFound'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const webhook = await webhooks.find(webhookCallerOf(exchange), webhookId(exchange));
+      const [view] = await webhooks.views([webhook]);
+      return { body: view as WebhookStatusView };
+    },
+});

@@ -1,0 +1,48 @@
+import { replaySchema } from '../../../webhooks/settings/webhookSettings.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { readJson } from '../../server/readJson.ts';
+import {
+  bodyErrors,
+  doneSchema,
+  jsonBody,
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+
+const done = { success: true, message: 'Replay requested' } as const;
+
+/** `POST /integration/webhooks/{id}/replay`. */
+export const replayWebhook = endpoint({
+  ...webhookEndpoint,
+  method: 'post',
+  path: `${webhookMember}/replay`,
+  operationId: 'replayWebhook',
+  summary: 'Have messages sent once more',
+  description:
+    'All events after a position or from a time on, one message, or all that were given up after the last try. They ' +
+    'have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.',
+  params: webhookParams,
+  body: jsonBody(replaySchema, {
+    failed: { summary: 'What was given up', value: { failed: true } },
+    time: { summary: 'From a time on', value: { from: '2026-03-14T12:00:00Z' } },
+    beginning: { summary: 'Everything', value: { after: '0' } },
+  }),
+  answers: {
+    200: {
+      description: 'The messages will be sent.',
+      schema: doneSchema('WebhookReplayRequested', 'Messages will be sent once more.'),
+      example: done,
+    },
+  },
+  errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      await webhooks.replay(webhookCallerOf(exchange), webhookId(exchange), await readJson(exchange));
+      return { body: done };
+    },
+});

@@ -1,0 +1,64 @@
+import { rotateSecretSchema } from '../../../webhooks/settings/webhookSettings.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { readJson } from '../../server/readJson.ts';
+import {
+  bodyErrors,
+  jsonBody,
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+import { secretExample, webhookExample, webhookWithSecretSchema } from './webhookSchemas.ts';
+
+/** The JSON body of a request that may do without one. */
+async function readOptionalJson(exchange: Exchange): Promise<unknown> {
+  const { req } = exchange;
+  const isEmpty = req.headers['transfer-encoding'] === undefined && !Number(req.headers['content-length']);
+  return isEmpty ? {} : readJson(exchange);
+}
+
+/** `POST /integration/webhooks/{id}/secret/rotate`. */
+export const rotateWebhookSecret = endpoint({
+  ...webhookEndpoint,
+  method: 'post',
+  path: `${webhookMember}/secret/rotate`,
+  operationId: 'rotateWebhookSecret',
+  summary: 'Give a webhook a new secret',
+  description:
+    'The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous ' +
+    'one, too, so that receivers can be changed one after the other.',
+  params: webhookParams,
+  body: jsonBody(
+    rotateSecretSchema,
+    {
+      day: { summary: 'Both count for a day', value: { overlap_seconds: 86_400 } },
+      leaked: { summary: 'The previous one leaked', value: { overlap_seconds: 0 } },
+    },
+    false,
+  ),
+  answers: {
+    200: {
+      description: 'The webhook, and its new secret.',
+      schema: webhookWithSecretSchema,
+      example: {
+        ...webhookExample,
+        previous_secret_expires_at: '2026-03-15T16:05:12.480Z',
+        updated_at: '2026-03-14T16:05:12.480Z',
+        secret: secretExample,
+      },
+    },
+  },
+  errors: [...bodyErrors, 'WebhookNotFound'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const caller = webhookCallerOf(exchange);
+      const input = await readOptionalJson(exchange);
+      const { webhook, secret } = await webhooks.rotateSecret(caller, webhookId(exchange), input);
+      return { body: { ...webhook, secret } };
+    },
+});

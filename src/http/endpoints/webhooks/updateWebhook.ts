@@ -1,0 +1,39 @@
+import { updateWebhookSchema } from '../../../webhooks/settings/webhookSettings.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { readJson } from '../../server/readJson.ts';
+import {
+  bodyErrors,
+  jsonBody,
+  type WebhookRoutePorts,
+  webhookCallerOf,
+  webhookEndpoint,
+  webhookId,
+  webhookMember,
+  webhookParams,
+} from './webhookAddress.ts';
+import { webhookExample, webhookSchema } from './webhookSchemas.ts';
+
+/** `PATCH /integration/webhooks/{id}`. */
+export const updateWebhook = endpoint({
+  ...webhookEndpoint,
+  method: 'patch',
+  path: webhookMember,
+  operationId: 'updateWebhook',
+  summary: 'Change, disable or enable a webhook',
+  description:
+    'A field that is left out keeps its value. What is changed counts for messages that are sent from then on, ' +
+    'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.',
+  params: webhookParams,
+  body: jsonBody(updateWebhookSchema, {
+    enable: { summary: 'Enable it', value: { state: 'enabled' } },
+    filters: { summary: 'Other kinds', value: { kinds: ['payer'], description: null } },
+  }),
+  answers: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
+  errors: [...bodyErrors, 'WebhookNotFound'],
+  handler:
+    ({ webhooks }: WebhookRoutePorts) =>
+    async (exchange) => {
+      const caller = webhookCallerOf(exchange);
+      return { body: await webhooks.update(caller, webhookId(exchange), await readJson(exchange)) };
+    },
+});
