@@ -106,7 +106,7 @@ async function replay(id: string, { workspace, after, from, message, failed }: R
   const asked = { after, from, message_id: message, failed };
   const body = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined));
   await withWebhooks(workspace, (manager, caller) => manager.replay(caller, id, body));
-  writeLine(`The messages of webhook ${id} will be sent once more.`);
+  writeLine(`The messages of webhook ${id} will be sent again.`);
 }
 
 interface AttemptsOptions extends Scope {
@@ -235,7 +235,7 @@ export function addWebhookCommands(program: Command): void {
 
   command(
     'attempts <webhook-id>',
-    'List the tries to deliver messages of the last 30 days, newest first.',
+    'List the delivery attempts of the last 30 days, newest first.',
     `attempts ${exampleId} --workspace clinic --limit 20`,
     `attempts ${exampleId} --workspace clinic --kind patient --record patient-1 --outcome failed`,
   )

@@ -136,7 +136,7 @@ describe('the pages of webhooks', () => {
       await page.getByLabel('Time, UTC').fill('2020-01-01T00:00');
       await takePictures(page, 'webhook-replay');
       await button('Replay').click();
-      expect(await notice()).toContain('The messages will be sent once more.');
+      expect(await notice()).toContain('The messages will be sent again.');
 
       await confirm('Delete');
       expect(await page.getByRole('row', { name: url }).count()).toBe(0);

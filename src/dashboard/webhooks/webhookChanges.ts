@@ -88,7 +88,7 @@ const changes: readonly WebhookChange[] = [
     async make(manager, caller, id, visit) {
       const what = replays[textOf(visit.form, 'what')]?.(visit) ?? {};
       await manager.replay(caller, id, what);
-      return done(visit, id, 'The messages will be sent once more.');
+      return done(visit, id, 'The messages will be sent again.');
     },
   },
   {

@@ -51,7 +51,7 @@ ${paused}
 ${webhookActions(workspace, view.id, view.state)}
 ${facts(factsOf(view))}
 <h2 id="attempts">Attempts</h2>
-<p class="muted">The tries to deliver messages of the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
+<p class="muted">The delivery attempts of the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
 ${items.length === 0 ? empty('Nothing was sent yet.') : attemptTable(visit, path, view.state, items)}
 <p class="actions">${visit.req.query.page_token !== undefined && html`<a href="${path}#attempts">Newest</a>`}
 ${next !== null && html`<a href="${path}?page_token=${encodeURIComponent(next)}#attempts">Older attempts</a>`}</p>`,

@@ -88,7 +88,7 @@ export const errorSchema = z
       .meta({ description: 'With status 429: seconds until requests are taken again' }),
     version: versionNumber
       .optional()
-      .meta({ description: 'With status 412: the present version, if there is one' }),
+      .meta({ description: 'With status 412: the current version, if there is one' }),
     requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
   })
   .meta({ id: 'ErrorBody', description: 'A request that failed.' });

@@ -132,7 +132,7 @@ const errorResponses = {
   VersionConflict: {
     description:
       'The record or document is not as `If-Match` or `If-None-Match` asks for; nothing was written. `version`, and the ' +
-      'header `ETag`, are the present one, if there is one.',
+      'header `ETag`, are the current one, if there is one.',
     errors: { version_conflict: versionConflict(3) },
   },
   BodyTooLarge: {

@@ -30,7 +30,7 @@ export const matchHeader = z.object({
     .optional()
     .meta({
       description:
-        'One version in quotes: write only when that is the present one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one',
+        'One version in quotes: write only when that is the current one, else 412. `*`: write only when there is one. A weak tag, such as `W/"3"`, counts as a strong one',
       examples: ['"3"'],
     }),
 });

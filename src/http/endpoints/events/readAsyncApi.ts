@@ -23,7 +23,7 @@ export function readAsyncApi(openapiPublic: boolean) {
     method: 'get',
     path: '/asyncapi/json',
     operationId: 'getAsyncApi',
-    summary: 'The catalogue of events',
+    summary: 'Read the catalogue of events',
     description: 'Every event of `GET /events` in both views, as an AsyncAPI 3.0.0 document.',
     tag: 'Events',
     ...descriptionAccess(openapiPublic),

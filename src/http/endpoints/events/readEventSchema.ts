@@ -32,7 +32,7 @@ export function readEventSchema(openapiPublic: boolean) {
     method: 'get',
     path: '/schemas/{name}',
     operationId: 'getEventSchema',
-    summary: 'The schema of an event',
+    summary: 'Read the schema of an event',
     description:
       'The JSON Schema (2020-12) of the `data` of an event: what stands at the `dataschema` of the event.',
     tag: 'Events',

@@ -12,7 +12,7 @@ export const readHealth = endpoint({
   method: 'get',
   path: '/healthz',
   operationId: 'getHealth',
-  summary: 'Whether the process answers',
+  summary: 'Check that the process answers',
   description: 'For liveness probes. Looks at nothing but the process itself.',
   tag: 'Service',
   permission: 'public',

@@ -21,7 +21,7 @@ export function readOpenApi(openapiPublic: boolean) {
     method: 'get',
     path: '/openapi/json',
     operationId: 'getOpenApi',
-    summary: 'This document',
+    summary: 'Read the description of the interface',
     description: openapiPublic
       ? 'The description of the interface, as OpenAPI 3.1.0. This service is set to show it to everyone.'
       : 'The description of the interface, as OpenAPI 3.1.0.',

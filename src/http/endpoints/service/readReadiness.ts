@@ -73,7 +73,7 @@ export const readReadiness = endpoint({
   method: 'get',
   path: '/readyz',
   operationId: 'getReadiness',
-  summary: 'Whether requests can be served',
+  summary: 'Check that requests can be served',
   description:
     'For readiness probes and load balancers. A process with the role `api` is ready while events can be appended and ' +
     'read, whatever else is away: `degraded` names that. One without it is ready while all of its roles are. Says how ' +

@@ -17,7 +17,7 @@ export const createWebhook = endpoint({
   method: 'post',
   path: webhookCollection,
   operationId: 'createWebhook',
-  summary: 'Make a webhook',
+  summary: 'Create a webhook',
   description:
     'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
     'the messages, this once. The payload `full` needs the permission `events` too, and `deidentified` needs ' +

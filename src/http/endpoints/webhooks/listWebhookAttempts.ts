@@ -22,7 +22,7 @@ export const listWebhookAttempts = endpoint({
   method: 'get',
   path: `${webhookMember}/attempts`,
   operationId: 'listWebhookAttempts',
-  summary: 'List the tries to deliver messages',
+  summary: 'List delivery attempts',
   description:
     'Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is ' +
     'a next one. What the endpoint answered is shown to keys with the permission ' +

@@ -28,9 +28,9 @@ export const pingWebhook = endpoint({
   method: 'post',
   path: `${webhookMember}/ping`,
   operationId: 'pingWebhook',
-  summary: 'Have a ping sent',
+  summary: 'Send a ping',
   description:
-    'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts tell what came of it.',
+    'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show what came of it.',
   params: webhookParams,
   answers: {
     200: {

@@ -17,7 +17,7 @@ export const readWebhook = endpoint({
   path: webhookMember,
   operationId: 'getWebhook',
   summary: 'Read a webhook',
-  description: 'The webhook, and how its delivery does.',
+  description: 'The webhook, with the state of its delivery.',
   params: webhookParams,
   answers: { 200: { description: 'The webhook.', schema: webhookStatusSchema, example: statusExample } },
   errors: ['WebhookNotFound'],

@@ -21,7 +21,7 @@ export const replayWebhook = endpoint({
   method: 'post',
   path: `${webhookMember}/replay`,
   operationId: 'replayWebhook',
-  summary: 'Have messages sent once more',
+  summary: 'Replay messages',
   description:
     'All events after a position or from a time on, one message, or all that were given up after the last try. They ' +
     'have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.',
@@ -34,7 +34,7 @@ export const replayWebhook = endpoint({
   answers: {
     200: {
       description: 'The messages will be sent.',
-      schema: doneSchema('WebhookReplayRequested', 'Messages will be sent once more.'),
+      schema: doneSchema('WebhookReplayRequested', 'Messages will be sent again.'),
       example: done,
     },
   },

@@ -17,14 +17,14 @@ export const retryWebhook = endpoint({
   method: 'post',
   path: `${webhookMember}/retry`,
   operationId: 'retryWebhook',
-  summary: 'Try now what waits',
+  summary: 'Retry waiting messages now',
   description:
     'All messages that wait for another try are tried at once, such as after an outage of the endpoint. A try that ' +
     'fails changes nothing of when the next one is due. What was given up is sent again by a replay.',
   params: webhookParams,
   answers: {
     200: {
-      description: 'What waits is tried.',
+      description: 'The waiting messages are tried.',
       schema: doneSchema('WebhookRetryRequested', 'What waits is tried now.'),
       example: done,
     },

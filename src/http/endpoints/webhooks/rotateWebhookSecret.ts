@@ -27,7 +27,7 @@ export const rotateWebhookSecret = endpoint({
   method: 'post',
   path: `${webhookMember}/secret/rotate`,
   operationId: 'rotateWebhookSecret',
-  summary: 'Give a webhook a new secret',
+  summary: 'Rotate the secret of a webhook',
   description:
     'The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous ' +
     'one, too, so that receivers can be changed one after the other.',

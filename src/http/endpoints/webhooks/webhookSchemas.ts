@@ -69,9 +69,9 @@ export const webhookStatusSchema = z
             '`secret_unreadable`: nothing is sent, because the secret cannot be opened with the key that the service has (`WEBHOOK_SECRETS_KEY`); rotating it mends that',
         }),
       })
-      .meta({ description: 'How the delivery does' }),
+      .meta({ description: 'The state of the delivery' }),
   })
-  .meta({ id: 'WebhookStatus', description: 'A webhook, and how its delivery does.' });
+  .meta({ id: 'WebhookStatus', description: 'A webhook, with the state of its delivery.' });
 
 export const attemptSchema = z
   .object({
@@ -107,7 +107,7 @@ export const attemptSchema = z
     }),
     next_attempt_at: timestamp('When it is tried again').optional(),
   })
-  .meta({ id: 'WebhookAttempt', description: 'A try to deliver a message.' });
+  .meta({ id: 'WebhookAttempt', description: 'An attempt to deliver a message.' });
 
 export const webhookWithSecretSchema = z
   .object({
