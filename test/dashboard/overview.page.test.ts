@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
 import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
@@ -168,9 +169,9 @@ test('tells of webhooks that send nothing, and leads administrators to them', as
 });
 
 test('shows events that a read model could not take', async () => {
-  await readModels.park('records_v1', { position: 1, eventId: 'event-1', reason: 'a test' });
+  await readModels.park(recordsModel, { position: 1, eventId: 'event-1', reason: 'a test' });
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
-  expect(await rowOf(page, 'records_v1').innerText()).toMatch(/0\s+1$/);
+  expect(await rowOf(page, recordsModel).innerText()).toMatch(/0\s+1$/);
 });
 
 test('is accessible, and looks right in light, dark and on a phone', async () => {

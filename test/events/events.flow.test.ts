@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { timelineModel } from '../../projections/timeline.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import type { Client } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
@@ -227,7 +228,7 @@ onEveryEngine((start) => {
     // The same by the read model of hours, once it has come so far.
     await eventually(async () => {
       const { body } = await client.get('/readyz');
-      expect(body.projections.timeline_v1.behind).toBe(0);
+      expect(body.projections[timelineModel].behind).toBe(0);
     });
     expect(await from(second.time)).toEqual(expected);
     expect(await from('2020-01-01')).toEqual(all);

@@ -13,12 +13,13 @@ import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { catalog } from '../../src/records/catalog.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { samples } from '../support/samples.ts';
+import { sampleOf, samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
@@ -50,16 +51,16 @@ onEveryEngine((start) => {
   }
 
   async function appendOneOfEverything() {
-    const encounter = await createEncounter(service);
-    const form = documentForm();
-    await service.upload(documentsPath(encounter), form);
-    await service.delete(documentsPath(encounter, form.get('document_id') as string));
-    const kinds = { payers: samples.payer, providers: samples.provider, facilities: samples.facility };
-    for (const [plural, record] of Object.entries(kinds)) {
-      const { id } = record();
-      await service.post(`/integration/${plural}`, { ...record(), id });
-      expect((await service.get(`/integration/${plural}/${id}`)).status).toBe(200);
+    const made: Record<string, string> = {};
+    for (const entry of catalog) {
+      const record = sampleOf(entry, made);
+      made[entry.kind] = record.id;
+      await service.post(`/integration/${entry.plural}`, record);
+      expect((await service.get(`/integration/${entry.plural}/${record.id}`)).status).toBe(200);
     }
+    const form = documentForm();
+    await service.upload(documentsPath(String(made.encounter)), form);
+    await service.delete(documentsPath(String(made.encounter), form.get('document_id') as string));
     const { id } = await service.createKey('clinic');
     await service.keys.rotateKey((await service.createKey('clinic')).id, 0);
     for (const state of ['deactivated', 'active', 'deleted'] as const)

@@ -4,6 +4,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
@@ -135,7 +136,7 @@ withOwnServers('an import during which servers are killed', (servers) => {
     const readModels = await openReadModels(servers.database.url);
     const live = await allRows(service.eventLog, readModels);
     await readModels.close();
-    expect(live.records_v1?.rows.size).toBe(records.length);
+    expect(live[recordsModel]?.rows.size).toBe(records.length);
     expect(live).toEqual(await rebuiltRows(service.eventLog));
   }
 });

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { recordsModel } from '../../projections/records.ts';
 import type { EventMetadata } from '../../src/events/eventMetadata.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -92,7 +93,7 @@ describe('read models', () => {
     await eventually(async () => {
       const { status, body } = await service.get('/readyz');
       expect(status).toBe(200);
-      expect(body.projections.records_v1).toMatchObject({ behind: 0, parked: 1 });
+      expect(body.projections[recordsModel]).toMatchObject({ behind: 0, parked: 1 });
       expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 1 });
     });
     expect(await listedIds()).toEqual([first, last]);
@@ -102,7 +103,7 @@ describe('read models', () => {
     expect([read.status, read.body.code]).toEqual([503, 'unreadable']);
     await service.restart();
     const { body } = await service.get('/readyz');
-    expect(body.projections.records_v1.parked).toBe(1);
+    expect(body.projections[recordsModel].parked).toBe(1);
   });
 
   test('an event of a schema version that is still to come is parked, not misread', async () => {
@@ -114,7 +115,7 @@ describe('read models', () => {
     expect(appended).toEqual([`clinic.payer-${id}: PayerUpserted`]);
     await eventually(async () => {
       const { body } = await service.get('/readyz');
-      expect(body.projections.records_v1).toMatchObject({ behind: 0, parked: 1 });
+      expect(body.projections[recordsModel]).toMatchObject({ behind: 0, parked: 1 });
     });
     const { body: listed } = await service.get('/integration/payers');
     expect(listed).toMatchObject({ items: [], unreadable: [id] });

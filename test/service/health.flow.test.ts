@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordsModel } from '../../projections/records.ts';
 import { unavailable } from '../../src/errors.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import { Client } from '../support/client.ts';
@@ -37,8 +38,8 @@ onEveryEngine((start) => {
         read_models: 'ok',
         document_store: 'ok',
       });
-      expect(body.projections.records_v1).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
-      expect(body.projections.records_v1.position).toBeGreaterThanOrEqual(head);
+      expect(body.projections[recordsModel]).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
+      expect(body.projections[recordsModel].position).toBeGreaterThanOrEqual(head);
       expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 0 });
     });
   });

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { recordsModel } from '../../projections/records.ts';
 import { Client } from '../support/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
@@ -72,7 +73,7 @@ test(
     await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
     const { stdout } = await (running as ServiceProcess).end();
     const told = stdout.split('\n').filter((line) => line.includes('"mismatch":"beyond_the_log"'));
-    expect(told.map((line) => JSON.parse(line).model)).toContain('records_v1');
+    expect(told.map((line) => JSON.parse(line).model)).toContain(recordsModel);
     expect(told[0]).toContain('holds events that the event log no longer has');
   },
   LONG_MS,

@@ -1,6 +1,7 @@
+import { catalogEntry } from '../../src/records/catalog.ts';
 import type { Client } from './client.ts';
 import { phi } from './phi.ts';
-import { samples } from './samples.ts';
+import { sampleOf, samples } from './samples.ts';
 import type { FieldRow, SpecKind } from './specTables.ts';
 
 export type Fields = Record<string, unknown> & { id: string };
@@ -44,7 +45,7 @@ export async function upsertReferred(client: Client): Promise<Referred> {
 
 /** A fresh record with the required fields alone. */
 export function minimal(kind: SpecKind, referred: Referred): Fields {
-  return kind === 'encounter' ? samples.encounter(referred.patient) : samples[kind]();
+  return sampleOf(catalogEntry(kind), referred);
 }
 
 /** The record with one field set; a dotted field is set in an insurance object. `undefined` leaves the field out. */

@@ -1,3 +1,6 @@
+import type { z } from 'zod';
+import type { CatalogEntry, RecordFields } from '../../src/records/catalog.ts';
+import { referenceOf } from '../../src/records/fields.ts';
 import { phi } from './phi.ts';
 
 /** Fresh records of each kind, valid and complete enough to be accepted; their values are noted as PHI. */
@@ -13,6 +16,21 @@ export const samples = {
   facility: () => ({ id: phi('facility'), name: phi('Elm Street Clinic') }),
   encounter: (patientId: string) => ({ id: phi('encounter'), patient_id: patientId }),
 };
+
+/** A fresh record of any kind: its required fields, by its examples. It refers to the ids of `referred`, by kind. */
+export function sampleOf({ kind, schema }: CatalogEntry, referred: Record<string, string>): RecordFields {
+  const fields = Object.entries<z.ZodType>(schema.shape).filter(
+    ([, field]) => !field.safeParse(undefined).success,
+  );
+  const sampleValue = (name: string, field: z.ZodType): unknown => {
+    const reference = referenceOf(field);
+    if (reference) return referred[reference.kind];
+    const [example] = (field.meta()?.examples ?? []) as unknown[];
+    const fresh = phi(name === 'id' ? kind : String(example));
+    return field.safeParse(fresh).success ? fresh : example;
+  };
+  return Object.fromEntries(fields.map(([name, field]) => [name, sampleValue(name, field)])) as RecordFields;
+}
 
 /** Bytes that begin as a PDF does. */
 export function pdf(content = 'hello'): Buffer {
