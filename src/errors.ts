@@ -80,6 +80,11 @@ export class ServiceError extends Error {
   }
 }
 
+/** The error of something that does not exist where the caller may look; `title` names it: `Patient`. */
+export function notFound(title: string): ServiceError {
+  return new ServiceError('not_found', `${title} not found.`);
+}
+
 /**
  * The error of a store that is away; callers are told to come back (503 with `Retry-After`), and operators of the
  * `problem`, where it is known.

@@ -39,8 +39,13 @@ export async function checkReferences(
   const missing = await existence.missing(references.map(({ stream }) => stream));
   if (missing.size === 0) return;
   const absent = references.filter(({ stream }) => missing.has(stream));
+  throw referencesNotFound(absent);
+}
+
+/** The refusal of a record whose references lead nowhere; it names every missing kind and id. */
+export function referencesNotFound(absent: Omit<Reference, 'stream'>[]): ServiceError {
   const named = new Set(absent.map(({ title, id }) => `${title} '${id}' does not exist`));
-  throw new ServiceError('reference_not_found', [...named].join('; '), {
+  return new ServiceError('reference_not_found', [...named].join('; '), {
     details: absent.map(({ field, kind, title, id }) => ({
       field,
       message: `refers to a ${title.toLowerCase()} that does not exist`,

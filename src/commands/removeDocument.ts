@@ -1,4 +1,4 @@
-import { ServiceError } from '../errors.ts';
+import { notFound, ServiceError } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { documentStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -17,7 +17,7 @@ export async function removeDocument(
   const data: DocumentRemoved = { encounter_id: encounterId, document_id: documentId };
   for (;;) {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-    if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+    if (last?.type !== 'DocumentUploaded') throw notFound('Document');
     requireDocument(condition, last);
     try {
       await eventLog.append(stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision);

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
-import { ServiceError, UnreadableError, unavailable } from '../errors.ts';
+import { notFound, ServiceError, UnreadableError, unavailable } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
@@ -32,12 +32,13 @@ export interface ReceivedFile extends StoredDocument {
   format: DocumentFormat | undefined;
 }
 
+/** What is wrong with a file of another format. */
+export const UNKNOWN_FORMAT = 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content';
+
 const uploadSchema = documentFieldsSchema.extend({
   file: z
     .custom<ReceivedFile>((file) => file !== undefined, { error: 'is required', abort: true })
-    .refine(({ format }) => format !== undefined, {
-      error: 'must be a PDF (.pdf) or DOCX (.docx), by its name and by its content',
-    })
+    .refine(({ format }) => format !== undefined, { error: UNKNOWN_FORMAT })
     .refine(({ filename }) => [...filename].length <= MAX_FILENAME_LENGTH, {
       error: `must have a name of at most ${MAX_FILENAME_LENGTH} characters`,
     }),
@@ -50,7 +51,7 @@ export async function requireEncounter(
   encounterId: string,
 ): Promise<void> {
   const missing = await existence.missing([recordStream(workspace, 'encounter', encounterId)]);
-  if (missing.size > 0) throw new ServiceError('not_found', 'Encounter not found.');
+  if (missing.size > 0) throw notFound('Encounter');
 }
 
 /** Takes the bytes of a file to the store, in bounded memory; a source that fails leaves nothing behind. */

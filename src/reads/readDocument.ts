@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { documentsModel } from '../../projections/documents.ts';
-import { ServiceError } from '../errors.ts';
+import { notFound } from '../errors.ts';
 import { documentIdsOf, documentStream, recordStream } from '../events/streamNames.ts';
 import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -71,7 +71,7 @@ export async function readDocument(
 ): Promise<DocumentContent> {
   const stream = documentStream(workspace, encounterId, documentId);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-  if (last?.type !== 'DocumentUploaded') throw new ServiceError('not_found', 'Document not found.');
+  if (last?.type !== 'DocumentUploaded') throw notFound('Document');
   const document = uploadedBy(last);
   const version = last.revision + 1;
   const range = wantedPart(document, version);

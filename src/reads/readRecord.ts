@@ -1,6 +1,6 @@
 import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { ServiceError } from '../errors.ts';
+import { notFound, ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -47,7 +47,7 @@ export async function readRecord(
   const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
   const projected = await projectedState(ports.readModels, stream);
   const state = await foldStream(ports.eventLog, stream, evolve, { state: projected });
-  if (state === undefined) throw new ServiceError('not_found', `${entry.title} not found.`);
+  if (state === undefined) throw notFound(entry.title);
   return toRecordView(state);
 }
 

@@ -3,7 +3,7 @@ import { catalog } from '../../records/catalog.ts';
 import { version } from '../../version.ts';
 import type { Endpoint } from '../endpoint/endpoint.ts';
 import { errorSchema } from './answerSchemas.ts';
-import { errorResponseComponents } from './errorResponses.ts';
+import { errorResponseComponents } from './errorComponents.ts';
 import { headers } from './headers.ts';
 import { tagOf } from './kindNames.ts';
 import { registerOperation } from './operation.ts';

@@ -1,7 +1,8 @@
 import type { OpenAPIRegistry, ResponseConfig, RouteConfig } from '@asteasolutions/zod-to-openapi';
 import type { Answers } from '../endpoint/answers.ts';
 import type { Endpoint } from '../endpoint/endpoint.ts';
-import { type ErrorResponseName, errorRefs } from './errorResponses.ts';
+import { errorRefs } from './errorComponents.ts';
+import type { ErrorResponseName } from './errorResponses.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
 
 function needs(permission: Endpoint['permission']): string {

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { z } from 'zod';
 import type { AccessSubject } from '../../audit/recordAccess.ts';
 import type { WriteCondition } from '../../commands/writeCondition.ts';
-import { ServiceError } from '../../errors.ts';
+import { notFound, ServiceError } from '../../errors.ts';
 import type { Moment } from '../../reads/history/stateAt.ts';
 import type { PageRequest } from '../../reads/page.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
@@ -112,7 +112,7 @@ export function accessSubject(
 /** A caller's identifier out of the path. One that no record can have is `not_found`. */
 export function pathId(req: Request, name: string, title: string): string {
   const value = req.params[name];
-  if (!callerId.safeParse(value).success) throw new ServiceError('not_found', `${title} not found.`);
+  if (!callerId.safeParse(value).success) throw notFound(title);
   return value as string;
 }
 

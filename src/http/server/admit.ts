@@ -1,8 +1,15 @@
 import type { IncomingMessage } from 'node:http';
-import { ServiceError } from '../../errors.ts';
 import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { isExpired, type Permission } from '../../principals/keys/keyState.ts';
 import type { Exchange } from './exchange.ts';
+import {
+  deactivatedKey,
+  deactivatedWorkspace,
+  expiredKey,
+  lackingPermission,
+  missingKey,
+  unknownKey,
+} from './keyRefusals.ts';
 import type { RateLimit } from './rateLimit.ts';
 
 /** The key that a request carries: `x-api-key`, else `Authorization: Bearer` (spec section 5). */
@@ -28,28 +35,24 @@ export async function admit(
 ): Promise<void> {
   const credential = credentialOf(exchange.req);
   if (credential === undefined) {
-    throw new ServiceError(
-      'unauthorized',
-      'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
-    );
+    throw missingKey();
   }
   await gate.limit(exchange);
   const found = await gate.directory.find(credential);
-  if (found === undefined) throw new ServiceError('unauthorized', 'The API key is not valid.');
+  if (found === undefined) throw unknownKey();
   exchange.found = found;
   requireUsable(found, permissions);
 }
 
 /** Throws what a key is refused with: it is no longer active, or its workspace, or it has none of the permissions. */
 export function requireUsable({ key, workspace }: FoundKey, permissions: readonly Permission[]): void {
-  if (key.state === 'deleted') throw new ServiceError('unauthorized', 'The API key is not valid.');
-  if (isExpired(key, Date.now())) throw new ServiceError('unauthorized', 'The API key has expired.');
-  if (key.state === 'deactivated') throw new ServiceError('key_deactivated', 'The API key is deactivated.');
+  if (key.state === 'deleted') throw unknownKey();
+  if (isExpired(key, Date.now())) throw expiredKey();
+  if (key.state === 'deactivated') throw deactivatedKey();
   if (workspace.state === 'deactivated') {
-    throw new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
+    throw deactivatedWorkspace();
   }
   if (permissions.length > 0 && !permissions.some((permission) => key.permissions.includes(permission))) {
-    const named = permissions.map((permission) => `'${permission}'`).join(' or ');
-    throw new ServiceError('permission_denied', `The API key lacks the permission ${named}.`);
+    throw lackingPermission(permissions);
   }
 }

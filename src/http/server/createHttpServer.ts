@@ -28,6 +28,16 @@ const LOOK_MS = 5_000;
 /** How long a client has to read why it was refused before its connection is closed. */
 const LINGER_MS = 2_000;
 
+/** The refusal of an `Expect` that is not known. */
+export function unknownExpectation(): ServiceError {
+  return new ServiceError('expectation_failed', 'Of Expect the service knows 100-continue alone.');
+}
+
+/** The refusal of headers beyond what Node takes. */
+export function headersTooLarge(): ServiceError {
+  return new ServiceError('headers_too_large', 'The headers of the request are larger than 16 KB.');
+}
+
 /**
  * An HTTP server of a listener. What Node refuses before the listener hears of it is answered as all errors are, and
  * logged: what is not HTTP, headers that are too large, a request that does not arrive in time, an unknown `Expect`.
@@ -56,13 +66,7 @@ export function createHttpServer(
   };
   const server = createServer(options, serve);
   server.on('checkContinue', serve);
-  server.on('checkExpectation', (req, res) =>
-    refuse(
-      req,
-      res,
-      new ServiceError('expectation_failed', 'Of Expect the service knows 100-continue alone.'),
-    ),
-  );
+  server.on('checkExpectation', (req, res) => refuse(req, res, unknownExpectation()));
   const failed = new WeakSet<Duplex>();
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const isLate = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
@@ -80,7 +84,7 @@ function refusalOf({ code }: NodeJS.ErrnoException): ServiceError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return tooSlow();
     case 'HPE_HEADER_OVERFLOW':
-      return new ServiceError('headers_too_large', 'The headers of the request are larger than 16 KB.');
+      return headersTooLarge();
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new ServiceError('payload_too_large', 'The extensions of a chunk are larger than 16 KB.');
     default:

@@ -33,6 +33,15 @@ export function notHttp(cause?: unknown): ServiceError {
   return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', { cause });
 }
 
+/** The error of the service itself. */
+export function internalError(cause?: unknown): ServiceError {
+  return new ServiceError(
+    'internal',
+    'Something went wrong in the service. Quote the request id to its operators.',
+    { cause },
+  );
+}
+
 /** Whatever was thrown, as a `ServiceError`; what is not one says nothing of itself to callers. */
 export function asServiceError(error: unknown): ServiceError {
   if (error instanceof ServiceError) return error;
@@ -41,13 +50,7 @@ export function asServiceError(error: unknown): ServiceError {
   if (typeof status === 'number' && status >= 400 && status < 500) {
     return notHttp(error);
   }
-  return new ServiceError(
-    'internal',
-    'Something went wrong in the service. Quote the request id to its operators.',
-    {
-      cause: error,
-    },
-  );
+  return internalError(error);
 }
 
 /** The answer to a request that failed: `{error, code, requestId}` and what the spec adds for some statuses. */

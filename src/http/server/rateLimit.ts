@@ -27,8 +27,12 @@ export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit 
 /** Throws `rate_limited`, with the seconds to wait, where a limit on requests was passed. */
 export function requireWithin(count: Count): void {
   if (!count.refused) return;
-  const seconds = secondsUntilReset(count);
-  throw new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
+  throw rateLimited(secondsUntilReset(count));
+}
+
+/** The refusal of a request beyond the limit, and the seconds to wait. */
+export function rateLimited(seconds: number): ServiceError {
+  return new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
     retryAfterSeconds: seconds,
   });
 }

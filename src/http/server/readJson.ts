@@ -13,12 +13,22 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
 
-function tooLarge(): ServiceError {
+/** The refusal of a body beyond what is taken. */
+export function bodyTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The body is larger than 1 MB.');
 }
 
-function malformed(reason: string): ServiceError {
+/** The refusal of a body that is no JSON; `reason` says why: `is not valid JSON`. */
+export function malformedBody(reason: string): ServiceError {
   return new ServiceError('malformed_body', `The body ${reason}.`);
+}
+
+/** The refusal of a body of another type. */
+export function notJson(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    'Send the body as Content-Type: application/json, in UTF-8.',
+  );
 }
 
 /** Whether a Content-Type is JSON in UTF-8; parameters beside `charset` mean nothing. */
@@ -33,7 +43,7 @@ function isJsonType(header: string): boolean {
 }
 
 async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
-  if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
+  if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
   inviteBody(req, res);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -46,7 +56,7 @@ async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
     };
     req.on('data', (chunk: Buffer) => {
       if (length + chunk.length > MAX_BODY_BYTES) {
-        fail(tooLarge());
+        fail(bodyTooLarge());
         return;
       }
       try {
@@ -63,7 +73,7 @@ async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
       length = 0;
       resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks));
     });
-    req.on('error', () => fail(malformed('broke off')));
+    req.on('error', () => fail(malformedBody('broke off')));
     req.on(BROKEN_OFF, fail);
   });
 }
@@ -73,14 +83,14 @@ async function decompressed(bytes: Buffer): Promise<Buffer> {
   try {
     return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge();
-    throw malformed('is not valid gzip');
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge();
+    throw malformedBody('is not valid gzip');
   }
 }
 
 function requireWellFormed(_key: string, value: unknown): unknown {
   if (typeof value === 'string' && !value.isWellFormed())
-    throw malformed('holds a lone surrogate, which is not Unicode');
+    throw malformedBody('holds a lone surrogate, which is not Unicode');
   return value;
 }
 
@@ -92,10 +102,7 @@ function requireWellFormed(_key: string, value: unknown): unknown {
 export async function readJson(exchange: BodyExchange): Promise<unknown> {
   const { req } = exchange;
   if (!isJsonType(req.headers['content-type'] ?? '')) {
-    throw new ServiceError(
-      'unsupported_media_type',
-      'Send the body as Content-Type: application/json, in UTF-8.',
-    );
+    throw notJson();
   }
   const encoding = req.headers['content-encoding'];
   const isCompressed = encoding !== undefined && /^(?:x-)?gzip$/i.test(encoding);
@@ -111,11 +118,11 @@ export async function readJson(exchange: BodyExchange): Promise<unknown> {
   try {
     text = decoder.decode(bytes);
   } catch {
-    throw malformed('is not valid UTF-8');
+    throw malformedBody('is not valid UTF-8');
   }
   try {
     return SURROGATE_ESCAPE.test(text) ? JSON.parse(text, requireWellFormed) : JSON.parse(text);
   } catch (error) {
-    throw error instanceof ServiceError ? error : malformed('is not valid JSON');
+    throw error instanceof ServiceError ? error : malformedBody('is not valid JSON');
   }
 }

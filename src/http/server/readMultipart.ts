@@ -20,22 +20,34 @@ const MAX_PARTS = 20;
 /** What the form may add to the file. */
 const MAX_OVERHEAD_BYTES = 1024 * 1024;
 
-function tooLarge(): ServiceError {
+/** The refusal of a file beyond what is taken. */
+export function fileTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The file is larger than 250 MB.');
+}
+
+/** The refusal of a form that cannot be read. */
+export function brokenForm(cause?: unknown): ServiceError {
+  return new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause });
+}
+
+/** The refusal of a body of another type. */
+export function notMultipart(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    'Send the document as Content-Type: multipart/form-data.',
+  );
 }
 
 function startParser(req: IncomingMessage): busboy.Busboy {
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(req.headers['content-type'] ?? '')) {
-    throw new ServiceError(
-      'unsupported_media_type',
-      'Send the document as Content-Type: multipart/form-data.',
-    );
+    throw notMultipart();
   }
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding !== 'identity') {
     throw new ServiceError('unsupported_media_type', 'Send the form without a Content-Encoding.');
   }
-  if (Number(req.headers['content-length'] ?? 0) > MAX_DOCUMENT_BYTES + MAX_OVERHEAD_BYTES) throw tooLarge();
+  if (Number(req.headers['content-length'] ?? 0) > MAX_DOCUMENT_BYTES + MAX_OVERHEAD_BYTES)
+    throw fileTooLarge();
   const limits = { fileSize: MAX_DOCUMENT_BYTES + 1, fieldSize: MAX_FIELD_BYTES, parts: MAX_PARTS + 1 };
   try {
     return busboy({ headers: req.headers, limits, defParamCharset: 'utf8' });
@@ -90,7 +102,7 @@ async function readForm<File>(
       stream.resume();
       return;
     }
-    stream.on('limit', () => form.fail(tooLarge()));
+    stream.on('limit', () => form.fail(fileTooLarge()));
     form.onFail((error) => stream.destroy(error));
     receiving = receive((filename ?? '').toWellFormed(), stream);
     receiving.catch(form.fail);
@@ -147,9 +159,7 @@ function parse(req: IncomingMessage, parser: busboy.Busboy): Form {
   };
   const brokeOff = () => fail(new ServiceError('malformed_body', 'The form broke off.'));
   parser.on('close', resolve);
-  parser.on('error', (error) =>
-    fail(new ServiceError('malformed_body', 'The form is broken or incomplete.', { cause: error })),
-  );
+  parser.on('error', (error) => fail(brokenForm(error)));
   parser.on('partsLimit', () =>
     fail(new ServiceError('malformed_body', `The form has more than ${MAX_PARTS} parts.`)),
   );

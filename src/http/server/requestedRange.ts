@@ -2,6 +2,11 @@ import { ServiceError } from '../../errors.ts';
 import type { ByteRange } from '../../ports/documentStore.ts';
 import type { Exchange } from './exchange.ts';
 
+/** The refusal of a part that is not there. */
+export function rangeNotSatisfiable(): ServiceError {
+  return new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
+}
+
 /**
  * The part that `Range` asks for of a representation of so many bytes (RFC 9110, section 14); undefined when all of it is
  * to be sent: without the header, for several parts or a form that is not known, and when `If-Range` names another
@@ -18,7 +23,7 @@ export function requestedRange(
   const found = req.range(size, { combine: true });
   if (found === -1) {
     headers.push('Content-Range', `bytes */${size}`);
-    throw new ServiceError('range_not_satisfiable', 'The document does not have these bytes.');
+    throw rangeNotSatisfiable();
   }
   if (!Array.isArray(found) || found.type !== 'bytes' || found.length !== 1) return undefined;
   const [{ start, end } = { start: 0, end: size - 1 }] = found;

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { notFound, ServiceError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { documentStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
@@ -49,7 +49,7 @@ export async function readDocumentHistory(
 ): Promise<Page<DocumentVersion>> {
   const page = await readEventPage(ports.eventLog, streamOf(name), request);
   const events = page.events.map(upcast);
-  if (events.length === 0) throw new ServiceError('not_found', 'Document not found.');
+  if (events.length === 0) throw notFound('Document');
   const available = await stillStored(ports.documentStore, events.flatMap(objectOf));
   const entries = await toEntries(ports, events);
   const items = events.map((event, at) => toVersion(entries[at] as VersionEntry, event, available));

@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { notFound } from '../../errors.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -30,7 +30,7 @@ export async function readRecordHistory(
   const stream = recordStream(workspace, entry.kind, id);
   const { events, next_page_token } = await readEventPage(eventLog, stream, request);
   const oldest = events.at(-1);
-  if (oldest === undefined) throw new ServiceError('not_found', `${entry.title} not found.`);
+  if (oldest === undefined) throw notFound(entry.title);
   const sent = events.map((event) => upcast(event).data as RecordFields);
   const named = new Set(sent.flatMap((fields) => Object.keys(fields)));
   let fields = await fieldsBefore(eventLog, stream, oldest.revision, named);

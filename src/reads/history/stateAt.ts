@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { notFound, ServiceError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { type Evolve, foldStream } from '../foldStream.ts';
@@ -30,7 +30,7 @@ export async function stateAt<State extends { version: number }>(
   }
   const { version } = moment;
   const state = await foldStream(eventLog, stream, evolve, { version });
-  if (state === undefined) throw new ServiceError('not_found', `${title} not found.`);
+  if (state === undefined) throw notFound(title);
   if (state.version < version) throw new ServiceError('not_found', `The ${noun} has no version ${version}.`);
   return state;
 }

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { recordAccess } from '../../audit/recordAccess.ts';
-import { ServiceError } from '../../errors.ts';
+import { notFound, ServiceError } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
@@ -25,6 +25,7 @@ import type {
   WebhookSecretRotated,
   WebhookSettings,
 } from './webhook.ts';
+import { MAX_WEBHOOKS, tooManyWebhooks, webhookDisabled } from './webhookRefusals.ts';
 import {
   changedSettings,
   checkFilters,
@@ -42,8 +43,6 @@ import {
   type WebhookStatusView,
   type WebhookView,
 } from './webhookView.ts';
-
-const MAX_WEBHOOKS = 100;
 
 export interface WebhookPorts extends StartPorts {
   stateStore: StateStore;
@@ -148,7 +147,7 @@ export class WebhookManager {
     await this.#ports.directory.change(({ webhooks }) => {
       const others = [...webhooks.values()].filter((other) => isOf(other, caller.workspace));
       if (others.length >= MAX_WEBHOOKS) {
-        throw new ServiceError('conflict', `A workspace has at most ${MAX_WEBHOOKS} webhooks.`);
+        throw tooManyWebhooks();
       }
       return newEvent(caller, 'WebhookCreated', { ...data });
     });
@@ -261,14 +260,14 @@ export class WebhookManager {
   #find(caller: WebhookCaller, id: string): Webhook {
     const webhook = this.#ports.directory.find(id);
     if (!webhook || !isOf(webhook, caller.workspace)) {
-      throw new ServiceError('not_found', 'Webhook not found.');
+      throw notFound('Webhook');
     }
     requirePayload(caller, webhook.payload);
     return webhook;
   }
 
   #requireSending({ state, workspace }: Webhook): void {
-    if (state !== 'enabled') throw new ServiceError('conflict', 'The webhook is disabled; enable it first.');
+    if (state !== 'enabled') throw webhookDisabled();
     if (this.isDeactivated(workspace)) {
       throw new ServiceError('conflict', 'The workspace is deactivated; activate it first.');
     }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { ServiceError } from '../../../errors.ts';
 import { type EventSchema, eventSchemas, jsonSchemaOf } from '../../../feed/format/schemas.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { descriptionAccess } from '../service/descriptionAccess.ts';
 import { cacheable, cacheHeaders, ifNoneMatch, notModified, type Tagged, tagged } from './cacheable.ts';
+import { schemaNotFound } from './eventRefusals.ts';
 
 const jsonSchemaSchema = z
   .looseObject({
@@ -54,10 +54,7 @@ export function readEventSchema(openapiPublic: boolean) {
       return async (exchange) => {
         const schema = eventSchemas.get(String(exchange.req.params.name));
         if (schema === undefined) {
-          throw new ServiceError(
-            'not_found',
-            'There is no schema of this name. GET /asyncapi/json names them all.',
-          );
+          throw schemaNotFound();
         }
         const document = built.get(schema.name) ?? tagged(jsonSchemaOf(schema) as JsonSchema);
         built.set(schema.name, document);

@@ -2,7 +2,6 @@ import { Readable } from 'node:stream';
 import { z } from 'zod';
 import { recordAccess, recordFurtherAccess } from '../../../audit/recordAccess.ts';
 import { SentEvents, type SentEventsLimits } from '../../../audit/SentEvents.ts';
-import { ServiceError } from '../../../errors.ts';
 import type { Shown } from '../../../events/shown.ts';
 import type { EventFeed } from '../../../feed/EventFeed.ts';
 import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
@@ -19,6 +18,7 @@ import type { StreamedAnswer } from '../../server/answer.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { type EventStreamOptions, sendEventStream } from '../../server/sendEventStream.ts';
 import { eventExample } from './eventExample.ts';
+import { notAcceptable } from './eventRefusals.ts';
 import { type EventsQuery, eventMediaTypes, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
 import { eventsQueryOf, type StartPorts, selectionOf, startOf } from './requestedEvents.ts';
 
@@ -79,7 +79,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
       const type = exchange.req.accepts(Object.values(eventMediaTypes));
       exchange.headers.push('Vary', 'Accept');
       if (type === false) {
-        throw new ServiceError('not_acceptable', `Accept ${Object.values(eventMediaTypes).join(' or ')}.`);
+        throw notAcceptable();
       }
       const query = eventsQueryOf(exchange);
       const format = type === eventMediaTypes.sse ? 'sse' : 'ndjson';

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { ServiceError } from '../../../errors.ts';
 import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
 import { parsePosition, requirePosition } from '../../../feed/position.ts';
 import type { Selection } from '../../../feed/selection.ts';
@@ -11,6 +10,7 @@ import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
 import { instantOf } from '../../../records/instantOf.ts';
 import { validate, validationError } from '../../../records/validate.ts';
 import type { Exchange } from '../../server/exchange.ts';
+import { lackingPermission } from '../../server/keyRefusals.ts';
 import { type EventsQuery, eventsQuerySchema, lastEventIdSchema } from './eventsQuery.ts';
 
 /** What it takes to find where to begin. */
@@ -40,7 +40,7 @@ export function selectionOf(
 ): Selection {
   const full = key.permissions.includes('events');
   if (view === 'full' && !full) {
-    throw new ServiceError('permission_denied', "The API key lacks the permission 'events'.");
+    throw lackingPermission(['events']);
   }
   const eventTypes = feedEventTypes
     .filter(

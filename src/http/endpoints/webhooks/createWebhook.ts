@@ -1,3 +1,4 @@
+import { MAX_WEBHOOKS } from '../../../webhooks/settings/webhookRefusals.ts';
 import { createWebhookSchema } from '../../../webhooks/settings/webhookSettings.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../server/readJson.ts';
@@ -22,7 +23,7 @@ export const createWebhook = endpoint({
     'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
     'the messages, this once. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
     '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
-    'has at most 100 webhooks.',
+    `has at most ${MAX_WEBHOOKS} webhooks.`,
   body: jsonBody(createWebhookSchema, {
     minimal: { summary: 'Every event from now on', value: { url: webhookExample.url } },
     complete: {

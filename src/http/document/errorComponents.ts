@@ -1,0 +1,41 @@
+import type { ServiceError } from '../../errors.ts';
+import { errorAnswer, statusOf } from '../server/errorAnswer.ts';
+import { type ErrorResponse, type ErrorResponseName, errorResponses } from './errorResponses.ts';
+import { exampleRequestId } from './examples.ts';
+import { headerRefs } from './headers.ts';
+
+function statusOfResponse({ errors }: ErrorResponse): number {
+  return statusOf[(Object.values(errors)[0] as ServiceError).code];
+}
+
+/** What `components/responses` holds. */
+export function errorResponseComponents() {
+  return Object.entries<ErrorResponse>(errorResponses).map(
+    ([name, { description, errors, headers = [] }]) => {
+      const examples = Object.entries(errors).map(([key, error]) => [
+        key,
+        { value: errorAnswer(error, exampleRequestId).body },
+      ]);
+      const response = {
+        description,
+        headers: headerRefs('Request-Id', 'RateLimit-Policy', 'RateLimit', ...headers),
+        content: {
+          'application/json': {
+            schema: { $ref: '#/components/schemas/ErrorBody' },
+            examples: Object.fromEntries(examples),
+          },
+        },
+      };
+      return { name, response };
+    },
+  );
+}
+
+/** References to error responses, by status. */
+export function errorRefs(names: readonly ErrorResponseName[]): Record<string, { $ref: string }> {
+  const refs = names.map((name) => [
+    statusOfResponse(errorResponses[name]),
+    { $ref: `#/components/responses/${name}` },
+  ]);
+  return Object.fromEntries(refs);
+}

@@ -1,0 +1,24 @@
+import { ServiceError } from '../../errors.ts';
+import type { Permission } from '../../principals/keys/keyState.ts';
+
+/** The refusals of requests by their API key. */
+export const missingKey = () =>
+  new ServiceError(
+    'unauthorized',
+    'An API key is needed: send it in the header x-api-key, or as Authorization: Bearer.',
+  );
+
+export const unknownKey = () => new ServiceError('unauthorized', 'The API key is not valid.');
+
+export const expiredKey = () => new ServiceError('unauthorized', 'The API key has expired.');
+
+export const deactivatedKey = () => new ServiceError('key_deactivated', 'The API key is deactivated.');
+
+export const deactivatedWorkspace = () =>
+  new ServiceError('workspace_deactivated', 'The workspace of the API key is deactivated.');
+
+/** The key has none of these permissions. */
+export function lackingPermission(permissions: readonly Permission[]): ServiceError {
+  const named = permissions.map((permission) => `'${permission}'`).join(' or ');
+  return new ServiceError('permission_denied', `The API key lacks the permission ${named}.`);
+}
