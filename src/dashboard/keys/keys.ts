@@ -17,7 +17,7 @@ import { checkboxes, formError, input } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
 import { type TableColumn, table } from '../ui/table.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
-import { type KeyChangePorts, keyChangeRoutes, keyChanges } from './keyChanges.ts';
+import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
 
 export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
@@ -70,7 +70,6 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
         }
       },
     },
-    ...keyChangeRoutes(ports),
   ];
 }
 

@@ -13,10 +13,7 @@ import { input, select } from '../ui/formFields.ts';
 import { fieldValue, recordName } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { empty, leftOut, time, tryAgain } from '../ui/text.ts';
-import { recordCompareRoutes } from './recordCompare.ts';
-import { type DocumentPagePorts, recordDocumentsRoutes } from './recordDocuments.ts';
 import { recordPath, recordsPath } from './recordPaths.ts';
-import { recordPrintRoutes } from './recordPrint.ts';
 import {
   filledQuery,
   kindOf,
@@ -25,7 +22,6 @@ import {
   recordsSection,
   unlessBehind,
 } from './recordQuery.ts';
-import { recordStateRoutes } from './recordState.ts';
 
 /** The kind that is shown first. */
 const FIRST_KIND = 'patients';
@@ -34,8 +30,8 @@ interface FindPorts extends QueryPorts {
   existence: RecordExistence;
 }
 
-/** `…/records`: the records of a kind, how to come to one by its id, and the pages of each. */
-export function recordsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
+/** `…/records`: the records of a kind, and how to come to one by its id. */
+export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
@@ -44,10 +40,6 @@ export function recordsRoutes(ports: DocumentPagePorts): DashboardRoute[] {
       query: ['kind', 'id', ...pageParameters],
       handle: (visit) => find(ports, visit),
     },
-    ...recordDocumentsRoutes(ports),
-    ...recordCompareRoutes(ports),
-    ...recordPrintRoutes(ports),
-    ...recordStateRoutes(ports),
   ];
 }
 

@@ -2,10 +2,15 @@ import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
+import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
+import { recordCompareRoutes } from '../records/recordCompare.ts';
+import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
+import { recordPrintRoutes } from '../records/recordPrint.ts';
+import { recordStateRoutes } from '../records/recordState.ts';
 import { recordsRoutes } from '../records/records.ts';
 import { referenceRoutes } from '../reference/reference.ts';
 import { accountRoutes } from '../users/account.ts';
@@ -15,7 +20,11 @@ import { secondStepRoutes } from '../users/secondStep.ts';
 import { setupRoutes } from '../users/setup.ts';
 import { signInRoutes } from '../users/signIn.ts';
 import { type TwoFactorPagePorts, twoFactorRoutes } from '../users/twoFactor.ts';
+import { userRoutes } from '../users/user.ts';
 import { usersRoutes } from '../users/users.ts';
+import { webhookChangeRoutes } from '../webhooks/webhookChanges.ts';
+import { webhookFormRoutes } from '../webhooks/webhookForm.ts';
+import { webhookPageRoutes } from '../webhooks/webhookPage.ts';
 import { webhooksRoutes } from '../webhooks/webhooks.ts';
 import type { RequestLimit } from './requestLimit.ts';
 import type { DashboardRoute } from './route.ts';
@@ -28,7 +37,7 @@ export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts, TwoFac
   requestLimit: RequestLimit;
 }
 
-/** Every page of the dashboard. */
+/** Every page of the dashboard: a file each, with the forms that it holds, and a line here. */
 export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
   return [
     ...signInRoutes(ports),
@@ -39,13 +48,22 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...accountRoutes(ports),
     ...twoFactorRoutes(ports),
     ...usersRoutes(ports),
+    ...userRoutes(ports),
     ...homeRoutes(ports),
     ...overviewRoutes(ports),
     ...referenceRoutes(ports),
     ...recordsRoutes(ports),
+    ...recordDocumentsRoutes(ports),
+    ...recordCompareRoutes(ports),
+    ...recordPrintRoutes(ports),
+    ...recordStateRoutes(ports),
     ...auditRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),
+    ...keyChangeRoutes(ports),
     ...webhooksRoutes(ports),
+    ...webhookFormRoutes(ports),
+    ...webhookChangeRoutes(ports),
+    ...webhookPageRoutes(ports),
   ];
 }

@@ -13,7 +13,7 @@ import { table } from '../ui/table.ts';
 import { time, timeAgo } from '../ui/text.ts';
 import { signsInBy, userState } from '../ui/userFacts.ts';
 import { invitationMadePage, usersSection } from './invitationMadePage.ts';
-import { type UserPagePorts, userRoutes } from './user.ts';
+import type { UserPagePorts } from './user.ts';
 
 export interface UsersPagePorts extends UserPagePorts {
   readModels: ReadModels;
@@ -52,7 +52,6 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
         }
       },
     },
-    ...userRoutes(ports),
   ];
 }
 

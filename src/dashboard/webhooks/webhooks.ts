@@ -4,9 +4,6 @@ import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
 import { code, empty, timeAgo } from '../ui/text.ts';
-import { webhookChangeRoutes } from './webhookChanges.ts';
-import { webhookFormRoutes } from './webhookForm.ts';
-import { webhookPageRoutes } from './webhookPage.ts';
 import { webhookCaller, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { pausedNote, pendingText, webhookState } from './webhookState.ts';
 
@@ -22,9 +19,6 @@ export function webhooksRoutes(ports: { webhooks: WebhookManager }): DashboardRo
         return { page: listPage(visit.workspace, views, pausedNote(ports.webhooks, visit)) };
       },
     },
-    ...webhookFormRoutes(ports),
-    ...webhookChangeRoutes(ports),
-    ...webhookPageRoutes(ports),
   ];
 }
 
