@@ -13,8 +13,8 @@ interface Reference {
 
 function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
   const found: Reference[] = [];
-  for (const { field, kind, title = catalogEntry(kind).title } of entry.references) {
-    const [outer, inner] = field.split('.') as [string, string | undefined];
+  for (const { field, path, kind, title = catalogEntry(kind).title } of entry.references) {
+    const [outer, inner] = path as [string, string | undefined];
     const value = sent[outer];
     const id = inner === undefined ? value : (value as Record<string, unknown> | null | undefined)?.[inner];
     if (typeof id !== 'string') continue;

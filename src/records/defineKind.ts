@@ -13,6 +13,8 @@ export type RecordFields = Record<string, unknown> & { id: string };
 export interface ReferenceField {
   /** Dotted: `primary_insurance.payer_id`. */
   field: string;
+  /** The same in its parts: the name, behind that of the object which holds it, if one does. */
+  path: readonly string[];
   kind: string;
   /** What it is called where it is missing; default: the kind's title. */
   title?: string;
@@ -85,12 +87,13 @@ export function defineKind<const Name extends string, Shape extends z.ZodRawShap
   } satisfies CatalogEntry;
 }
 
-function referencesIn(shape: z.ZodRawShape, prefix = ''): ReferenceField[] {
+function referencesIn(shape: z.ZodRawShape, holder: readonly string[] = []): ReferenceField[] {
   return Object.entries(shape).flatMap(([name, schema]) => {
     const field = schema as z.ZodType;
+    const path = [...holder, name];
     const nested = nestedIn(field);
-    if (nested) return referencesIn(nested.schema.shape, `${prefix}${name}.`);
+    if (nested) return referencesIn(nested.schema.shape, path);
     const reference = referenceOf(field);
-    return reference ? [{ field: prefix + name, ...reference }] : [];
+    return reference ? [{ field: path.join('.'), path, ...reference }] : [];
   });
 }
