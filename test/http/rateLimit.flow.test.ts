@@ -8,7 +8,7 @@ import { appendedBy, type TestService } from '../support/service.ts';
 onEveryEngine((start) => {
   let service: TestService;
   afterEach(async () => {
-    vi.restoreAllMocks();
+    vi.useRealTimers();
     await service.stop();
   });
 
@@ -83,8 +83,7 @@ onEveryEngine((start) => {
     async (_label, backBy, expected) => {
       service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
       expect(await statuses(3)).toEqual([404, 404, 429]);
-      const { now } = Date;
-      vi.spyOn(Date, 'now').mockImplementation(() => now() - backBy);
+      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - backBy });
       expect(await statuses(3)).toEqual(expected);
       const { status, headers, body } = await service.get('/integration/payers/none');
       expect(status).toBe(429);
