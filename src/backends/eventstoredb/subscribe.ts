@@ -25,6 +25,8 @@ export function subscribe(
   const closing = new AbortController();
   const { signal } = closing;
   const confirmed = Promise.withResolvers<void>();
+  // Nobody waits for it where there was no connection to subscribe on.
+  confirmed.promise.catch(() => undefined);
   const ended = (error: unknown) => {
     if (signal.aborted) return;
     closing.abort();

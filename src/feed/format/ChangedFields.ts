@@ -21,9 +21,9 @@ const noFields = {} as RecordFields;
 
 /** A stream folded up to a revision. */
 interface State {
-  revision: number;
+  readonly revision: number;
   /** The fields as JSON: a text is cheaper to keep than the object, and tells at a glance when nothing changed. */
-  text: string;
+  readonly text: string;
 }
 
 /** What an event did. */
@@ -76,8 +76,7 @@ export class ChangedFields {
     });
     for (const [stream, state] of states) {
       if (state instanceof UnreadableError) this.#states.delete(stream);
-      // One that is remembered already, and was only brought on, stays where it is.
-      else if (this.#states.peek(stream) !== state) this.#states.set(stream, state);
+      else this.#states.set(stream, state);
     }
     return changes;
   }
@@ -124,7 +123,7 @@ function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError 
   }
 }
 
-/** The state after an event; where the event changes no field, that is `before`, brought on. */
+/** The state after an event. */
 function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
   requireNext(before === undefined ? 0 : before.revision + 1, event);
@@ -135,9 +134,9 @@ function apply(before: State | undefined, event: RecordedEvent): { state: State;
   const text = isDocument || dataText === undefined ? JSON.stringify(sent) : dataText;
   // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
   const clears = text.includes(':null');
+  // Never in place: what is remembered is shared by all who ask at the same time.
   if (!clears && text === before?.text) {
-    before.revision = revision;
-    return { state: before, change: { sent: text, changed: [] } };
+    return { state: { revision, text }, change: { sent: text, changed: [] } };
   }
   const fields: RecordFields | undefined = before && JSON.parse(before.text);
   const after =

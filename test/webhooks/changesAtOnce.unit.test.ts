@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';
+import type { EventLog, ReadOptions } from '../../src/ports/eventLog.ts';
+
+/** An event of a payer that changes nothing. */
+function event(stream: string, revision: number): RecordedEvent {
+  return {
+    id: `${stream}-${revision}`,
+    type: 'PayerUpserted',
+    stream,
+    revision,
+    position: revision + 1,
+    recordedAt: new Date(0).toISOString(),
+    data: { id: '1', name: 'Aetna' },
+    dataText: '{"id":"1","name":"Aetna"}',
+    metadata: {
+      workspace: 'clinic',
+      principal: { type: 'operator', id: 'test' },
+      requestId: 'request',
+      $correlationId: 'request',
+      schemaVersion: 1,
+    },
+  };
+}
+
+test('several who go through the log at once, each at a pace of its own, are told the same', async () => {
+  const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
+  const eventLog = {
+    readStream: async (stream: string, { from = 0, limit }: ReadOptions) => {
+      await answered;
+      return [event(stream, 0), event(stream, 1)].slice(from, from + limit);
+    },
+  } as unknown as EventLog;
+  const changedFields = new ChangedFields(eventLog);
+  await changedFields.of([event('clinic.payer-1', 0)]);
+  // Of the other stream it has to read first, and the quick one passes it meanwhile.
+  const slow = changedFields.of([event('clinic.payer-1', 1), event('clinic.payer-2', 1)]);
+  expect(await changedFields.of([event('clinic.payer-1', 1)])).toEqual([[]]);
+  answer();
+  expect(await slow).toEqual([[], []]);
+});
