@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../src/events/event.ts';
+import { laterTime } from '../src/events/laterTime.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';
@@ -80,8 +81,8 @@ export const audit: Projection<AuditBody> = {
     const entries = [...head.entries, auditEntry(event)];
     if (entries.length < ENTRIES_A_CHUNK) return headRow(row, event, { ...head, size, entries });
     const index: AuditIndex = {
-      from: laterOf(head.latest, (entries[0] as AuditEntry).recordedAt),
-      to: entries.reduce((latest, { recordedAt }) => laterOf(latest, recordedAt), head.latest),
+      from: laterTime(head.latest, (entries[0] as AuditEntry).recordedAt),
+      to: entries.reduce((latest, { recordedAt }) => laterTime(latest, recordedAt), head.latest),
       signatures: signaturesOf(entries),
     };
     const indexes = [...head.indexes, index];
@@ -149,11 +150,6 @@ function indexRow(
   const partition = indexPartition(metadata.workspace);
   const id = `${partition}/${number}`;
   return { id, partition, order: newestFirst(number), position, body };
-}
-
-/** The later of two times: ISO 8601 in UTC, to the millisecond, sorts as text. */
-export function laterOf(a: string, b: string): string {
-  return a > b ? a : b;
 }
 
 export const auditModel = modelName(audit);

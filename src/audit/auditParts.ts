@@ -8,12 +8,12 @@ import {
   chunkId,
   ENTRIES_A_CHUNK,
   indexPartition,
-  laterOf,
   newestFirst,
 } from '../../projections/audit.ts';
 import type { AuditEntry } from '../../projections/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
 import { unavailable } from '../errors.ts';
+import { laterTime } from '../events/laterTime.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { type SightedRecord, sightingTest } from './sightingTest.ts';
 
@@ -49,7 +49,7 @@ export async function* auditParts(
   const chunks = chunksOf(head);
   const oldestPending = head.entries[0];
   if (oldestPending && (below === undefined || below > chunks * ENTRIES_A_CHUNK)) {
-    const from = laterOf(head.latest, oldestPending.recordedAt);
+    const from = laterTime(head.latest, oldestPending.recordedAt);
     yield { first: chunks * ENTRIES_A_CHUNK, from, entries: head.entries, chunks: 0 };
   }
   let next = below === undefined ? chunks : Math.min(chunks, Math.ceil(below / ENTRIES_A_CHUNK));

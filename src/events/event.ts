@@ -8,6 +8,11 @@ export type Position = number;
 
 export type JsonObject = { [key: string]: unknown };
 
+/** Whether it is an object with fields: neither `null` nor an array. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 export interface NewEvent {
   /** UUID; a repeat of the id in the same stream makes a repeated append harmless. */
   id: string;

@@ -107,7 +107,10 @@ onEveryEngine((start) => {
       expect(next).toMatchObject({ name: 'Test key', permissions: ['write', 'read'] });
       await expect(service.keys.rotateKey(id, 0)).rejects.toMatchObject({ code: 'conflict' });
       const last = await service.keys.rotateKey(next.id, 0);
-      await eventually(() => expectRefused({ 'x-api-key': next.key }, 401, 'unauthorized'));
+      await eventually(async () => {
+        expect((await service.as(next.key).get('/integration/payers')).status).toBe(401);
+      });
+      await expectRefused({ 'x-api-key': next.key }, 401, 'unauthorized');
       expect((await post({ 'x-api-key': next.key })).body.error).toBe('The API key has expired.');
       expect((await post({ 'x-api-key': key })).status).toBe(200);
       expect((await post({ 'x-api-key': last.key })).status).toBe(200);

@@ -2,26 +2,12 @@ import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { ChangedFields } from '../../src/feed/format/ChangedFields.ts';
 import type { EventLog, ReadOptions } from '../../src/ports/eventLog.ts';
+import { payerEvent } from '../support/payerEvent.ts';
 
 /** An event of a payer that changes nothing. */
 function event(stream: string, revision: number): RecordedEvent {
-  return {
-    id: `${stream}-${revision}`,
-    type: 'PayerUpserted',
-    stream,
-    revision,
-    position: revision + 1,
-    recordedAt: new Date(0).toISOString(),
-    data: { id: '1', name: 'Aetna' },
-    dataText: '{"id":"1","name":"Aetna"}',
-    metadata: {
-      workspace: 'clinic',
-      principal: { type: 'operator', id: 'test' },
-      requestId: 'request',
-      $correlationId: 'request',
-      schemaVersion: 1,
-    },
-  };
+  const data = { id: '1', name: 'Aetna' };
+  return payerEvent({ stream, revision, position: revision + 1, data, dataText: JSON.stringify(data) });
 }
 
 test('several who go through the log at once, each at a pace of its own, are told the same', async () => {

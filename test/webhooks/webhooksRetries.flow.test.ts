@@ -11,6 +11,7 @@ import { Retries } from '../../src/webhooks/delivery/Retries.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
+import { payerEvent } from '../support/payerEvent.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const webhook = sampleWebhook();
@@ -19,22 +20,9 @@ const HOUR_MS = 3_600_000;
 
 /** The events of one record: revision 0, 1, 2 … at position 10, 20, 30 … */
 function event(revision: number): RecordedEvent {
-  return {
-    id: `event-${revision}`,
-    type: 'PayerUpserted',
-    stream: STREAM,
-    revision,
-    position: (revision + 1) * 10,
-    recordedAt: new Date(0).toISOString(),
-    data: { id: '1', name: `name ${revision}` },
-    metadata: {
-      workspace: 'clinic',
-      principal: { type: 'operator', id: 'test' },
-      requestId: 'request',
-      $correlationId: 'request',
-      schemaVersion: 1,
-    },
-  };
+  const data = { id: '1', name: `name ${revision}` };
+  const position = (revision + 1) * 10;
+  return payerEvent({ id: `event-${revision}`, stream: STREAM, revision, position, data });
 }
 
 let stateStore: StateStore;

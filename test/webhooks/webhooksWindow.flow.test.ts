@@ -18,6 +18,7 @@ import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts'
 import { temporaryFolder } from '../support/cli.ts';
 import { openState } from '../support/deliveryState.ts';
 import { eventually } from '../support/eventually.ts';
+import { payerEvent } from '../support/payerEvent.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const BATCH = 100;
@@ -42,22 +43,9 @@ class EndlessLog {
 
   #event(position: number): RecordedEvent {
     const id = `payer-${position}`;
-    return {
-      id,
-      type: 'PayerUpserted',
-      stream: `${webhook.workspace}.payer-${id}`,
-      revision: 0,
-      position,
-      recordedAt: new Date(0).toISOString(),
-      data: { id, name: 'A payer' },
-      metadata: {
-        workspace: webhook.workspace,
-        principal: { type: 'operator', id: 'test' },
-        requestId: id,
-        $correlationId: id,
-        schemaVersion: 1,
-      },
-    };
+    const { workspace } = webhook;
+    const stream = `${workspace}.payer-${id}`;
+    return payerEvent({ id, workspace, stream, revision: 0, position, data: { id, name: 'A payer' } });
   }
 }
 

@@ -6,7 +6,7 @@ import type {
 } from '@eventstore/db-client';
 import { START } from '@eventstore/db-client';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
-import type { JsonObject, Position, RecordedEvent } from '../../events/event.ts';
+import { isJsonObject, type JsonObject, type Position, type RecordedEvent } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 
 /** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
@@ -57,10 +57,6 @@ export function toLogEntry({ event }: AllStreamResolvedEvent): LogEntry {
 }
 
 function isOurs({ streamId, isJson, data, metadata }: DriverEvent): boolean {
-  if (isSystemStream(streamId) || !isJson || !isObject(data) || !isObject(metadata)) return false;
+  if (isSystemStream(streamId) || !isJson || !isJsonObject(data) || !isJsonObject(metadata)) return false;
   return typeof metadata.workspace === 'string';
-}
-
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,5 @@
 import { stringify as formatUuid } from 'uuid';
-import type { RecordedEvent, UnreadableEvent } from '../../events/event.ts';
+import { isJsonObject, type RecordedEvent, type UnreadableEvent } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 
 const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
@@ -25,7 +25,7 @@ function toEvent(row: Record<string, unknown>): RecordedEvent {
   const metadata = JSON.parse(row.metadata as string);
   if (typeof metadata?.workspace !== 'string') throw new Error('an event is of a workspace');
   const data = JSON.parse(row.data as string);
-  if (!isObject(data)) throw new Error('the data of an event are an object');
+  if (!isJsonObject(data)) throw new Error('the data of an event are an object');
   return {
     id: formatUuid(row.event_id as Uint8Array),
     type: row.type as string,
@@ -37,10 +37,6 @@ function toEvent(row: Record<string, unknown>): RecordedEvent {
     position: row.position as number,
     recordedAt: isoTime(row.recorded_at as number),
   };
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 let lastTime = { ms: 0, iso: new Date(0).toISOString() };

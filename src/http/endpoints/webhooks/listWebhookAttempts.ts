@@ -1,14 +1,7 @@
 import { pageOf } from '../../document/answerSchemas.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { attemptFilter, attemptsQuerySchema, pageRequest } from '../parameters.ts';
-import {
-  type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
-  webhookMember,
-  webhookParams,
-} from './webhookAddress.ts';
+import { type WebhookRoutePorts, webhookMember, webhookMemberEndpoint, webhookOf } from './webhookAddress.ts';
 import { attemptExample, attemptSchema } from './webhookSchemas.ts';
 
 const pageSchema = pageOf(attemptSchema).meta({
@@ -18,7 +11,7 @@ const pageSchema = pageOf(attemptSchema).meta({
 
 /** `GET /integration/webhooks/{id}/attempts`. */
 export const listWebhookAttempts = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'get',
   path: `${webhookMember}/attempts`,
   operationId: 'listWebhookAttempts',
@@ -27,7 +20,6 @@ export const listWebhookAttempts = endpoint({
     'Those of the last 30 days, newest first. With a filter a page may hold fewer than `limit`, or none, although there is ' +
     'a next one. What the endpoint answered is shown to keys with the permission ' +
     '`events` alone: it may repeat what it was sent.',
-  params: webhookParams,
   query: attemptsQuerySchema,
   answers: {
     200: {
@@ -41,8 +33,7 @@ export const listWebhookAttempts = endpoint({
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
       const { req } = exchange;
-      const caller = webhookCallerOf(exchange);
-      const body = await webhooks.attempts(caller, webhookId(exchange), pageRequest(req), attemptFilter(req));
+      const body = await webhooks.attempts(...webhookOf(exchange), pageRequest(req), attemptFilter(req));
       return { body };
     },
 });

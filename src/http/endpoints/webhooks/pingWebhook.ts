@@ -3,14 +3,7 @@ import { messageId } from '../../../webhooks/delivery/webhookMessage.ts';
 import { exampleRequestId } from '../../document/examples.ts';
 import { exampleWebhookId } from '../../document/webhookMessages.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
-  webhookMember,
-  webhookParams,
-} from './webhookAddress.ts';
+import { type WebhookRoutePorts, webhookMember, webhookMemberEndpoint, webhookOf } from './webhookAddress.ts';
 
 const pingedSchema = z
   .object({
@@ -24,14 +17,13 @@ const done = { success: true, message: 'Ping requested' } as const;
 
 /** `POST /integration/webhooks/{id}/ping`. */
 export const pingWebhook = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/ping`,
   operationId: 'pingWebhook',
   summary: 'Send a ping',
   description:
     'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show what came of it.',
-  params: webhookParams,
   answers: {
     200: {
       description: 'The ping will be sent.',
@@ -43,7 +35,7 @@ export const pingWebhook = endpoint({
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
-      const message_id = await webhooks.ping(webhookCallerOf(exchange), webhookId(exchange));
+      const message_id = await webhooks.ping(...webhookOf(exchange));
       return { body: { ...done, message_id } };
     },
 });

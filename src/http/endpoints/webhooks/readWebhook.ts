@@ -1,30 +1,22 @@
 import type { WebhookStatusView } from '../../../webhooks/settings/webhookView.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import {
-  type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
-  webhookMember,
-  webhookParams,
-} from './webhookAddress.ts';
+import { type WebhookRoutePorts, webhookMember, webhookMemberEndpoint, webhookOf } from './webhookAddress.ts';
 import { statusExample, webhookStatusSchema } from './webhookSchemas.ts';
 
 /** `GET /integration/webhooks/{id}`. */
 export const readWebhook = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'get',
   path: webhookMember,
   operationId: 'getWebhook',
   summary: 'Read a webhook',
   description: 'The webhook, with the state of its delivery.',
-  params: webhookParams,
   answers: { 200: { description: 'The webhook.', schema: webhookStatusSchema, example: statusExample } },
   errors: ['WebhookNotFound'],
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
-      const webhook = await webhooks.find(webhookCallerOf(exchange), webhookId(exchange));
+      const webhook = await webhooks.find(...webhookOf(exchange));
       const [view] = await webhooks.views([webhook]);
       return { body: view as WebhookStatusView };
     },

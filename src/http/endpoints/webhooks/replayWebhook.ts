@@ -3,21 +3,19 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../server/readJson.ts';
 import {
   bodyErrors,
-  doneSchema,
+  doneAnswer,
   jsonBody,
   type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
   webhookMember,
-  webhookParams,
+  webhookMemberEndpoint,
+  webhookOf,
 } from './webhookAddress.ts';
 
 const done = { success: true, message: 'Replay requested' } as const;
 
 /** `POST /integration/webhooks/{id}/replay`. */
 export const replayWebhook = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/replay`,
   operationId: 'replayWebhook',
@@ -25,24 +23,23 @@ export const replayWebhook = endpoint({
   description:
     'All events after a position or from a time on, one message, or all that were given up after the last try. They ' +
     'have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.',
-  params: webhookParams,
   body: jsonBody(replaySchema, {
     failed: { summary: 'What was given up', value: { failed: true } },
     time: { summary: 'From a time on', value: { from: '2026-03-14T12:00:00Z' } },
     beginning: { summary: 'Everything', value: { after: '0' } },
   }),
   answers: {
-    200: {
-      description: 'The messages will be sent.',
-      schema: doneSchema('WebhookReplayRequested', 'Messages will be sent again.'),
-      example: done,
-    },
+    200: doneAnswer(
+      'The messages will be sent.',
+      { id: 'WebhookReplayRequested', description: 'Messages will be sent again.' },
+      done,
+    ),
   },
   errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
-      await webhooks.replay(webhookCallerOf(exchange), webhookId(exchange), await readJson(exchange));
+      await webhooks.replay(...webhookOf(exchange), await readJson(exchange));
       return { body: done };
     },
 });

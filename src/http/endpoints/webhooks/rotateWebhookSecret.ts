@@ -6,11 +6,9 @@ import {
   bodyErrors,
   jsonBody,
   type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
   webhookMember,
-  webhookParams,
+  webhookMemberEndpoint,
+  webhookOf,
 } from './webhookAddress.ts';
 import { secretExample, webhookExample, webhookWithSecretSchema } from './webhookSchemas.ts';
 
@@ -23,7 +21,7 @@ async function readOptionalJson(exchange: Exchange): Promise<unknown> {
 
 /** `POST /integration/webhooks/{id}/secret/rotate`. */
 export const rotateWebhookSecret = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'post',
   path: `${webhookMember}/secret/rotate`,
   operationId: 'rotateWebhookSecret',
@@ -31,7 +29,6 @@ export const rotateWebhookSecret = endpoint({
   description:
     'The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous ' +
     'one, too, so that receivers can be changed one after the other.',
-  params: webhookParams,
   body: jsonBody(
     rotateSecretSchema,
     {
@@ -56,9 +53,8 @@ export const rotateWebhookSecret = endpoint({
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
-      const caller = webhookCallerOf(exchange);
       const input = await readOptionalJson(exchange);
-      const { webhook, secret } = await webhooks.rotateSecret(caller, webhookId(exchange), input);
+      const { webhook, secret } = await webhooks.rotateSecret(...webhookOf(exchange), input);
       return { body: { ...webhook, secret } };
     },
 });

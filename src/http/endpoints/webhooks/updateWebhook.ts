@@ -5,17 +5,15 @@ import {
   bodyErrors,
   jsonBody,
   type WebhookRoutePorts,
-  webhookCallerOf,
-  webhookEndpoint,
-  webhookId,
   webhookMember,
-  webhookParams,
+  webhookMemberEndpoint,
+  webhookOf,
 } from './webhookAddress.ts';
 import { webhookExample, webhookSchema } from './webhookSchemas.ts';
 
 /** `PATCH /integration/webhooks/{id}`. */
 export const updateWebhook = endpoint({
-  ...webhookEndpoint,
+  ...webhookMemberEndpoint,
   method: 'patch',
   path: webhookMember,
   operationId: 'updateWebhook',
@@ -23,7 +21,6 @@ export const updateWebhook = endpoint({
   description:
     'A field that is left out keeps its value. What is changed counts for messages that are sent from then on, ' +
     'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.',
-  params: webhookParams,
   body: jsonBody(updateWebhookSchema, {
     enable: { summary: 'Enable it', value: { state: 'enabled' } },
     filters: { summary: 'Other kinds', value: { kinds: ['payer'], description: null } },
@@ -33,7 +30,6 @@ export const updateWebhook = endpoint({
   handler:
     ({ webhooks }: WebhookRoutePorts) =>
     async (exchange) => {
-      const caller = webhookCallerOf(exchange);
-      return { body: await webhooks.update(caller, webhookId(exchange), await readJson(exchange)) };
+      return { body: await webhooks.update(...webhookOf(exchange), await readJson(exchange)) };
     },
 });

@@ -13,19 +13,25 @@ export interface WebhookRoutePorts {
 export const webhookCollection = '/integration/webhooks';
 /** Path of one of them. */
 export const webhookMember = `${webhookCollection}/{id}`;
-export const webhookParams = z.object({
+const webhookParams = z.object({
   id: z.string().meta({ description: 'The id of the webhook', examples: [exampleWebhookId] }),
 });
-
-export const webhookId = ({ req }: Exchange) => String(req.params.id);
 
 /** Who works with webhooks, and what he may let them send. */
 export function webhookCallerOf(exchange: Exchange): WebhookCaller {
   return { ...callerOf(exchange), permissions: exchange.found?.key.permissions ?? [] };
 }
 
+/** Who works with a webhook, and with which one: the first arguments of what is done with one. */
+export function webhookOf(exchange: Exchange): [caller: WebhookCaller, id: string] {
+  return [webhookCallerOf(exchange), String(exchange.req.params.id)];
+}
+
 /** What every endpoint of webhooks has. */
 export const webhookEndpoint = { tag: 'Webhooks', permission: 'webhooks' } as const;
+
+/** What every endpoint of one webhook has. */
+export const webhookMemberEndpoint = { ...webhookEndpoint, params: webhookParams } as const;
 
 /** What goes wrong with a body. */
 export const bodyErrors = ['InvalidWebhook', 'BodyTooLarge', 'NotJson'] as const;
@@ -39,7 +45,14 @@ export function jsonBody(
   return { required, content: { 'application/json': { schema, examples } } };
 }
 
-/** The schema of the answer to something that was done. */
-export function doneSchema(id: string, description: string) {
-  return z.object({ success: z.literal(true), message: z.string() }).meta({ id, description });
+/** What is answered where something was done, and nothing else is to be told. */
+export interface Done {
+  success: true;
+  message: string;
+}
+
+/** That answer, as the document has it; `schema` is what its schema is called and described by. */
+export function doneAnswer(description: string, schema: { id: string; description: string }, example: Done) {
+  const fields = { success: z.literal(true), message: z.string() };
+  return { description, schema: z.object(fields).meta(schema), example };
 }
