@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { Pool } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/freePort.ts';
 import { ServiceProcess, serviceCommand } from '../support/serviceProcess.ts';
 import { canMount, SmallDisk } from '../support/smallDisk.ts';
 
@@ -40,7 +41,7 @@ function startIntoPipe(command: string[]): { service: ServiceProcess; reader: So
 
 /** A service that logs into a file, and where it listens, which it cannot tell there. */
 async function startIntoFile(path: string): Promise<{ service: ServiceProcess; url: string }> {
-  const port = 20_000 + (process.pid % 10_000);
+  const port = await freePort();
   const stdout = openSync(path, constants.O_WRONLY | constants.O_CREAT);
   const service = new ServiceProcess({ ...env, PORT: `${port}` }, { stdout });
   closeSync(stdout);

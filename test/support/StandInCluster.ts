@@ -1,11 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { eventually } from './eventually.ts';
+import { freePort } from './freePort.ts';
 
 const NODES = 3;
 
@@ -30,7 +29,7 @@ export class StandInCluster {
 
   /** Starts the nodes. */
   async start(): Promise<void> {
-    this.#port = await eventually(freePorts);
+    this.#port = await freePort(NODES);
     const [program = '', ...rest] = this.#command;
     const place = ['127.0.0.1', String(this.#port), join(this.#folder, 'log'), String(NODES)];
     this.#process = spawn(program, [...rest, ...place], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -62,20 +61,4 @@ export class StandInCluster {
     const answer = await this.#answers?.next();
     if (answer?.value !== line) throw new Error(`the cluster did not answer ${line}`);
   }
-}
-
-/** The first of three ports in a row that nobody has. */
-async function freePorts(): Promise<number> {
-  const first = createServer().listen(0, '127.0.0.1');
-  await once(first, 'listening');
-  const { port } = first.address() as { port: number };
-  const others = Array.from({ length: NODES - 1 }, (_, n) =>
-    createServer().listen(port + 1 + n, '127.0.0.1'),
-  );
-  try {
-    await Promise.all(others.map((server) => once(server, 'listening')));
-  } finally {
-    for (const server of [first, ...others]) server.close();
-  }
-  return port;
 }

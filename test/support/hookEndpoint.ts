@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { freePort } from './freePort.ts';
 import { Receiver } from './receiver.ts';
 
 /** A message that an endpoint got. */
@@ -45,8 +46,8 @@ export class HookEndpoint {
 
   /** Listens, always on the same port. */
   async up(): Promise<void> {
+    this.#port ||= await freePort();
     this.#receiver = await Receiver.listen((_req, res) => this.#take(res), { port: this.#port });
-    this.#port = this.#receiver.port;
   }
 
   /** Tears all connections and takes no more. */

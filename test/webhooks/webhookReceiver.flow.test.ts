@@ -1,7 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
@@ -10,6 +8,7 @@ import { buildMessage, type WebhookMessage } from '../../src/webhooks/delivery/w
 import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
 import { deidentify, recordedEventOf } from '../support/cloudEvents.ts';
 import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/freePort.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const sender = new WebhookSender({ addresses: createAddressRules(['127.0.0.1/32']) });
@@ -42,15 +41,6 @@ afterAll(async () => {
   receiver.kill();
   await once(receiver, 'close');
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('the receiver of the documentation takes what was signed for it, and nothing else', async () => {
   const headers = signMessage(message, [secret], Date.now());
