@@ -20,7 +20,7 @@ const onEveryEngine = globSync('test/**/*.{flow,process}.test.ts').filter((file)
  * then the flows once more on the production engines, and faults of these; last a look at what all of it logged.
  */
 const runs = {
-  fast: { include: fast, isolate: false },
+  fast: { include: fast, isolate: false, maxWorkers: 3 },
   slow: {
     include: ['test/**/*.{process,page,engine}.test.ts'],
     exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],

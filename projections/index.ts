@@ -1,4 +1,4 @@
-import { audit } from './audit.ts';
+import { audit } from './audit/audit.ts';
 import { documents } from './documents.ts';
 import type { Projection } from './projection.ts';
 import { records } from './records.ts';

@@ -15,7 +15,7 @@ import { openSignInLimits } from '../principals/users/signInLimits.ts';
 import { UserDirectory } from '../principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
 import type { KnownKeys } from '../sameLog/KnownKeys.ts';
-import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { feedThread } from './feedThread.ts';

@@ -12,7 +12,7 @@ import { recordSent } from '../webhooks/delivery/recordSent.ts';
 import { type RetrySchedule, retrySchedule } from '../webhooks/delivery/schedule.ts';
 import { WebhookSender } from '../webhooks/delivery/WebhookSender.ts';
 import type { WebhooksMessage } from '../webhooks/delivery/WebhooksMessage.ts';
-import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import { disableWebhook } from '../webhooks/settings/disableWebhook.ts';
 import { maySend } from '../webhooks/settings/maySend.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';

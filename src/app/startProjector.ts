@@ -2,16 +2,9 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { describeError } from '../errors.ts';
 import type { ProjectorMessage } from '../projector/ProjectorMessage.ts';
-import type { LogMismatch } from '../sameLog/logMismatch.ts';
+import { mismatchTexts } from '../sameLog/logMismatch.ts';
 import { keepThread } from '../threads/keepThread.ts';
 import { workerUrl } from '../threads/workerUrl.ts';
-
-const mismatchTexts: Record<LogMismatch, string> = {
-  another_log: 'a read model was built from another event log; it is built anew from this one',
-  beyond_the_log:
-    'a read model holds events that the event log no longer has, as after a restore; it is built anew',
-  unknown_log: 'a read model does not say from which event log it was built; it is built anew',
-};
 
 /** It tries again at short intervals: who did not fail for so long gets on. */
 const FAILING_MS = 5_000;

@@ -20,7 +20,7 @@ import { UserLinks } from '../principals/users/UserLinks.ts';
 import { UserManager } from '../principals/users/UserManager.ts';
 import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
-import { createAddressRules } from '../webhooks/settings/addresses.ts';
+import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import type { WebhookCaller } from '../webhooks/settings/payloadPermissions.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';

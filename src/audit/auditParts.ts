@@ -9,9 +9,9 @@ import {
   ENTRIES_A_CHUNK,
   indexPartition,
   newestFirst,
-} from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
+} from '../../projections/audit/audit.ts';
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { type AuditFacetValues, signatureTest } from '../../projections/audit/auditSignature.ts';
 import { unavailable } from '../errors.ts';
 import { laterTime } from '../events/laterTime.ts';
 import type { ReadModels } from '../ports/readModels.ts';

@@ -9,7 +9,7 @@ import {
   minuteOf,
   nothing,
   type PrincipalUse,
-} from '../../projections/auditTally.ts';
+} from '../../projections/audit/auditTally.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { loadHead } from './auditParts.ts';
 

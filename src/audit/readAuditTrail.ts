@@ -1,6 +1,6 @@
-import { auditModel } from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { type AuditFacetValues, hasFacets } from '../../projections/auditSignature.ts';
+import { auditModel } from '../../projections/audit/audit.ts';
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { type AuditFacetValues, hasFacets } from '../../projections/audit/auditSignature.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';

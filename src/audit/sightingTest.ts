@@ -1,5 +1,5 @@
-import type { AuditEntry } from '../../projections/auditEntry.ts';
-import { type AuditFacetValues, signatureTest } from '../../projections/auditSignature.ts';
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { type AuditFacetValues, signatureTest } from '../../projections/audit/auditSignature.ts';
 import type { Position } from '../events/event.ts';
 import { covers, type Shown } from '../events/shown.ts';
 import { recordStream } from '../events/streamNames.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RecordedEvent } from '../events/event.ts';
+import { dataAs, type RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
@@ -78,7 +78,7 @@ export interface DocumentState {
 
 /** The data of a `DocumentUploaded`, of whatever schema version. */
 export function uploadedBy(event: RecordedEvent): DocumentUploaded {
-  return upcast(event).data as unknown as DocumentUploaded;
+  return dataAs<DocumentUploaded>(upcast(event).data);
 }
 
 /** Folds the next event of a document's stream, of whatever schema version, into its state. Throws as `evolveRecord` does. */
@@ -86,7 +86,7 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   requireNext(state?.version ?? 0, event);
   const removed = event.type === 'DocumentRemoved';
   const { data } = upcast(event);
-  const document = removed && state ? state.document : (data as unknown as DocumentUploaded);
+  const document = removed && state ? state.document : dataAs<DocumentUploaded>(data);
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
   return {
     document,

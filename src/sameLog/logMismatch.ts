@@ -7,6 +7,14 @@ import type { ReadModels } from '../ports/readModels.ts';
  */
 export type LogMismatch = 'another_log' | 'beyond_the_log' | 'unknown_log';
 
+/** What a log line says of each, beside the model. */
+export const mismatchTexts: Record<LogMismatch, string> = {
+  another_log: 'a read model was built from another event log; it is built anew from this one',
+  beyond_the_log:
+    'a read model holds events that the event log no longer has, as after a restore; it is built anew',
+  unknown_log: 'a read model does not say from which event log it was built; it is built anew',
+};
+
 /** Whether a read model is of the log; undefined when it is, or holds nothing. Rejects with `unavailable`. */
 export async function logMismatch(
   { eventLog, readModels }: { eventLog: EventLog; readModels: ReadModels },

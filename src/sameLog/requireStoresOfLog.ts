@@ -6,6 +6,7 @@ import { describeError, ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { logMismatch, mismatchTexts } from './logMismatch.ts';
 
 interface Stores {
   eventLog: EventLog;
@@ -16,8 +17,9 @@ interface Stores {
 /**
  * Lets a service start only where its documents and read models are of its event log, or of none yet: beside another one
  * that log was lost, or a setting is wrong, and what is written to the wrong one is lost as well. Then the documents are
- * told the log. Rejects with `ConfigError`, unless the setting `ALLOW_OTHER_EVENT_LOG` accepts it. A store that is away
- * is not looked at.
+ * told the log, and read models that are not of it are emptied before this service appends: new events at the places of
+ * lost ones would hide that they are lost. Rejects with `ConfigError`, unless the setting `ALLOW_OTHER_EVENT_LOG` accepts
+ * it. A store that is away is not looked at.
  */
 export async function requireStoresOfLog(
   { eventLog, readModels, documentStore }: Stores,
@@ -44,6 +46,14 @@ export async function requireStoresOfLog(
     );
   }
   if (ofDocuments !== identity) await ifThere(() => documentStore.setLog(identity));
+  await ifThere(async () => {
+    for (const model of projections.map(modelName)) {
+      const mismatch = await logMismatch({ eventLog, readModels }, model);
+      if (mismatch === undefined) continue;
+      logger.error({ model, mismatch }, mismatchTexts[mismatch]);
+      await readModels.begin(model, identity);
+    }
+  });
 }
 
 function notLookedAt(error: unknown, logger: Logger): undefined {

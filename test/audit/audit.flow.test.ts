@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ENTRIES_A_CHUNK } from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
+import { ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { lastUses, recentMinutes } from '../../src/audit/auditTallies.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';

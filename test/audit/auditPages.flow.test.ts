@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { audit } from '../../projections/audit.ts';
-import type { AuditEntry } from '../../projections/auditEntry.ts';
+import { audit } from '../../projections/audit/audit.ts';
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { type AuditFilter, readAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';

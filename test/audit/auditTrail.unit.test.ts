@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit.ts';
-import { type AuditEntry, auditEntry } from '../../projections/auditEntry.ts';
-import { auditFacets, hasFacets, signaturesOf, signatureTest } from '../../projections/auditSignature.ts';
-import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/auditTally.ts';
+import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
+import { type AuditEntry, auditEntry } from '../../projections/audit/auditEntry.ts';
+import {
+  auditFacets,
+  hasFacets,
+  signaturesOf,
+  signatureTest,
+} from '../../projections/audit/auditSignature.ts';
+import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/audit/auditTally.ts';
 import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';

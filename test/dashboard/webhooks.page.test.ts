@@ -73,7 +73,8 @@ describe('the pages of webhooks', () => {
 
       await confirm('Send a ping');
       expect(await notice()).toContain('The ping will be sent');
-      await service.post('/integration/payers', samples.payer());
+      const payer = samples.payer();
+      await service.post('/integration/payers', payer);
       await eventually(() => expect(endpoint.accepted).toHaveLength(2));
       await eventually(async () => {
         await page.reload();
@@ -83,6 +84,20 @@ describe('the pages of webhooks', () => {
       });
       await expectAccessible(page);
       await takePictures(page, 'webhook');
+      const shown = async (outcome: string, recordId: string) => {
+        await page.getByLabel('Outcome').selectOption(outcome);
+        await page.getByLabel('Record id').fill(recordId);
+        await button('Show').click();
+        return (await page.getByRole('rowheader').allTextContents()).length;
+      };
+      expect(await shown('Any outcome', payer.id)).toBe(1);
+      expect(await shown('Delivered', payer.id)).toBe(1);
+      expect(await shown('Failed', payer.id)).toBe(0);
+      expect(await page.getByText('No attempt on this page matches.').count()).toBe(1);
+      expect(await shown('Any outcome', 'x'.repeat(500))).toBe(0);
+      expect(await page.getByLabel('Record id').getAttribute('aria-invalid')).toBe('true');
+      await expectAccessible(page);
+      await page.getByRole('button', { name: 'Clear' }).click();
       await page.getByRole('button', { name: /^Send again msg_/ }).click();
       await eventually(() => expect(endpoint.accepted).toHaveLength(3));
     });

@@ -235,3 +235,16 @@ describe('every file', () => {
     expect(open.map(({ name }) => name)).toEqual([]);
   });
 });
+
+test('a file with one export is named after it', () => {
+  const declared = /^export (?:async |abstract )*(?:function\*?|class|const|interface|type) (\w+)/gm;
+  const misnamed = files.flatMap((file) => {
+    const [only, ...others] = [...readFileSync(file, 'utf8').matchAll(declared)].map(
+      ([, name]) => name ?? '',
+    );
+    const name = basename(file, '.ts').toLowerCase();
+    const isNamed = only === undefined || others.length > 0 || only.toLowerCase().includes(name);
+    return isNamed || name === 'index' ? [] : [`${file} exports ${only}`];
+  });
+  expect(misnamed).toEqual([]);
+});

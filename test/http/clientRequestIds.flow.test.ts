@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { auditEntry } from '../../projections/auditEntry.ts';
+import { auditEntry } from '../../projections/audit/auditEntry.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { paths } from '../support/fieldValues.ts';

@@ -5,8 +5,10 @@ import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-onEveryEngine((start) => {
+onEveryEngine((startOnEngine) => {
   let service: TestService;
+  /** Without what follows the log: nothing here asks for it, and each test starts a service. */
+  const start = (env: Record<string, string>) => startOnEngine({ ROLES: 'api', ...env });
   afterEach(async () => {
     vi.useRealTimers();
     await service.stop();

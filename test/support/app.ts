@@ -28,7 +28,7 @@ import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../src/principals/users/signInLimits.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
-import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { WebhookDirectory } from '../../src/webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../../src/webhooks/settings/WebhookManager.ts';
 import { Client } from './client.ts';

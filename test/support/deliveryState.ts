@@ -5,7 +5,7 @@ import {
   DeliveryState,
   type DeliveryStatePorts,
   type Waiting,
-} from '../../src/webhooks/delivery/DeliveryState.ts';
+} from '../../src/webhooks/delivery/session/DeliveryState.ts';
 import type { Webhook } from '../../src/webhooks/settings/webhook.ts';
 
 /** The ports of a delivery over a log that knows every position and holds no notes; `more` overrides them. */

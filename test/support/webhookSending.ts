@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import { expect, onTestFinished } from 'vitest';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender, type WebhookSenderOptions } from '../../src/webhooks/delivery/WebhookSender.ts';
-import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { Receiver } from './receiver.ts';
 
 /** The body of every message that is sent. */

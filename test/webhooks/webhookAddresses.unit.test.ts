@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { checkUrl, MAX_URL_LENGTH } from '../../src/webhooks/settings/checkUrl.ts';
 
 const closed = createAddressRules([]);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signMessage } from '../../src/webhooks/delivery/signMessage.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { buildMessage, type WebhookMessage } from '../../src/webhooks/delivery/webhookMessage.ts';
-import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { deidentify, recordedEventOf } from '../support/cloudEvents.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/freePort.ts';

@@ -4,7 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
 import { WebhookSender } from '../../src/webhooks/delivery/WebhookSender.ts';
-import { createAddressRules } from '../../src/webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { eventually } from '../support/eventually.ts';
 import { Receiver } from '../support/receiver.ts';
 import { BODY, listen, noName, ok, senderWith, times } from '../support/webhookSending.ts';

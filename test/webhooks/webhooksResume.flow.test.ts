@@ -4,10 +4,10 @@ import { openEventLog, openReadModels, openStateStore } from '../../src/app/open
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import type { DeliveryState } from '../../src/webhooks/delivery/DeliveryState.ts';
 import { appendNote } from '../../src/webhooks/delivery/deliveryNote.ts';
 import { deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
 import { dropEarlierModels } from '../../src/webhooks/delivery/earlierDelivery.ts';
+import type { DeliveryState } from '../../src/webhooks/delivery/session/DeliveryState.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';

@@ -9,9 +9,9 @@ import {
   listAttempts,
   pruneAttempts,
 } from '../../src/webhooks/delivery/attempts.ts';
-import type { DeliveryState, Waiting } from '../../src/webhooks/delivery/DeliveryState.ts';
 import { deliveryPartitions, deliveryTable } from '../../src/webhooks/delivery/deliveryTable.ts';
 import { removeDelivery } from '../../src/webhooks/delivery/removeDelivery.ts';
+import type { DeliveryState, Waiting } from '../../src/webhooks/delivery/session/DeliveryState.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';

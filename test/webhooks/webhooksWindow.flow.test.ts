@@ -12,7 +12,7 @@ import {
   MAX_WAITING,
   PARALLEL,
   WINDOW,
-} from '../../src/webhooks/delivery/DeliverySession.ts';
+} from '../../src/webhooks/delivery/session/DeliverySession.ts';
 import type { Attempt } from '../../src/webhooks/delivery/WebhookSender.ts';
 import { generateSecret, seal } from '../../src/webhooks/settings/sealSecret.ts';
 import { temporaryFolder } from '../support/cli.ts';

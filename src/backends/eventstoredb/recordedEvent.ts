@@ -6,7 +6,13 @@ import type {
 } from '@eventstore/db-client';
 import { START } from '@eventstore/db-client';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
-import { isJsonObject, type JsonObject, type Position, type RecordedEvent } from '../../events/event.ts';
+import {
+  dataAs,
+  isJsonObject,
+  type JsonObject,
+  type Position,
+  type RecordedEvent,
+} from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 
 /** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
@@ -36,7 +42,7 @@ export function toRecordedEvent(event: DriverEvent): RecordedEvent {
     id: event.id,
     type: event.type,
     data: event.data as JsonObject,
-    metadata: event.metadata as unknown as EventMetadata,
+    metadata: dataAs<EventMetadata>(event.metadata as object),
     stream: event.streamId,
     revision: Number(event.revision),
     position: toPosition(event.position),

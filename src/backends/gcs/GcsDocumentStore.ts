@@ -9,9 +9,9 @@ import {
   Storage,
 } from '@google-cloud/storage';
 import { type ServiceError, unavailable } from '../../errors.ts';
-import { documentNotStored } from '../../ports/documentRefusals.ts';
+import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
-import { UploadNotes } from './GcsUploadNotes.ts';
+import { GcsUploadNotes } from './GcsUploadNotes.ts';
 import { gcsProblem } from './gcsProblem.ts';
 import { ObjectWriter } from './ObjectWriter.ts';
 import { readWithin } from './readWithin.ts';
@@ -39,7 +39,7 @@ export interface GcsOptions {
 export class GcsDocumentStore implements DocumentStore {
   readonly #bucket: Bucket;
   readonly #prefix: string;
-  readonly #notes: UploadNotes;
+  readonly #notes: GcsUploadNotes;
   readonly #abandonedAfterMs: number;
   readonly #callMs: number;
   readonly #stallMs: number;
@@ -70,7 +70,7 @@ export class GcsDocumentStore implements DocumentStore {
     this.#bucket = storage.bucket(hostname);
     const path = decodeURIComponent(pathname).replace(/^\/|\/$/g, '');
     this.#prefix = path === '' ? '' : `${path}/`;
-    this.#notes = new UploadNotes(this.#bucket, `${this.#prefix}uploads`, (work) => this.#call(work));
+    this.#notes = new GcsUploadNotes(this.#bucket, `${this.#prefix}uploads`, (work) => this.#call(work));
   }
 
   async put(objectId: string, source: Readable): Promise<StoredDocument> {

@@ -10,7 +10,7 @@ type Call = <Result>(work: () => Promise<Result>) => Promise<Result>;
  * Notes of uploads under way: `<folder>/<object id>` says that one began, `<object id>.claim` holds the stream that will
  * name it. Each is written once, because the store takes one write a second under one name.
  */
-export class UploadNotes {
+export class GcsUploadNotes {
   readonly #bucket: Bucket;
   readonly #folder: string;
   readonly #call: Call;

@@ -2,13 +2,13 @@ import { type FileHandle, open, rm, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
 import { ServiceError, unavailable } from '../../errors.ts';
-import { documentNotStored } from '../../ports/documentRefusals.ts';
+import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { readDescription, writeDescription } from './description.ts';
 import { makeFolder, moveDurably, writeDurably } from './durableFiles.ts';
-import { UploadNotes } from './LocalUploadNotes.ts';
+import { LocalUploadNotes } from './LocalUploadNotes.ts';
 import { type OwnerTiming, UploadOwner } from './UploadOwner.ts';
 
 const STORE = 'document store';
@@ -25,12 +25,12 @@ export class LocalDocumentStore implements DocumentStore {
   /** Held open, so that no other folder is given their numbers. */
   readonly #handles: FileHandle[];
   readonly #owner: UploadOwner;
-  readonly #notes: UploadNotes;
+  readonly #notes: LocalUploadNotes;
 
   private constructor(folder: string, handles: FileHandle[], timing: OwnerTiming | undefined) {
     this.#folder = folder;
     this.#owner = new UploadOwner(folder, timing);
-    this.#notes = new UploadNotes(folder, this.#owner);
+    this.#notes = new LocalUploadNotes(folder, this.#owner);
     this.#handles = handles;
     this.#opened = new OpenedFiles(join(folder, 'objects'), join(folder, 'uploads'));
   }

@@ -15,7 +15,7 @@ interface Note {
  * an owner is gone takes its notes over, so that an owner that was only frozen can settle nothing any more.
  * Methods reject with the file system's error.
  */
-export class UploadNotes {
+export class LocalUploadNotes {
   readonly #folder: string;
   readonly #owner: UploadOwner;
   /** Uploads that this owner has begun and not settled yet. */

@@ -1,6 +1,6 @@
 import type { FieldMessage } from '../../errors.ts';
+import { stateCode } from './stateCode.ts';
 import type { SyntheaRow } from './syntheaFiles.ts';
-import { stateCode } from './usStates.ts';
 
 type Fields = Record<string, unknown>;
 

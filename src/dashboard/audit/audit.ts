@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
-import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../audit/readAuditTrail.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { Caller } from '../../events/newEvent.ts';
@@ -16,6 +16,7 @@ import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } fr
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { table } from '../ui/table.ts';
 import { empty, time } from '../ui/text.ts';
+import { auditColumns } from './auditColumns.ts';
 import {
   type AuditQuery,
   auditFilter,
@@ -24,7 +25,6 @@ import {
   auditQuery,
   limitsOf,
 } from './auditFilter.ts';
-import { auditColumns } from './auditTable.ts';
 
 export interface AuditPagePorts extends QueryPorts {
   directory: KeyDirectory;

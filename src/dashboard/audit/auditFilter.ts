@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { z } from 'zod';
-import { auditFacets } from '../../../projections/auditSignature.ts';
+import { auditFacets } from '../../../projections/audit/auditSignature.ts';
 import type { AuditFilter } from '../../audit/readAuditTrail.ts';
 import { accessActions } from '../../audit/recordAccess.ts';
 import { sightedRecord } from '../../audit/sightingTest.ts';
@@ -14,8 +14,10 @@ import { validate, validationError } from '../../records/validate.ts';
 import { filledQuery } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Refusal } from '../shell/sentForm.ts';
+import { filterForm } from '../ui/filterForm.ts';
 import { input, messageOf, select } from '../ui/formFields.ts';
-import { actionText, kindText } from './auditTexts.ts';
+import { titleOf } from '../ui/words.ts';
+import { actionText } from './auditTexts.ts';
 
 /** One that was sent twice counts as none. */
 const value = z.string().optional().catch(undefined);
@@ -115,9 +117,9 @@ export function auditForm(
     });
   const kinds = isInstallation ? ['user'] : [...subjectKinds, ...settingKinds];
   const known = actions.filter(isInstallation ? isOfInstallation : isOfWorkspace);
-  return html`<form method="get" action="${path}" class="audit-filter">
-<div class="filter-fields">
-${inputOf('from', 'From (UTC)', 'datetime-local')}
+  return filterForm(
+    path,
+    html`${inputOf('from', 'From (UTC)', 'datetime-local')}
 ${inputOf('to', 'Before (UTC)', 'datetime-local')}
 ${choice('principal', 'Who', 'Anyone', principals)}
 ${choice('action', 'What', 'Anything', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
@@ -125,7 +127,7 @@ ${choice(
   'kind',
   'Kind',
   'Any kind',
-  kinds.map((kind) => ({ value: kind, text: kindText(kind) })),
+  kinds.map((kind) => ({ value: kind, text: titleOf(kind) })),
 )}
 ${inputOf('id', isInstallation ? 'User id' : 'Record id', 'search')}
 ${
@@ -144,11 +146,8 @@ ${
 ${choice('outcome', 'Outcome', 'Any outcome', [
   { value: 'accepted', text: 'Accepted' },
   { value: 'refused', text: 'Refused' },
-])}
-</div>
-<div class="actions"><button type="submit">Show</button>
-<a role="button" class="outline secondary" href="${path}">Clear</a></div>
-</form>`;
+])}`,
+  );
 }
 
 /** What a field of that type can show. */

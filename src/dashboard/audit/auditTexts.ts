@@ -31,17 +31,6 @@ export function actionText(action: string): string {
   return words.replace(/^Api key/, 'API key');
 }
 
-/** `validation_failed` as people read it. */
-export function wordsOf(code: string): string {
-  return code.replaceAll('_', ' ');
-}
-
-/** A kind of record or setting, as people read it. */
-export function kindText(kind: string): string {
-  const text = wordsOf(kind).replace(/^api /, 'API ');
-  return text.charAt(0).toUpperCase() + text.slice(1);
-}
-
 /** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`. */
 export function shownText({ count, ranges, view }: Shown): string {
   const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');

@@ -1,4 +1,4 @@
-import type { PrincipalUse } from '../../../projections/auditTally.ts';
+import type { PrincipalUse } from '../../../projections/audit/auditTally.ts';
 import { lastUses } from '../../audit/auditTallies.ts';
 import { KeyManager } from '../../principals/keys/KeyManager.ts';
 import {

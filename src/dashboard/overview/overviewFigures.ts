@@ -1,4 +1,4 @@
-import type { AuditDay, AuditMinute } from '../../../projections/auditTally.ts';
+import type { AuditDay, AuditMinute } from '../../../projections/audit/auditTally.ts';
 import { recentMinutes, today } from '../../audit/auditTallies.ts';
 import { clockProblem } from '../../health/clockProblem.ts';
 import type { Finding } from '../../health/finding.ts';

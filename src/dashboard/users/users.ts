@@ -1,4 +1,4 @@
-import type { PrincipalUse } from '../../../projections/auditTally.ts';
+import type { PrincipalUse } from '../../../projections/audit/auditTally.ts';
 import { lastUses } from '../../audit/auditTallies.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import type { ReadModels } from '../../ports/readModels.ts';

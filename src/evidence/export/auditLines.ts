@@ -1,4 +1,4 @@
-import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { csvLine } from './csv.ts';
 import type { ExportFormat } from './exportLines.ts';

@@ -5,7 +5,7 @@ import { notFound, type ServiceError, unavailable } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { validate, validationError } from '../../records/validate.ts';
-import { createAddressRules } from '../../webhooks/settings/addresses.ts';
+import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
 import { checkUrl } from '../../webhooks/settings/checkUrl.ts';
 import { tooManyWebhooks, webhookDisabled } from '../../webhooks/settings/webhookRefusals.ts';
 import { notAcceptable, schemaNotFound } from '../endpoints/events/eventRefusals.ts';

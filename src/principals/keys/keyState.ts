@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { RecordedEvent } from '../../events/event.ts';
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
 
@@ -100,9 +100,9 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   },
   WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
   WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
-  ApiKeyCreated: (known, event) => addKey(known, event, event.data as unknown as ApiKeyCreated),
+  ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyRotated(known, event) {
-    const { key_id, expires_at: expiresAt, replacement } = event.data as unknown as ApiKeyRotated;
+    const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
     addKey(known, event, replacement);
     const key = known.keys.get(key_id);
     if (key) known.keys.set(key_id, { ...key, expiresAt, replacedBy: replacement.key_id });

@@ -1,4 +1,4 @@
-import type { RecordedEvent } from '../../events/event.ts';
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { PasswordHash } from './password.ts';
 import { type Identity, identityKey, nameKey, type Role, type User, type Users } from './user.ts';
@@ -71,7 +71,7 @@ function endSetupLinks(all: Users, role: Role): void {
 }
 
 function addInvitation(all: Users, event: RecordedEvent): void {
-  const { user_id: userId, sha256, expires_at: expiresAt } = event.data as unknown as UserInvitationIssued;
+  const { user_id: userId, sha256, expires_at: expiresAt } = dataAs<UserInvitationIssued>(event.data);
   all.invitations.set(sha256, { userId, expiresAt });
 }
 
@@ -89,7 +89,7 @@ function setUser(all: Users, event: RecordedEvent, change: Partial<User>): void 
 
 const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
   UserCreated(all, event) {
-    const data = event.data as unknown as UserCreated;
+    const data = dataAs<UserCreated>(event.data);
     const { user_id: id, name, role, origin } = data;
     const createdAt = event.recordedAt;
     const passwordSetAt = origin === 'password' ? createdAt : undefined;
@@ -100,7 +100,7 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     endSetupLinks(all, role);
   },
   UserInvited(all, event) {
-    const { user_id: id, name, role } = event.data as unknown as UserInvited;
+    const { user_id: id, name, role } = dataAs<UserInvited>(event.data);
     const createdAt = event.recordedAt;
     const passwordSetAt = undefined;
     all.users.set(id, { id, name, role, state: 'active', origin: 'password', createdAt, passwordSetAt });
@@ -113,7 +113,7 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     addInvitation(all, event);
   },
   UserTotpSet(all, event) {
-    const { user_id: id, sealed_secret, recovery_codes } = event.data as unknown as UserTotpSet;
+    const { user_id: id, sealed_secret, recovery_codes } = dataAs<UserTotpSet>(event.data);
     all.secondFactors.set(id, { sealedSecret: sealed_secret, recoveryCodes: recovery_codes });
     setUser(all, event, { totpSetAt: event.recordedAt });
   },
@@ -122,19 +122,19 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     setUser(all, event, { totpSetAt: undefined });
   },
   UserRecoveryCodeUsed(all, event) {
-    const { user_id: id, sha256 } = event.data as unknown as UserRecoveryCodeUsed;
+    const { user_id: id, sha256 } = dataAs<UserRecoveryCodeUsed>(event.data);
     const factor = all.secondFactors.get(id);
     const recoveryCodes = factor?.recoveryCodes.filter((one) => one !== sha256) ?? [];
     if (factor) all.secondFactors.set(id, { ...factor, recoveryCodes });
   },
   UserPasswordSet(all, event) {
-    const { user_id: id, password } = event.data as unknown as UserPasswordSet;
+    const { user_id: id, password } = dataAs<UserPasswordSet>(event.data);
     all.passwords.set(id, password);
     endInvitations(all, id);
     setUser(all, event, { passwordSetAt: event.recordedAt });
   },
   UserRoleSet(all, event) {
-    const { role } = event.data as unknown as UserRoleSet;
+    const { role } = dataAs<UserRoleSet>(event.data);
     setUser(all, event, { role });
     endSetupLinks(all, role);
   },
@@ -142,7 +142,7 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
   UserDisabled: (all, event) => setUser(all, event, { state: 'disabled' }),
   UserEnabled: (all, event) => setUser(all, event, { state: 'active' }),
   SetupLinkIssued(all, event) {
-    const { sha256, expires_at } = event.data as unknown as SetupLinkIssued;
+    const { sha256, expires_at } = dataAs<SetupLinkIssued>(event.data);
     all.setupLinks.set(sha256, expires_at);
   },
 };

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher, errors } from 'undici';
 import { type Clock, systemClock } from '../../ports/clock.ts';
-import type { AddressRules } from '../settings/addresses.ts';
+import type { AddressRules } from '../settings/addressRules.ts';
 import { createConnector, NameNotResolved, RefusedAddress, TlsFailed } from './createConnector.ts';
 import { createNameResolver, type ResolveName } from './resolveName.ts';
 

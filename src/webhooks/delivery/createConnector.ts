@@ -1,6 +1,6 @@
 import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
-import type { AddressRules } from '../settings/addresses.ts';
+import type { AddressRules } from '../settings/addressRules.ts';
 import type { ResolveName } from './resolveName.ts';
 
 /** The connection would have gone to an address that messages may not go to. */

@@ -5,9 +5,9 @@ import { openSecrets } from '../settings/openSecrets.ts';
 import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
 import { findMessage, type MessageEvent } from './attempts.ts';
-import { DeliverySession, MAX_WAITING } from './DeliverySession.ts';
-import { DeliveryState, type DeliveryStatePorts } from './DeliveryState.ts';
-import type { SessionPorts } from './sessionPorts.ts';
+import { DeliverySession, MAX_WAITING } from './session/DeliverySession.ts';
+import { DeliveryState, type DeliveryStatePorts } from './session/DeliveryState.ts';
+import type { SessionPorts } from './session/sessionPorts.ts';
 import { pause } from './whenAvailable.ts';
 
 export interface EndpointPorts extends SessionPorts, DeliveryStatePorts {

@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from 'uuid';
-import { recordAccess } from '../../audit/recordAccess.ts';
 import { notFound, ServiceError } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
@@ -9,22 +8,18 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { Page, PageRequest } from '../../reads/page.ts';
 import { validate, validationError } from '../../records/validate.ts';
-import { type AttemptFilter, type DeliveryAttempt, findMessage, listAttempts } from '../delivery/attempts.ts';
+import type { AttemptFilter, DeliveryAttempt } from '../delivery/attempts.ts';
 import { messageId } from '../delivery/webhookMessage.ts';
-import type { AddressRules } from './addresses.ts';
+import type { AddressRules } from './addressRules.ts';
 import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
 import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
+import { readAttempts } from './readAttempts.ts';
+import { replayRequest } from './replayRequest.ts';
 import { generateSecret, type SecretOwner, seal } from './sealSecret.ts';
 import { type StartPorts, startPosition } from './startPosition.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
-import type {
-  Webhook,
-  WebhookCreated,
-  WebhookReplayRequested,
-  WebhookSecretRotated,
-  WebhookSettings,
-} from './webhook.ts';
+import type { Webhook, WebhookCreated, WebhookSecretRotated, WebhookSettings } from './webhook.ts';
 import { MAX_WEBHOOKS, tooManyWebhooks, webhookDisabled } from './webhookRefusals.ts';
 import {
   changedSettings,
@@ -32,7 +27,6 @@ import {
   createWebhookSchema,
   parseReplay,
   parseStart,
-  type Replay,
   rotateSecretSchema,
   settingsOf,
   updateWebhookSchema,
@@ -122,12 +116,7 @@ export class WebhookManager {
     filter?: AttemptFilter,
   ): Promise<Page<DeliveryAttempt>> {
     await this.find(caller, id);
-    const { stateStore, eventLog } = this.#ports;
-    const page = await listAttempts(stateStore, id, request, filter);
-    const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request, ...filter } } as const;
-    await recordAccess(eventLog, caller, access);
-    if (caller.permissions.includes('events')) return page;
-    return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
+    return readAttempts(this.#ports, caller, id, request, filter);
   }
 
   /** Makes a webhook; `conflict` when the workspace has 100 of them. */
@@ -220,25 +209,11 @@ export class WebhookManager {
   async replay(caller: WebhookCaller, id: string, input: unknown): Promise<void> {
     const replay = parseReplay(input);
     await this.find(caller, id);
-    const request = await this.#replayRequest(caller.workspace, id, replay);
+    const request = await replayRequest(this.#ports, caller.workspace, id, replay);
     await this.#change(caller, id, (webhook) => {
       this.#requireSending(webhook);
       return newEvent(caller, 'WebhookReplayRequested', { webhook_id: id, ...request });
     });
-  }
-
-  async #replayRequest(
-    workspace: string,
-    id: string,
-    replay: Replay,
-  ): Promise<Omit<WebhookReplayRequested, 'webhook_id'>> {
-    if ('failed' in replay) return { failed: true };
-    if ('start' in replay) {
-      return { after: await startPosition(this.#ports, workspace, replay.start, replay.field) };
-    }
-    const { messageId } = replay;
-    if (await findMessage(this.#ports.stateStore, id, messageId)) return { message_id: messageId };
-    throw new ServiceError('not_found', 'No such message was sent to the webhook in the last 30 days.');
   }
 
   async #change(

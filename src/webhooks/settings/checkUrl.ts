@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import type { AddressRules } from './addresses.ts';
+import type { AddressRules } from './addressRules.ts';
 
 export const MAX_URL_LENGTH = 2_048;
 

@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
 
@@ -115,7 +115,7 @@ export interface WebhookReplayRequested {
 const MAX_REQUESTS = 100;
 
 function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webhook {
-  const { webhook_id, sealed_secret, start_after, ...settings } = data as unknown as WebhookCreated;
+  const { webhook_id, sealed_secret, start_after, ...settings } = dataAs<WebhookCreated>(data);
   return {
     id: webhook_id,
     workspace: metadata.workspace,
@@ -141,7 +141,7 @@ function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webho
 /** What each type of event changes of a webhook. */
 const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partial<Webhook>> = {
   WebhookUpdated(_webhook, { data }) {
-    const { webhook_id, ...settings } = data as unknown as { webhook_id: string } & Partial<WebhookSettings>;
+    const { webhook_id, ...settings } = dataAs<{ webhook_id: string } & Partial<WebhookSettings>>(data);
     return Object.fromEntries(Object.entries(settings).map(([name, value]) => [name, value ?? undefined]));
   },
   WebhookDeleted: () => ({ state: 'deleted' }),
@@ -155,7 +155,7 @@ const changes: Record<string, (webhook: Webhook, event: RecordedEvent) => Partia
     enabledAt: recordedAt,
   }),
   WebhookSecretRotated({ secrets }, { data, recordedAt }) {
-    const { sealed_secret, previous_expires_at } = data as unknown as WebhookSecretRotated;
+    const { sealed_secret, previous_expires_at } = dataAs<WebhookSecretRotated>(data);
     const [newest, ...older] = secrets as [WebhookSecret, ...WebhookSecret[]];
     // A rotation that ends the previous secret early because it leaked ends those before it, too.
     const previous = [
@@ -174,7 +174,7 @@ const requestKinds: Record<string, WebhookRequest['kind']> = {
 };
 
 function request({ type, id, revision, data, recordedAt }: RecordedEvent): WebhookRequest {
-  const { after, message_id, failed } = data as unknown as WebhookReplayRequested;
+  const { after, message_id, failed } = dataAs<WebhookReplayRequested>(data);
   return {
     revision,
     eventId: id,

@@ -1,8 +1,8 @@
-import type { Position, RecordedEvent } from '../src/events/event.ts';
-import type { Principal } from '../src/events/eventMetadata.ts';
-import type { Shown } from '../src/events/shown.ts';
-import { upcast } from '../src/events/upcast.ts';
-import { eventSubject } from '../src/records/eventSubject.ts';
+import { dataAs, type Position, type RecordedEvent } from '../../src/events/event.ts';
+import type { Principal } from '../../src/events/eventMetadata.ts';
+import type { Shown } from '../../src/events/shown.ts';
+import { upcast } from '../../src/events/upcast.ts';
+import { eventSubject } from '../../src/records/eventSubject.ts';
 
 /** What of the settings was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
@@ -79,7 +79,7 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
     entry.kind = 'webhook';
     entry.id = String(data.webhook_id);
   }
-  if (data.shown !== undefined) entry.shown = data.shown as unknown as Shown;
+  if (data.shown !== undefined) entry.shown = dataAs<Shown>(data.shown as object);
 }
 
 function addSetting(entry: AuditEntry, data: RecordedEvent['data']): void {

@@ -1,8 +1,8 @@
-import type { RecordedEvent } from '../../events/event.ts';
-import type { Shown } from '../../events/shown.ts';
-import type { ChangedFields } from '../../feed/format/ChangedFields.ts';
-import type { EventLog } from '../../ports/eventLog.ts';
-import type { Webhook } from '../settings/webhook.ts';
+import type { RecordedEvent } from '../../../events/event.ts';
+import type { Shown } from '../../../events/shown.ts';
+import type { ChangedFields } from '../../../feed/format/ChangedFields.ts';
+import type { EventLog } from '../../../ports/eventLog.ts';
+import type { Webhook } from '../../settings/webhook.ts';
 import type { NotePorts } from './DeliveryNotes.ts';
 import type { MessagePorts } from './MessageDelivery.ts';
 

@@ -1,6 +1,7 @@
-import type { RecordedEvent } from '../src/events/event.ts';
-import { laterTime } from '../src/events/laterTime.ts';
-import type { Row } from '../src/ports/readModels.ts';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import { laterTime } from '../../src/events/laterTime.ts';
+import type { Row } from '../../src/ports/readModels.ts';
+import { modelName, type Projection } from '../projection.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';
 import {
@@ -12,7 +13,6 @@ import {
   nothing,
   type PrincipalUses,
 } from './auditTally.ts';
-import { modelName, type Projection } from './projection.ts';
 
 /** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
 export const ENTRIES_A_CHUNK = 64;

@@ -1,17 +1,17 @@
-import type { RecordedEvent } from '../../events/event.ts';
-import { feedEventType } from '../../feed/format/cloudEvent.ts';
-import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
-import { formatPosition } from '../../feed/position.ts';
-import type { Clock } from '../../ports/clock.ts';
-import { eventSubject } from '../../records/eventSubject.ts';
-import { openSecrets } from '../settings/openSecrets.ts';
-import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
-import type { NewAttempt } from './attempts.ts';
+import type { RecordedEvent } from '../../../events/event.ts';
+import { feedEventType } from '../../../feed/format/cloudEvent.ts';
+import type { Deidentifier } from '../../../feed/format/Deidentifier.ts';
+import { formatPosition } from '../../../feed/position.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import { eventSubject } from '../../../records/eventSubject.ts';
+import { openSecrets } from '../../settings/openSecrets.ts';
+import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
+import type { NewAttempt } from '../attempts.ts';
+import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from '../schedule.ts';
+import { signMessage } from '../signMessage.ts';
+import type { Attempt, WebhookSender } from '../WebhookSender.ts';
+import { buildMessage, buildPing, PING_TYPE, type WebhookMessage } from '../webhookMessage.ts';
 import type { DeliveryState } from './DeliveryState.ts';
-import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from './schedule.ts';
-import { signMessage } from './signMessage.ts';
-import type { Attempt, WebhookSender } from './WebhookSender.ts';
-import { buildMessage, buildPing, PING_TYPE, type WebhookMessage } from './webhookMessage.ts';
 
 export interface MessagePorts {
   sender: Pick<WebhookSender, 'send'>;

@@ -1,13 +1,13 @@
-import { asUnreadable, UnreadableError } from '../../errors.ts';
-import type { Position, RecordedEvent } from '../../events/event.ts';
-import { UnknownSchemaVersion } from '../../events/upcast.ts';
-import type { ChangedFields } from '../../feed/format/ChangedFields.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { EventLog } from '../../ports/eventLog.ts';
-import type { Webhook } from '../settings/webhook.ts';
+import { asUnreadable, UnreadableError } from '../../../errors.ts';
+import type { Position, RecordedEvent } from '../../../events/event.ts';
+import { UnknownSchemaVersion } from '../../../events/upcast.ts';
+import type { ChangedFields } from '../../../feed/format/ChangedFields.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { EventLog } from '../../../ports/eventLog.ts';
+import type { Webhook } from '../../settings/webhook.ts';
+import { messageId } from '../webhookMessage.ts';
 import type { DeliveryState, Waiting } from './DeliveryState.ts';
 import type { Failure, Outcome, Telling } from './MessageDelivery.ts';
-import { messageId } from './webhookMessage.ts';
 
 /** Events of a record that waits, read at once. */
 const PAGE = 20;

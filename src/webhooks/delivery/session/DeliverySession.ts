@@ -1,19 +1,17 @@
-import { once } from 'node:events';
-import { SentEvents } from '../../audit/SentEvents.ts';
-import { UnreadableError } from '../../errors.ts';
-import type { Position, RecordedEvent } from '../../events/event.ts';
-import { UnknownSchemaVersion } from '../../events/upcast.ts';
-import { feedEventType } from '../../feed/format/cloudEvent.ts';
-import { logFilter } from '../../feed/selection.ts';
-import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
-import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+import { SentEvents } from '../../../audit/SentEvents.ts';
+import type { Position, RecordedEvent } from '../../../events/event.ts';
+import { wantedEventTypes } from '../../settings/wantedEventTypes.ts';
+import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
+import { isUnavailable, pause, whenAvailable } from '../whenAvailable.ts';
 import { DeliveryNotes } from './DeliveryNotes.ts';
 import type { DeliveryState } from './DeliveryState.ts';
+import { EndpointPause } from './EndpointPause.ts';
 import { MessageDelivery, type Outcome, type Telling } from './MessageDelivery.ts';
 import { type Pending, RecordWindow } from './RecordWindow.ts';
 import { Retries, tryAgain } from './Retries.ts';
+import { Sending } from './Sending.ts';
 import type { SessionPorts } from './sessionPorts.ts';
-import { isUnavailable, pause, whenAvailable } from './whenAvailable.ts';
+import { WantedEvents } from './WantedEvents.ts';
 
 /** Messages of one webhook that are in memory at most. */
 export const WINDOW = 500;
@@ -39,18 +37,16 @@ export class DeliverySession {
   readonly #ports: SessionPorts;
   readonly #state: DeliveryState;
   readonly #messages: MessageDelivery;
-  readonly #eventTypes: ReadonlySet<string>;
+  readonly #follower: WantedEvents;
   readonly #end = new AbortController();
   readonly #brokenOff = new AbortController();
   readonly #window = new RecordWindow();
   readonly #sent: SentEvents;
   readonly #retries: Retries;
   readonly #notes: DeliveryNotes;
-  readonly #sending = new Set<Promise<void>>();
+  readonly #sending: Sending;
+  readonly #pause: EndpointPause;
   #webhook: Webhook;
-  #followed: Position;
-  /** On the clock that is never set. */
-  #pausedUntil = Number.NEGATIVE_INFINITY;
   /** Resolves when something has changed that the follower may wait for. */
   #progress = Promise.withResolvers<void>();
   #failure: { error: unknown } | undefined;
@@ -61,23 +57,33 @@ export class DeliverySession {
     this.#state = state;
     this.#webhook = webhook;
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
-    this.#eventTypes = wantedEventTypes(webhook);
-    this.#followed = state.at.position;
+    const eventTypes = wantedEventTypes(webhook);
+    this.#follower = new WantedEvents(ports, webhook, eventTypes, state.at.position);
     this.#sent = new SentEvents((sent) => ports.recordSent(webhook, sent));
     this.#notes = new DeliveryNotes(ports, state);
+    this.#pause = new EndpointPause(ports.clock);
+    this.#sending = new Sending({
+      failed: (error) => {
+        if (!isUnavailable(error)) this.#fail(error);
+      },
+      settled: () => {
+        this.#wake();
+        this.#pump();
+      },
+    });
     this.#retries = new Retries({
       ...ports,
       state,
       deliver: (telling) => this.#deliver(telling),
       webhook: () => this.#webhook,
-      wants: ({ type }) => this.#eventTypes.has(type),
-      followed: () => this.#followed,
+      wants: ({ type }) => eventTypes.has(type),
+      followed: () => this.followed,
     });
   }
 
   /** The place in the log up to which messages were read. */
   get followed(): Position {
-    return this.#followed;
+    return this.#follower.followed;
   }
 
   /**
@@ -88,11 +94,15 @@ export class DeliverySession {
     const end = () => this.end();
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) this.end();
-    const loops = [this.#follow(), this.#keepTicking(onTick), this.#keepSaving()];
+    const loops = [
+      this.#follower.run(this.#end.signal, (event, changed) => this.#take(event, changed)),
+      this.#keepTicking(onTick),
+      this.#keepSaving(),
+    ];
     await Promise.all(loops.map((loop) => loop.catch((error) => this.#fail(error))));
     signal.removeEventListener('abort', end);
     const grace = setTimeout(() => this.#brokenOff.abort(), GRACE_MS);
-    while (this.#sending.size > 0) await Promise.all(this.#sending);
+    await this.#sending.settle();
     clearTimeout(grace);
     await this.#sent.flush().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
     if (!this.#lost) await this.#save();
@@ -113,13 +123,13 @@ export class DeliverySession {
 
   /** Tries all that waits now, whatever the endpoint asked for. */
   retryAll(): void {
-    if (Number.isFinite(this.#pausedUntil)) this.#pausedUntil = Number.NEGATIVE_INFINITY;
+    this.#pause.lift();
     this.#retries.retryAll();
   }
 
   /** Sends a ping beside everything else. */
   ping(request: WebhookRequest): void {
-    this.#start(() => this.#messages.ping(this.#webhook, request));
+    this.#sending.start(() => this.#messages.ping(this.#webhook, request));
   }
 
   get #ended(): boolean {
@@ -136,53 +146,23 @@ export class DeliverySession {
     this.#progress = Promise.withResolvers();
   }
 
-  async #follow(): Promise<void> {
-    const { signal } = this.#end;
-    const filter = logFilter({ workspace: this.#webhook.workspace, eventTypes: [...this.#eventTypes] });
-    for await (const batch of this.#ports.eventLog.follow({ after: this.#followed, filter, signal })) {
-      for (const event of batch.unreadable ?? []) this.#ports.onUnreadable(this.#webhook.id, event);
-      const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
-      const changed = await this.#whenAvailable(() => this.#ports.changedFields.of(events));
-      for (const [index, event] of events.entries()) {
-        const told = changed?.[index] ?? [];
-        if (this.#eventTypes.has(event.type)) {
-          if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told);
-          if (told instanceof UnreadableError) this.#ports.onUnreadable(this.#webhook.id, event);
-          else await this.#take(event, told);
-        }
-        if (this.#ended) return;
-        this.#followed = event.position;
-      }
-      this.#followed = batch.position;
-    }
-  }
-
-  /**
-   * What was read before is delivered, and what waits is tried again; but nothing is passed over. An instance of a newer
-   * version goes on from here when it gets the lease.
-   */
-  async #waitForUpgrade(error: UnknownSchemaVersion): Promise<void> {
-    this.#ports.onDelay(this.#webhook.id, error);
-    if (!this.#ended) await once(this.#end.signal, 'abort');
-  }
-
   /** Takes an event into memory as soon as there is room, unless its record waits. */
   async #take(event: RecordedEvent, changed: string[]): Promise<void> {
     for (; !this.#ended; await this.#progress.promise) {
       if (this.#retries.takes(event)) break;
       if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
-        this.#window.add({ event, changed, before: this.#followed });
+        this.#window.add({ event, changed, before: this.followed });
         break;
       }
     }
     if (this.#ended) return;
     // At once: a record that no longer waits must not be taken for one that the follower is still to come to.
-    this.#followed = event.position;
+    this.#follower.passed(event);
     this.#pump();
   }
 
   async #keepTicking(onTick: () => Promise<void>): Promise<void> {
-    for (; !this.#ended; await this.#pause(TICK_MS)) {
+    for (; !this.#ended; await pause(TICK_MS, this.#end.signal)) {
       await onTick();
       this.#retries.look();
       this.#pump();
@@ -191,7 +171,7 @@ export class DeliverySession {
 
   async #keepSaving(): Promise<void> {
     for (;;) {
-      await this.#pause(SAVE_MS);
+      await pause(SAVE_MS, this.#end.signal);
       if (this.#ended) return;
       await this.#save().catch((error) => this.#ports.onDelay(this.#webhook.id, error));
       if (this.#lost) return this.end();
@@ -204,35 +184,22 @@ export class DeliverySession {
 
   async #save(): Promise<void> {
     const { at } = this.#state;
-    at.position = this.#window.floor ?? this.#followed;
-    at.followed = this.#followed;
+    at.position = this.#window.floor ?? this.followed;
+    at.followed = this.followed;
     this.#state.count(this.#window);
     if (this.#state.changed && !(await this.#state.save())) this.#lost = true;
   }
 
   /** Begins as many tries as may be under way. */
   #pump(): void {
-    if (this.#ports.clock.elapsed() < this.#pausedUntil) return;
+    if (this.#pause.holds) return;
     while (!this.#ended && this.#sending.size < PARALLEL && this.#state.unsavedAttempts < MAX_UNSAVED) {
       const retry = this.#retries.busy < PARALLEL_RETRIES ? this.#retries.next() : undefined;
       const pending = retry ? undefined : this.#window.next();
-      if (retry) this.#start(retry);
-      else if (pending) this.#start(() => this.#first(pending));
+      if (retry) this.#sending.start(retry);
+      else if (pending) this.#sending.start(() => this.#first(pending));
       else return;
     }
-  }
-
-  #start(work: () => Promise<void>): void {
-    const task = work()
-      .catch((error) => {
-        if (!isUnavailable(error)) this.#fail(error);
-      })
-      .finally(() => {
-        this.#sending.delete(task);
-        this.#wake();
-        this.#pump();
-      });
-    this.#sending.add(task);
   }
 
   async #first(pending: Pending): Promise<void> {
@@ -253,7 +220,11 @@ export class DeliverySession {
     if (this.#ended) return { kind: 'ended', gone: false };
     const { position } = telling.event;
     this.#sent.add({ from: position, to: position });
-    await this.#whenAvailable(() => this.#sent.recordDue());
+    await whenAvailable(
+      () => this.#sent.recordDue(),
+      (error) => this.#ports.onDelay(this.#webhook.id, error),
+      this.#end.signal,
+    );
     if (this.#ended) return { kind: 'ended', gone: false };
     const webhook = this.#webhook;
     const outcome = await this.#messages.deliver(webhook, telling);
@@ -263,7 +234,7 @@ export class DeliverySession {
       this.#retries.taken();
     }
     if (outcome.kind === 'failed') {
-      this.#pausedUntil = Math.max(this.#pausedUntil, this.#ports.clock.elapsed() + outcome.pauseMs);
+      this.#pause.extend(outcome.pauseMs);
       if (outcome.endpointFails) this.#disable(webhook, 'failing');
     }
     return outcome;
@@ -271,20 +242,10 @@ export class DeliverySession {
 
   /** Begins no more tries, and ends the session when the webhook is disabled. */
   #disable(webhook: Webhook, reason: 'gone' | 'failing'): void {
-    if (this.#pausedUntil === Number.POSITIVE_INFINITY) return;
-    this.#pausedUntil = Number.POSITIVE_INFINITY;
+    if (!this.#pause.forEver()) return;
     this.#ports.disable(webhook, reason).then(
       () => this.end(),
       (error) => this.#fail(error),
     );
-  }
-
-  #whenAvailable<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    const onDelay = (error: unknown) => this.#ports.onDelay(this.#webhook.id, error);
-    return whenAvailable(work, onDelay, this.#end.signal);
-  }
-
-  #pause(ms: number): Promise<void> {
-    return pause(ms, this.#end.signal);
   }
 }

@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { Position, RecordedEvent } from '../../../events/event.ts';
 
 /** A message that was read from the log and is yet to be delivered. */
 export interface Pending {

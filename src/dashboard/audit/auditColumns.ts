@@ -1,11 +1,12 @@
-import type { AuditEntry } from '../../../projections/auditEntry.ts';
+import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { principalTexts } from '../ui/principal.ts';
 import type { TableColumn } from '../ui/table.ts';
 import { badge, code, time } from '../ui/text.ts';
-import { actionText, kindText, shownText, wordsOf } from './auditTexts.ts';
+import { titleOf, wordsOf } from '../ui/words.ts';
+import { actionText, shownText } from './auditTexts.ts';
 
 /** Where an entry stands: its workspace, and the page of the trail, as whole path. */
 interface Place {
@@ -52,18 +53,18 @@ function subject(
   place: Place,
 ): HtmlValue {
   if (kind === undefined) return '';
-  if (id === undefined) return kindText(kind);
+  if (id === undefined) return titleOf(kind);
   if (kind === 'api_key' || kind === 'user') {
-    return html`${kindText(kind)} ${names.nameOf({ type: kind, id }) ?? ''}<br>${code(id)}`;
+    return html`${titleOf(kind)} ${names.nameOf({ type: kind, id }) ?? ''}<br>${code(id)}`;
   }
-  if (kind === 'webhook' || kind === 'workspace') return html`${kindText(kind)}<br>${code(id)}`;
+  if (kind === 'webhook' || kind === 'workspace') return html`${titleOf(kind)}<br>${code(id)}`;
   const { workspace } = place;
   if (kind === 'document') {
     const link = (path: string, text: string) => html`<a href="/dashboard${path}">${text}</a>`;
     return html`Document${documentId && html` ${link(documentsPath(workspace, id, documentId), documentId)}`}
 of encounter ${link(recordPath(workspace, 'encounter', id), id)}${ofVersion(version)}`;
   }
-  return html`${kindText(kind)} ${recordLink(workspace, kind, id)}${ofVersion(version)}`;
+  return html`${titleOf(kind)} ${recordLink(workspace, kind, id)}${ofVersion(version)}`;
 }
 
 function recordLink(workspace: string, kind: string, id: string): Html {

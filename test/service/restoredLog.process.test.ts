@@ -80,6 +80,24 @@ test(
 );
 
 test(
+  'an older log that has outgrown them before anything builds them anew gives away nothing that it lost',
+  async () => {
+    const before = await start();
+    const kept = await create(before, 3);
+    backUp();
+    await create(before, 2);
+    expect(await listed(before)).toHaveLength(5);
+    await restore();
+
+    const fresh = await create(await start({ ROLES: 'api' }), 10);
+    await running?.end();
+    const after = await start();
+    await eventually(async () => expect(await listed(after)).toEqual([...kept, ...fresh]));
+  },
+  LONG_MS,
+);
+
+test(
   'while nothing builds them anew, they are not served',
   async () => {
     const before = await start();

@@ -1,7 +1,7 @@
-import type { Clock } from '../../ports/clock.ts';
-import type { Webhook } from '../settings/webhook.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { Webhook } from '../../settings/webhook.ts';
+import type { DeliveryNote } from '../deliveryNote.ts';
 import type { DeliveryState } from './DeliveryState.ts';
-import type { DeliveryNote } from './deliveryNote.ts';
 
 export interface NotePorts {
   clock: Clock;

@@ -1,8 +1,8 @@
-import type { Position } from '../../events/event.ts';
-import type { Clock } from '../../ports/clock.ts';
-import type { StateStore } from '../../ports/stateStore.ts';
-import type { Webhook } from '../settings/webhook.ts';
-import { type AttemptRow, AttemptRows, type NewAttempt, recordAttempts } from './attempts.ts';
+import type { Position } from '../../../events/event.ts';
+import type { Clock } from '../../../ports/clock.ts';
+import type { StateStore } from '../../../ports/stateStore.ts';
+import type { Webhook } from '../../settings/webhook.ts';
+import { type AttemptRow, AttemptRows, type NewAttempt, recordAttempts } from '../attempts.ts';
 import {
   type DeliveryPosition,
   type DeliveryRow,
@@ -12,8 +12,8 @@ import {
   failedPartition,
   type StoredWaiting,
   waitingPartition,
-} from './deliveryTable.ts';
-import { type ResumePorts, resumeDelivery } from './resumeDelivery.ts';
+} from '../deliveryTable.ts';
+import { type ResumePorts, resumeDelivery } from '../resumeDelivery.ts';
 
 const PAGE = 500;
 /** More than the saves that an owner who does not know yet that he was replaced can still begin. */

@@ -1,0 +1,12 @@
+import { type Html, html } from '../shell/html.ts';
+
+/** The form above a list that limits it; `path` is the list's, which shows everything without it. */
+export function filterForm(path: string, fields: Html): Html {
+  return html`<form method="get" action="${path}">
+<div class="filter-fields">
+${fields}
+</div>
+<div class="actions"><button type="submit">Show</button>
+<a role="button" class="outline secondary" href="${path}">Clear</a></div>
+</form>`;
+}

@@ -1,0 +1,126 @@
+import { attemptFilter, attemptsQuerySchema, pageRequest } from '../../http/endpoints/parameters.ts';
+import type { Page } from '../../reads/page.ts';
+import { subjectKinds } from '../../records/eventSubject.ts';
+import {
+  ATTEMPTS_KEPT_DAYS,
+  attemptOutcomes,
+  type DeliveryAttempt,
+} from '../../webhooks/delivery/attempts.ts';
+import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
+import type { WebhookView } from '../../webhooks/settings/webhookView.ts';
+import { filledQuery } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
+import { table } from '../ui/table.ts';
+import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import { webhookCaller, webhookId, webhookPath } from './webhookPaths.ts';
+
+/** The query parameters of a page with attempts. */
+export const attemptParameters: readonly string[] = Object.keys(attemptsQuerySchema.shape);
+
+/** A page of attempts, and what it was limited to, as sent; or why it was refused. */
+export interface Attempts extends Page<DeliveryAttempt> {
+  limits: Record<string, string>;
+  refusal?: Refusal;
+}
+
+/** The attempts of a webhook that a visit asks for. */
+export async function webhookAttempts(webhooks: WebhookManager, visit: Visit): Promise<Attempts> {
+  const { page_token: _token, ...filter } = filledQuery(visit.req);
+  const isText = (pair: [string, unknown]): pair is [string, string] => typeof pair[1] === 'string';
+  const limits = Object.fromEntries(Object.entries(filter).filter(isText));
+  const req = { query: filledQuery(visit.req) };
+  try {
+    const [request, only] = [pageRequest(req), attemptFilter(req)];
+    return { ...(await webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only)), limits };
+  } catch (error) {
+    return { items: [], next_page_token: null, limits, refusal: refusalOf(error) };
+  }
+}
+
+/** The part of a webhook's page that shows them. */
+export function attemptsSection(visit: Visit, view: WebhookView, attempts: Attempts): Html {
+  const { items, limits, refusal, next_page_token: next } = attempts;
+  const path = `/dashboard${webhookPath(visit.workspace, view.id)}`;
+  const older = new URLSearchParams({ ...limits, page_token: next ?? '' });
+  const isLimited = Object.keys(limits).length > 0;
+  const nothing = isLimited || next !== null ? 'No attempt on this page matches.' : 'Nothing was sent yet.';
+  return html`<h2 id="attempts">Attempts</h2>
+<p class="muted">The delivery attempts of the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
+${attemptsForm(path, limits, refusal)}
+${items.length === 0 ? !refusal && empty(nothing) : attemptTable(visit, path, view, items)}
+<p class="actions">${visit.req.query.page_token !== undefined && html`<a href="${path}?${new URLSearchParams(limits).toString()}#attempts">Newest</a>`}
+${next !== null && html`<a href="${path}?${older.toString()}#attempts">Older attempts</a>`}</p>`;
+}
+
+function attemptsForm(path: string, sent: Record<string, string>, refusal: Refusal | undefined): Html {
+  const choice = (name: string, label: string, anyText: string, values: readonly string[]) =>
+    select({
+      name,
+      label,
+      value: sent[name] ?? '',
+      options: [{ value: '', text: anyText }, ...values.map((value) => ({ value, text: titleOf(value) }))],
+      error: messageOf(refusal?.details, name),
+    });
+  const id = (name: string, label: string) =>
+    input({ name, label, type: 'search', value: sent[name], error: messageOf(refusal?.details, name) });
+  return filterForm(
+    `${path}#attempts`,
+    html`${choice('outcome', 'Outcome', 'Any outcome', attemptOutcomes)}
+${choice('kind', 'Kind', 'Any kind', subjectKinds)}
+${id('record_id', 'Record id')}
+${id('document_id', 'Document id')}`,
+  );
+}
+
+const tones = { delivered: 'good', retrying: 'neutral', failed: 'bad' } as const;
+
+function attemptTable({ csrf }: Visit, path: string, { state }: WebhookView, items: DeliveryAttempt[]): Html {
+  return table(
+    'Attempts',
+    [
+      { title: 'Time', cell: ({ at }) => time(at) },
+      {
+        title: 'Message',
+        isHeader: true,
+        cell: ({ message_id, type }) => html`<span class="nowrap">${code(message_id)}<br>${type}</span>`,
+      },
+      {
+        title: 'Record',
+        cell: ({ kind, record_id, document_id, version }) =>
+          kind &&
+          html`${kind} ${code([record_id, document_id].filter(Boolean).join(' / '))}<br>version ${version}`,
+      },
+      {
+        title: 'Try',
+        cell: ({ attempt }) => html`<span class="nowrap">${attempt === 0 ? 'ping' : attempt}</span>`,
+      },
+      {
+        title: 'Outcome',
+        cell: ({ outcome, next_attempt_at: next }) =>
+          html`${badge(outcome, tones[outcome])}${next !== undefined && html`<br>again ${timeAgo(next)}`}`,
+      },
+      { title: 'Answer', cell: answerOf },
+      { title: 'Time taken', cell: ({ duration_ms }) => html`<span class="nowrap">${duration_ms} ms</span>` },
+      {
+        title: 'Actions',
+        isTitleHidden: true,
+        cell: ({ attempt, message_id }) =>
+          attempt > 0 &&
+          state === 'enabled' &&
+          html`<form method="post" action="${path}/replay" class="actions">${csrf}<input type="hidden" name="what" value="message"><input type="hidden" name="message_id" value="${message_id}"><button type="submit" class="outline" aria-label="Send again ${message_id}">Send again</button></form>`,
+      },
+    ],
+    items,
+  );
+}
+
+function answerOf({ status, error, answer }: DeliveryAttempt): Html {
+  const word = html`${status ?? ''}${error && html` ${error.replaceAll('_', ' ')}`}`;
+  if (answer === undefined || answer === '') return word;
+  return html`<details><summary>${word}</summary><pre>${answer}</pre></details>`;
+}

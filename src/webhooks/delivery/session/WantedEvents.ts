@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { UnreadableError } from '../../../errors.ts';
+import type { Position, RecordedEvent } from '../../../events/event.ts';
+import { UnknownSchemaVersion } from '../../../events/upcast.ts';
+import { feedEventType } from '../../../feed/format/cloudEvent.ts';
+import { logFilter } from '../../../feed/selection.ts';
+import type { Webhook } from '../../settings/webhook.ts';
+import { whenAvailable } from '../whenAvailable.ts';
+import type { SessionPorts } from './sessionPorts.ts';
+
+/** The events that a webhook wants, from a place of the log on. */
+export class WantedEvents {
+  readonly #ports: SessionPorts;
+  readonly #webhook: Pick<Webhook, 'id' | 'workspace'>;
+  readonly #eventTypes: ReadonlySet<string>;
+  #followed: Position;
+
+  constructor(
+    ports: SessionPorts,
+    webhook: Pick<Webhook, 'id' | 'workspace'>,
+    eventTypes: ReadonlySet<string>,
+    after: Position,
+  ) {
+    this.#ports = ports;
+    this.#webhook = webhook;
+    this.#eventTypes = eventTypes;
+    this.#followed = after;
+  }
+
+  /** The place up to which events were read. */
+  get followed(): Position {
+    return this.#followed;
+  }
+
+  /** Tells that this one was taken, before `take` is through with it. */
+  passed({ position }: RecordedEvent): void {
+    this.#followed = position;
+  }
+
+  /** Gives each event, with the names of the fields that it changed, to `take`, until the signal. */
+  async run(
+    signal: AbortSignal,
+    take: (event: RecordedEvent, changed: string[]) => Promise<void>,
+  ): Promise<void> {
+    const { eventLog, changedFields, onUnreadable, onDelay } = this.#ports;
+    const { id, workspace } = this.#webhook;
+    const filter = logFilter({ workspace, eventTypes: [...this.#eventTypes] });
+    for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
+      for (const event of batch.unreadable ?? []) onUnreadable(id, event);
+      const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+      const changed = await whenAvailable(
+        () => changedFields.of(events),
+        (error) => onDelay(id, error),
+        signal,
+      );
+      for (const [index, event] of events.entries()) {
+        const told = changed?.[index] ?? [];
+        if (this.#eventTypes.has(event.type)) {
+          if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
+          if (told instanceof UnreadableError) onUnreadable(id, event);
+          else await take(event, told);
+        }
+        if (signal.aborted) return;
+        this.#followed = event.position;
+      }
+      this.#followed = batch.position;
+    }
+  }
+
+  /**
+   * What was read before is delivered, and what waits is tried again; but nothing is passed over. An instance of a newer
+   * version goes on from here when it gets the lease.
+   */
+  async #waitForUpgrade(error: UnknownSchemaVersion, signal: AbortSignal): Promise<void> {
+    this.#ports.onDelay(this.#webhook.id, error);
+    if (!signal.aborted) await once(signal, 'abort');
+  }
+}
