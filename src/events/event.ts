@@ -39,3 +39,8 @@ export interface RecordedEvent extends NewEvent {
 
 /** An event that the store holds, but cannot read: its bytes are no longer what was appended. */
 export type UnreadableEvent = Pick<RecordedEvent, 'id' | 'type' | 'stream' | 'revision' | 'position'>;
+
+/** The place of an event that was erased, and its leaf: see `RecordErased`. */
+export interface ErasedEvent extends Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'> {
+  leaf: string;
+}

@@ -24,4 +24,9 @@ export interface EventMetadata {
   $correlationId: string;
   /** Version of the shape of the event's data. */
   schemaVersion: number;
+  /**
+   * 16 random bytes, base64url: the event's leaf covers them, so that the leaf of an event that is gone tells nothing of what
+   * it said. Events of earlier versions of the service have none.
+   */
+  salt?: string;
 }

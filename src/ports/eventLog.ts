@@ -1,4 +1,4 @@
-import type { NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
+import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 
 /** `any`: whatever is there; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
 export type ExpectedRevision = 'any' | 'none' | number;
@@ -23,6 +23,8 @@ export interface FollowOptions {
   /** Events after this position; 0 for all. */
   after: Position;
   filter?: EventFilter;
+  /** Whether batches tell of events that were erased, too, those of wanted streams; a filter is by streams then. */
+  erased?: boolean;
   /** Ends the iteration, without an error; so does closing the log. */
   signal: AbortSignal;
 }
@@ -31,6 +33,8 @@ export interface EventBatch {
   events: RecordedEvent[];
   /** Wanted events that were passed over because they cannot be read. */
   unreadable?: UnreadableEvent[];
+  /** Where events were erased, of those asked for; in log order. */
+  erased?: ErasedEvent[];
   /** All wanted events up to and including this position have been delivered: the place to resume after. */
   position: Position;
   /**
@@ -82,6 +86,27 @@ export interface EventLog {
    * `unreadable` when one of them cannot be read.
    */
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]>;
+
+  /**
+   * Removes for good the events of a stream before revision `before`, which are `erased`: each once, in the order of the
+   * stream; those that were removed earlier are among them. The stream must go on behind them: the event of revision
+   * `before` is there, and names them (`RecordErased`). When the promise resolves, no read and no follower gives them any
+   * more, in any process, except that other processes may for a second; a follower that asks for it is told their places instead,
+   * whenever it comes by. A removal that was cut off may have happened; repeating it completes it, and changes nothing where it was complete.
+   */
+  erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void>;
+
+  /**
+   * Whether the bytes of removed events stay in the log's files until the server is asked to scavenge them, which takes long;
+   * else `purge` is called after each removal.
+   */
+  readonly scavenges: boolean;
+
+  /**
+   * Takes the bytes of removed events out of the log's files. True when none is left there; false when the server goes on
+   * with it by itself, or readers hold the files: then it is called again later.
+   */
+  purge(): Promise<boolean>;
 
   /**
    * Position of the log's last event; 0 when it is empty. Every append acknowledged before is at or below it. Events

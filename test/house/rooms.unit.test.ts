@@ -79,7 +79,7 @@ const rooms: Record<string, string[]> = {
 /** Packages of rooms that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
 const pure: Record<string, string[]> = {
   errors: [],
-  events: ['uuid'],
+  events: ['node:crypto', 'uuid'],
   ports: [],
   records: ['zod'],
   hashing: ['node:crypto'],
