@@ -1,19 +1,19 @@
-import { encounterOfDocument, recordStream } from '../src/events/streamNames.ts';
+import { encounterOfDocument } from '../src/events/streamNames.ts';
 import { type DocumentState, documentEventTypes, evolveDocument } from '../src/records/document.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Every document's current state, a row a stream; partitions list one encounter's documents by creation. */
 export const documents: Projection<DocumentState | Incomplete> = {
   name: 'documents',
-  version: 1,
+  version: 2,
   eventTypes: documentEventTypes,
   rowId: (event) => event.stream,
   evolve(row, event) {
     const state = evolveDocument(bodyOf(row), event);
-    const encounter = recordStream(event.metadata.workspace, 'encounter', state.document.encounter_id);
+    const encounter = encounterOfDocument(event.stream);
     return {
       id: event.stream,
-      partition: state.removed ? `${encounter} removed` : encounter,
+      partition: partitionOf(encounter, state),
       order: row?.order ?? event.position,
       position: event.position,
       body: state,
@@ -27,5 +27,11 @@ export const documents: Projection<DocumentState | Incomplete> = {
     body: incompleteBody,
   }),
 };
+
+/** Those that are no longer there are apart, and still found by who erases the encounter. */
+function partitionOf(encounter: string, state: DocumentState): string {
+  if (!state.removed) return encounter;
+  return `${encounter} ${state.erased ? 'erased' : 'removed'}`;
+}
 
 export const documentsModel = modelName(documents);

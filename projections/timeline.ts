@@ -1,4 +1,5 @@
 import type { Position } from '../src/events/event.ts';
+import { RECORD_ERASED } from '../src/events/recordErased.ts';
 import { addedKinds, catalog } from '../src/records/catalog.ts';
 import { documentEventTypes } from '../src/records/document.ts';
 import { modelName, type Projection } from './projection.ts';
@@ -32,8 +33,8 @@ export function hourOf(time: number): number {
  */
 export const timeline: Projection<TimelineHead | TimelineHour> = {
   name: 'timeline',
-  version: 1 + addedKinds,
-  eventTypes: [...catalog.map(({ eventType }) => eventType), ...documentEventTypes],
+  version: 2 + addedKinds,
+  eventTypes: [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...documentEventTypes],
   rowId: () => TIMELINE_HEAD,
   evolve(row, { recordedAt, position }) {
     const before = (row?.body as TimelineHead | undefined)?.hour;

@@ -11,6 +11,7 @@ export const errorMeanings = {
   key_deactivated: 'The API key is deactivated until an administrator activates it.',
   workspace_deactivated: 'The workspace of the API key is deactivated until an administrator activates it.',
   permission_denied: 'The API key lacks the permission that this request needs.',
+  gone: 'What the path names was erased; `erased_at` says when. Its id may be used again.',
   not_found: 'The path or what it names does not exist in the workspace of the key.',
   method_not_allowed: 'The path does not know this method; the header `Allow` names those that it knows.',
   not_acceptable: 'The service has no form of the answer that `Accept` allows.',
@@ -52,6 +53,7 @@ interface ServiceErrorOptions {
   details?: (FieldMessage | MissingReference)[];
   retryAfterSeconds?: number;
   version?: number;
+  erasedAt?: string;
   cause?: unknown;
   problem?: string | undefined;
 }
@@ -67,6 +69,8 @@ export class ServiceError extends Error {
   readonly retryAfterSeconds: number | undefined;
   /** Of a `version_conflict`: the present version, when there is one. */
   readonly version: number | undefined;
+  /** Of `gone`: when it was erased, ISO 8601, UTC. */
+  readonly erasedAt: string | undefined;
   readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -76,6 +80,7 @@ export class ServiceError extends Error {
     this.details = options.details;
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.version = options.version;
+    this.erasedAt = options.erasedAt;
     this.problem = options.problem;
   }
 }
@@ -83,6 +88,11 @@ export class ServiceError extends Error {
 /** The error of something that does not exist where the caller may look; `title` names it: `Patient`. */
 export function notFound(title: string): ServiceError {
   return new ServiceError('not_found', `${title} not found.`);
+}
+
+/** The error of what was erased at that time; `title` names it: `Patient`. */
+export function gone(title: string, erasedAt: string): ServiceError {
+  return new ServiceError('gone', `${title} was erased.`, { erasedAt });
 }
 
 /**

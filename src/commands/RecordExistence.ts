@@ -1,18 +1,22 @@
 import { LRUCache } from 'lru-cache';
+import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
+import { erasureStep, RECORD_ERASED } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 const REMEMBERED = 100_000;
 
 /**
- * Answers whether records exist. A record once made exists for ever, so a yes is remembered; a no of the read model,
- * which may lag or be away, is never believed: the record's stream is asked.
+ * Answers whether records exist. A yes is remembered until the record is erased, which is heard of within a second
+ * wherever that was done; a no of the read model, which may lag or be away, is never believed: the record's stream is asked.
  */
 export class RecordExistence {
   readonly #eventLog: EventLog;
   readonly #readModels: ReadModels;
+  /** How many erasures were heard of. */
+  #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
 
   constructor(eventLog: EventLog, readModels: ReadModels) {
@@ -20,22 +24,47 @@ export class RecordExistence {
     this.#readModels = readModels;
   }
 
+  /** Forgets what is erased from now on, until the signal. Rejects when the event log cannot be asked where it ends. */
+  async followErasures(signal: AbortSignal): Promise<void> {
+    const after = await this.#eventLog.head();
+    const batches = this.#eventLog.follow({ after, filter: { eventTypes: [RECORD_ERASED] }, signal });
+    const follow = async () => {
+      for await (const { events } of batches) {
+        for (const { stream } of events) this.forget(stream);
+      }
+    };
+    follow().catch(() => this.#known.clear());
+  }
+
+  /** Whether a record is known to exist, without asking anybody. */
+  isKnown(stream: string): boolean {
+    return this.#known.has(stream);
+  }
+
   /** Notes that a record exists, as its writer knows. */
   remember(stream: string): void {
     this.#known.set(stream, true);
+  }
+
+  /** Notes that a record was erased. */
+  forget(stream: string): void {
+    this.#erasures += 1;
+    this.#known.delete(stream);
   }
 
   /** Which of these streams do not exist. Rejects with `unavailable` when the log cannot be asked. */
   async missing(streams: string[]): Promise<Set<string>> {
     const unknown = streams.filter((stream) => !this.#known.has(stream));
     if (unknown.length === 0) return new Set();
+    const erasures = this.#erasures;
     const projected = await this.#projected(unknown);
     const missing = new Set<string>();
     await Promise.all(
       unknown.map(async (stream) => {
         const exists = projected.has(stream) || (await this.#onLog(stream));
-        if (exists) this.remember(stream);
-        else missing.add(stream);
+        if (!exists) missing.add(stream);
+        // It may be the one that was erased since it was looked for.
+        else if (erasures === this.#erasures) this.remember(stream);
       }),
     );
     return missing;
@@ -43,7 +72,8 @@ export class RecordExistence {
 
   async #projected(streams: string[]): Promise<Set<string>> {
     try {
-      return await this.#readModels.existing(recordsModel, streams);
+      const rows = await this.#readModels.load(recordsModel, streams);
+      return new Set(rows.filter((row) => bodyOf(row)?.erased !== true).map(({ id }) => id));
     } catch (error) {
       if (error instanceof ServiceError && error.code === 'unavailable') return new Set();
       throw error;
@@ -52,6 +82,6 @@ export class RecordExistence {
 
   async #onLog(stream: string): Promise<boolean> {
     const events = await this.#eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
-    return events.length > 0;
+    return events.some((event) => erasureStep(event) !== 'done');
   }
 }

@@ -5,9 +5,10 @@ import type { EventLog } from '../ports/eventLog.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { validate } from '../records/validate.ts';
+import { appendToRecord } from './appendToRecord.ts';
 import { checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
-import { conditionNotMet, type WriteCondition } from './writeCondition.ts';
+import type { WriteCondition } from './writeCondition.ts';
 
 export interface Upserted {
   version: number;
@@ -35,13 +36,12 @@ export async function upsertRecord(
   const sent = validate(entry.schema, input) as RecordFields;
   await checkReferences(existence, caller.workspace, entry, sent);
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
-  if (condition === 'exists' && (await existence.missing([stream])).size > 0) throw conditionNotMet('record');
-  const expected = condition === 'exists' ? 'any' : condition;
-  const { revision } = await eventLog.append(stream, newEvent(caller, entry.eventType, sent), expected);
+  const event = newEvent(caller, entry.eventType, sent);
+  const { revision, isNew } = await appendToRecord({ eventLog, existence }, stream, event, condition);
   existence.remember(stream);
   return {
     version: revision + 1,
-    outcome: revision === 0 ? 'created' : 'updated',
+    outcome: isNew ? 'created' : 'updated',
     warnings: qualityWarnings(entry, input as object, sent),
   };
 }

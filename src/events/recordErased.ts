@@ -1,7 +1,9 @@
 import type { Position, RecordedEvent } from './event.ts';
 
-/** Type of the events that stand for what was erased of a record or document: its tombstones. */
+/** Types of the events that stand for what was erased of a record, and of a document: its tombstones. */
 export const RECORD_ERASED = 'RecordErased';
+export const DOCUMENT_ERASED = 'DocumentErased';
+export const tombstoneTypes: readonly string[] = [RECORD_ERASED, DOCUMENT_ERASED];
 
 /** A version that was erased: where its event stood, and the leaf of it, which tells nothing of what it said. */
 export interface ErasedVersion {
@@ -24,7 +26,7 @@ export interface EarlierErasure {
 }
 
 /**
- * Data of `RecordErased`. The tombstones of an erasure stand one behind the other in the stream; all versions before the
+ * Data of a tombstone. The tombstones of an erasure stand one behind the other in the stream; all versions before the
  * first of them are listed in them together, those of earlier erasures included.
  */
 export interface RecordErased {
@@ -41,4 +43,16 @@ export interface RecordErased {
   erased: ErasedVersion[];
   /** In the first part alone, oldest first. */
   earlier?: EarlierErasure[];
+}
+
+/**
+ * What an event means for the state of its stream: with the last tombstone of an erasure all that stood before is erased;
+ * those before it only list what is to be erased, should the last one come. Undefined for any other event.
+ */
+export function erasureStep({
+  type,
+  data,
+}: Pick<RecordedEvent, 'type' | 'data'>): 'begun' | 'done' | undefined {
+  if (!tombstoneTypes.includes(type)) return undefined;
+  return data.part === data.parts ? 'done' : 'begun';
 }

@@ -59,6 +59,11 @@ export function partitionOfRecord(stream: string): string {
   return stream.slice(0, stream.indexOf('-'));
 }
 
+/** The kind of the record or document whose stream this is. */
+export function kindOfStream(stream: string): string {
+  return stream.slice(stream.indexOf('.') + 1, stream.indexOf('-'));
+}
+
 /** The caller's id of the record whose stream this is. */
 export function recordIdOf(stream: string): string {
   return decodeURIComponent(stream.slice(stream.indexOf('-') + 1));

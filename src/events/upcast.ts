@@ -85,6 +85,8 @@ export function createUpcaster(table: UpcastTable): Upcaster {
 const ownTypes = {
   DocumentUploaded: [],
   DocumentRemoved: [],
+  DocumentErased: [],
+  RecordErased: [],
   AccessRecorded: [],
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],

@@ -1,11 +1,11 @@
 import type { EventFilter } from '../ports/eventLog.ts';
-import { feedEventType, feedEventTypes } from './format/cloudEvent.ts';
+import { feedEventTypes, kindsOf } from './format/cloudEvent.ts';
 
 /** Which events a subscriber gets, and in which form; equal selections share their bytes. */
 export interface Selection {
   workspace: string;
   view: 'full' | 'deidentified';
-  /** Types of events as the log has them, in the order of `feedEventTypes`. */
+  /** Types of events as `FeedEventType` names them, in the order of `feedEventTypes`. */
   eventTypes: string[];
   /** `sse`: frames of server-sent events; `ndjson`: a line an event. */
   format: 'sse' | 'ndjson';
@@ -19,6 +19,5 @@ export function logFilter({
   eventTypes,
 }: Pick<Selection, 'workspace' | 'eventTypes'>): EventFilter {
   if (eventTypes.length === feedEventTypes.length) return { streamPrefixes: [`${workspace}.`] };
-  const kinds = new Set(eventTypes.map((type) => feedEventType(type)?.kind));
-  return { streamPrefixes: [...kinds].map((kind) => `${workspace}.${kind}-`) };
+  return { streamPrefixes: [...kindsOf(eventTypes)].map((kind) => `${workspace}.${kind}-`) };
 }

@@ -45,7 +45,8 @@ export async function foldStream<State extends { version: number }>(
       continue;
     }
     for (const event of events) {
-      if (!isWanted(event)) return state;
+      // Where the versions before it were erased, a stream begins with another one.
+      if (event.revision >= version || !isWanted(event)) return state;
       state = evolve(state, event);
     }
     if (events.length < limit) return state;

@@ -1,4 +1,5 @@
 import { recordsModel } from '../../projections/records.ts';
+import { ServiceError } from '../errors.ts';
 import { kindPartition, recordIdOf } from '../events/streamNames.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
 import { readListPage, type ShownPage } from './listPage.ts';
@@ -14,7 +15,16 @@ export function listRecords(
 ): Promise<ShownPage<RecordView>> {
   return readListPage(ports, recordsModel, kindPartition(workspace, entry.kind), request, {
     fromBody: toRecordView,
-    fromLog: (stream) => readRecord(ports, workspace, entry, recordIdOf(stream)),
+    fromLog: (stream) => unlessGone(readRecord(ports, workspace, entry, recordIdOf(stream))),
     idOf: recordIdOf,
   });
+}
+
+async function unlessGone<Result>(reading: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'gone') return undefined;
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { documentsModel } from '../../projections/documents.ts';
-import { notFound } from '../errors.ts';
+import { gone, notFound } from '../errors.ts';
+import { erasureStep } from '../events/recordErased.ts';
 import { documentIdsOf, documentStream, recordStream } from '../events/streamNames.ts';
 import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -8,6 +9,7 @@ import {
   type DocumentUploaded,
   type DocumentView,
   evolveDocument,
+  type PresentDocument,
   uploadedBy,
   viewDocument,
 } from '../records/document.ts';
@@ -26,7 +28,7 @@ export async function listDocuments(
 ): Promise<ListPage<DocumentView>> {
   const partition = recordStream(workspace, 'encounter', encounterId);
   const { page } = await readListPage(ports, documentsModel, partition, request, {
-    fromBody: viewDocument,
+    fromBody: (state) => viewDocument(state as PresentDocument),
     async fromLog(stream) {
       const state = await foldStream(ports.eventLog, stream, evolveDocument);
       return state && !state.removed ? viewDocument(state) : undefined;
@@ -59,7 +61,7 @@ export interface DocumentContent {
 
 /**
  * A document's latest bytes, straight from the log's word, hashed on their way (`checkedContent`); `not_found` when there
- * is none or it was removed.
+ * is none or it was removed, `gone` when it was erased.
  */
 export async function readDocument(
   eventLog: EventLog,
@@ -71,6 +73,7 @@ export async function readDocument(
 ): Promise<DocumentContent> {
   const stream = documentStream(workspace, encounterId, documentId);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (last && erasureStep(last) === 'done') throw gone('Document', last.recordedAt);
   if (last?.type !== 'DocumentUploaded') throw notFound('Document');
   const document = uploadedBy(last);
   const version = last.revision + 1;

@@ -1,6 +1,6 @@
 import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { notFound, ServiceError } from '../errors.ts';
+import { gone, notFound, ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -35,7 +35,7 @@ export function toRecordView(state: RecordState): RecordView {
 
 /**
  * A record as of every write acknowledged before the call: the read model's state, and whatever its stream holds
- * beyond that. `not_found` when it does not exist, `unreadable` when it holds an event that cannot be read.
+ * beyond that. `not_found` when it does not exist, `gone` when it was erased, `unreadable` when it holds an event that cannot be read.
  */
 export async function readRecord(
   ports: QueryPorts,
@@ -48,6 +48,7 @@ export async function readRecord(
   const projected = await projectedState(ports.readModels, stream);
   const state = await foldStream(ports.eventLog, stream, evolve, { state: projected });
   if (state === undefined) throw notFound(entry.title);
+  if (state.erased) throw gone(entry.title, state.updatedAt);
   return toRecordView(state);
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
+import { erasureStep } from '../events/recordErased.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { identifier } from './fields.ts';
@@ -63,18 +64,27 @@ export interface DocumentRemoved {
   document_id: string;
 }
 
-export type DocumentEventType = 'DocumentUploaded' | 'DocumentRemoved';
+export type DocumentEventType = 'DocumentUploaded' | 'DocumentRemoved' | 'DocumentErased';
 
-export const documentEventTypes: DocumentEventType[] = ['DocumentUploaded', 'DocumentRemoved'];
+export const documentEventTypes: DocumentEventType[] = [
+  'DocumentUploaded',
+  'DocumentRemoved',
+  'DocumentErased',
+];
 
 /** A document as of its last event. */
-export interface DocumentState {
-  document: DocumentUploaded;
+export type DocumentState = DocumentVersionState &
+  ({ removed: false; document: DocumentUploaded } | { removed: true; erased?: true });
+
+interface DocumentVersionState {
   version: number;
   createdAt: string;
+  /** Of one that was erased: when. */
   updatedAt: string;
-  removed: boolean;
 }
+
+/** A document that is there. */
+export type PresentDocument = DocumentState & { removed: false };
 
 /** The data of a `DocumentUploaded`, of whatever schema version. */
 export function uploadedBy(event: RecordedEvent): DocumentUploaded {
@@ -83,18 +93,17 @@ export function uploadedBy(event: RecordedEvent): DocumentUploaded {
 
 /** Folds the next event of a document's stream, of whatever schema version, into its state. Throws as `evolveRecord` does. */
 export function evolveDocument(state: DocumentState | undefined, event: RecordedEvent): DocumentState {
-  requireNext(state?.version ?? 0, event);
-  const removed = event.type === 'DocumentRemoved';
   const { data } = upcast(event);
-  const document = removed && state ? state.document : dataAs<DocumentUploaded>(data);
+  const version = event.revision + 1;
   const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
-  return {
-    document,
-    version: event.revision + 1,
-    createdAt: state && !state.removed ? state.createdAt : updatedAt,
-    updatedAt,
-    removed,
-  };
+  const createdAt = state && !state.removed ? state.createdAt : updatedAt;
+  const erasure = erasureStep(event);
+  // The versions before it may be gone.
+  if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
+  requireNext(state?.version ?? 0, event);
+  if (erasure === 'begun' && state) return { ...state, version };
+  if (event.type === 'DocumentRemoved') return { version, createdAt, updatedAt, removed: true };
+  return { version, createdAt, updatedAt, removed: false, document: dataAs<DocumentUploaded>(data) };
 }
 
 /** A document as callers see it. */
@@ -113,7 +122,7 @@ export interface DocumentView {
 }
 
 /** A document without what is the service's own business. */
-export function viewDocument(state: DocumentState): DocumentView {
+export function viewDocument(state: PresentDocument): DocumentView {
   const { document_id, category, filename, format, size, sha256 } = state.document;
   return {
     document_id,

@@ -1,5 +1,6 @@
 import type { RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
+import { erasureStep } from '../events/recordErased.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields } from './catalog.ts';
@@ -12,8 +13,13 @@ export interface RecordState {
   version: number;
   /** ISO 8601, UTC. */
   createdAt: string;
+  /** Of one that was erased: when. */
   updatedAt: string;
+  /** There is nothing but its version. */
+  erased?: true;
 }
+
+const noFields = {} as RecordFields;
 
 function withoutNulls(value: object): object {
   const entries = Object.entries(value);
@@ -52,14 +58,23 @@ export function evolveRecord(
   state: RecordState | undefined,
   event: RecordedEvent,
 ): RecordState {
-  requireNext(state?.version ?? 0, event);
   const sent = upcast(event).data as RecordFields;
+  const version = event.revision + 1;
+  const updatedAt = laterTime(state?.updatedAt, event.recordedAt);
+  const erasure = erasureStep(event);
+  // The versions before it may be gone.
+  if (erasure === 'done') {
+    return { kind, fields: noFields, version, createdAt: updatedAt, updatedAt, erased: true };
+  }
+  requireNext(state?.version ?? 0, event);
+  if (erasure === 'begun' && state) return { ...state, version };
+  const before = state?.erased ? undefined : state;
   return {
     kind,
-    fields: mergeFields(state?.fields ?? ({} as RecordFields), sent),
-    version: event.revision + 1,
-    createdAt: state?.createdAt ?? event.recordedAt,
-    updatedAt: laterTime(state?.updatedAt, event.recordedAt),
+    fields: mergeFields(before?.fields ?? noFields, sent),
+    version,
+    createdAt: before?.createdAt ?? updatedAt,
+    updatedAt,
   };
 }
 

@@ -1,13 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { RecordFields } from '../../records/catalog.ts';
 import { changedFields } from '../../records/diff.ts';
 import { mergeFields } from '../../records/fold.ts';
-import { documentFields } from './cloudEvent.ts';
+import { sentBy } from './cloudEvent.ts';
 
 /** Characters of all states together: 32 MB of Latin letters, twice that of others. */
 const MAX_CHARACTERS = 32 * 1024 * 1024;
@@ -24,6 +25,8 @@ interface State {
   readonly revision: number;
   /** The fields as JSON: a text is cheaper to keep than the object, and tells at a glance when nothing changed. */
   readonly text: string;
+  /** There are none: it was erased. */
+  readonly erased?: true;
 }
 
 /** What an event did. */
@@ -105,10 +108,11 @@ export class ChangedFields {
 
   async #foldBelow(stream: string, revision: number): Promise<State> {
     let state: State | undefined;
-    for (let from = 0; from < revision; from += PAGE) {
+    for (let from = 0; from < revision; from = (state?.revision ?? revision) + 1) {
       const limit = Math.min(PAGE, revision - from);
       for (const event of await this.#eventLog.readStream(stream, { from, limit })) {
-        state = apply(state, event).state;
+        // Where the versions before it were erased, a stream begins with another one.
+        if (event.revision < revision) state = apply(state, event).state;
       }
     }
     return state as State;
@@ -124,13 +128,22 @@ function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError 
 }
 
 /** The state after an event. */
-function apply(before: State | undefined, event: RecordedEvent): { state: State; change: Change } {
+function apply(last: State | undefined, event: RecordedEvent): { state: State; change: Change } {
   const { revision, type } = event;
-  requireNext(before === undefined ? 0 : before.revision + 1, event);
-  const { data, dataText } = upcast(event);
+  const current = upcast(event);
+  const sent = sentBy(current) as RecordFields;
+  const erasure = erasureStep(event);
+  if (erasure === 'done') {
+    const text = JSON.stringify(sent);
+    return { state: { revision, text: '{}', erased: true }, change: { sent: text, changed: [] } };
+  }
+  requireNext(last === undefined ? 0 : last.revision + 1, event);
+  if (erasure === 'begun' && last)
+    return { state: { ...last, revision }, change: { sent: '{}', changed: [] } };
+  const before = last?.erased ? undefined : last;
   // An upload says all of a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');
-  const sent = (isDocument ? documentFields(data) : data) as RecordFields;
+  const { dataText } = current;
   const text = isDocument || dataText === undefined ? JSON.stringify(sent) : dataText;
   // A field that is cleared reads `:null`; where that is a part of some text, it only takes longer.
   const clears = text.includes(':null');

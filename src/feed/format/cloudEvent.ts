@@ -1,12 +1,16 @@
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
+import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED } from '../../events/recordErased.ts';
+import { documentIdsOf, kindOfStream, recordIdOf } from '../../events/streamNames.ts';
 import { currentVersion, upcast } from '../../events/upcast.ts';
 import { catalog } from '../../records/catalog.ts';
 import { formatPosition } from '../position.ts';
 
 /** One type of event that the stream carries. */
 export interface FeedEventType {
-  /** As the log has it: `PatientUpserted`. */
+  /** As selections name it: its type in the log, `PatientUpserted`, and where that has several kinds, `RecordErased/patient`. */
   eventType: string;
+  /** Its type in the log. */
+  logType: string;
   /** What it is about: a kind of record, or `document`. */
   kind: string;
   /** As subscribers see it: `chartledger.patient.upserted.v1`. */
@@ -14,7 +18,8 @@ export interface FeedEventType {
 }
 
 function feedType(eventType: string, kind: string, what: string): FeedEventType {
-  return { eventType, kind, type: `chartledger.${kind}.${what}.v${currentVersion(eventType)}` };
+  const logType = eventType.split('/')[0] as string;
+  return { eventType, logType, kind, type: `chartledger.${kind}.${what}.v${currentVersion(logType)}` };
 }
 
 /** Every type of event that the stream carries, and no other is ever shown. */
@@ -22,13 +27,27 @@ export const feedEventTypes: readonly FeedEventType[] = [
   ...catalog.map(({ eventType, kind }) => feedType(eventType, kind, 'upserted')),
   feedType('DocumentUploaded', 'document', 'uploaded'),
   feedType('DocumentRemoved', 'document', 'removed'),
+  ...catalog.map(({ kind }) => feedType(`${RECORD_ERASED}/${kind}`, kind, 'erased')),
+  feedType(DOCUMENT_ERASED, 'document', 'erased'),
 ];
 
 const byEventType = new Map(feedEventTypes.map((one) => [one.eventType, one]));
 
-/** What the stream makes of an event of the log; undefined when it does not carry events of its type. */
-export function feedEventType(eventType: string): FeedEventType | undefined {
-  return byEventType.get(eventType);
+/**
+ * What the stream makes of an event of the log; undefined when it does not carry it: events of other types, and tombstones
+ * but the last of an erasure.
+ */
+export function feedEventType(
+  event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>,
+): FeedEventType | undefined {
+  if (erasureStep(event) === 'begun') return undefined;
+  const { type, stream } = event;
+  return byEventType.get(type === RECORD_ERASED ? `${type}/${kindOfStream(stream)}` : type);
+}
+
+/** The kinds of what these types of events, as `FeedEventType` names them, are about. */
+export function kindsOf(eventTypes: readonly string[]): Set<string> {
+  return new Set(eventTypes.flatMap((eventType) => byEventType.get(eventType)?.kind ?? []));
 }
 
 /** `data` of every event of the stream. */
@@ -69,7 +88,7 @@ export type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
  * the subscriber knows it.
  */
 export function toEnvelope(event: RecordedEvent, address: string | undefined): CloudEventEnvelope {
-  const { kind, type } = byEventType.get(event.type) as FeedEventType;
+  const { kind, type } = feedEventType(event) as FeedEventType;
   return {
     specversion: '1.0',
     id: event.id,
@@ -89,21 +108,32 @@ export function toEnvelope(event: RecordedEvent, address: string | undefined): C
  */
 export function toCloudEvent(recorded: RecordedEvent, changed: string[], address?: string): CloudEvent {
   const event = upcast(recorded);
-  const isDocument = byEventType.get(event.type)?.kind === 'document';
-  const sent = isDocument ? documentFields(event.data) : event.data;
-  return { ...toEnvelope(event, address), data: { version: event.revision + 1, sent, changed } };
+  return {
+    ...toEnvelope(event, address),
+    data: { version: event.revision + 1, sent: sentBy(event), changed },
+  };
 }
 
-function subjectOf({ stream, metadata, data }: RecordedEvent, kind: string): string {
+function subjectOf({ stream, metadata }: RecordedEvent, kind: string): string {
   if (kind === 'document') {
-    const { encounter_id, document_id } = data as { encounter_id: string; document_id: string };
-    return `document/${encodeURIComponent(encounter_id)}/${encodeURIComponent(document_id)}`;
+    const { encounterId, documentId } = documentIdsOf(stream);
+    return `document/${encodeURIComponent(encounterId)}/${encodeURIComponent(documentId)}`;
   }
   // A record's stream is named `{workspace}.{kind}-{percent-encoded id}`.
   return `${kind}/${stream.slice(metadata.workspace.length + kind.length + 2)}`;
 }
 
-/** What subscribers see of a document's event: where the store holds the bytes is the service's own business. */
-export function documentFields({ object_id, ...fields }: JsonObject): JsonObject {
+/**
+ * What subscribers see as sent by an event at the current schema version: where the store holds the bytes of a document is
+ * the service's own business, and of an erasure the ids are told.
+ */
+export function sentBy({ type, stream, data }: RecordedEvent): JsonObject {
+  if (type === RECORD_ERASED) return { id: recordIdOf(stream) };
+  if (type === DOCUMENT_ERASED) {
+    const { encounterId, documentId } = documentIdsOf(stream);
+    return { encounter_id: encounterId, document_id: documentId };
+  }
+  if (!type.startsWith('Document')) return data;
+  const { object_id, ...fields } = data;
   return fields;
 }

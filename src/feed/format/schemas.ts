@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RECORD_ERASED } from '../../events/recordErased.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { shownSchema } from '../../records/deidentification.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
@@ -42,7 +43,13 @@ export const documentSchemas = {
       .meta({ description: 'SHA-256 of the file, lower-case hex' }),
   }),
   DocumentRemoved: z.object({ encounter_id: encounterId, document_id }),
+  DocumentErased: z.object({ encounter_id: encounterId, document_id }),
 };
+
+/** What the erasure of a record tells. */
+export function erasedSchema(kind: string): z.ZodObject {
+  return z.object({ id: catalogEntry(kind).schema.shape.id as z.ZodType });
+}
 
 const version = z
   .int()
@@ -54,9 +61,10 @@ const sentDescription =
 const changedDescription =
   'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`';
 
-function sentSchema({ eventType, kind }: FeedEventType): z.ZodObject {
-  if (kind === 'document') return documentSchemas[eventType as keyof typeof documentSchemas];
-  return catalogEntry(kind).schema;
+function sentSchema({ logType, kind }: FeedEventType): z.ZodObject {
+  if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
+  const { schema } = catalogEntry(kind);
+  return logType === RECORD_ERASED ? erasedSchema(kind) : schema;
 }
 
 /** New fields may come without a new version, so other fields are allowed. */

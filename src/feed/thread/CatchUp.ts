@@ -89,7 +89,7 @@ export class CatchUp {
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
     // The audit trail of a workspace is among its streams.
-    const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+    const events = batch.events.filter((event) => feedEventType(event) !== undefined);
     return { text: await this.#makeText(this.#since(events)), next: 0, batch };
   }
 

@@ -132,6 +132,7 @@ export class FeedThread {
       }
       case 'appended':
         for (const tail of reply.stopped) this.#windows.get(tail)?.stop();
+        for (const tail of reply.erased) this.#windows.get(tail)?.forget();
         for (const [tail, window] of this.#windows) window.push(reply.chunks.get(tail) ?? [], reply.position);
         break;
       case 'tailFailed':

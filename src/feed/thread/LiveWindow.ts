@@ -44,6 +44,14 @@ export class LiveWindow {
     if (chunks.length > 0) this.wake();
   }
 
+  /** What was erased is not to be given out any more: only the log has what came up to here. */
+  forget(): void {
+    this.#chunks = [];
+    this.#bytes = 0;
+    this.#from = this.#position;
+    this.wake();
+  }
+
   /** From now on only the log has what follows. */
   stop(): void {
     this.#from = Number.POSITIVE_INFINITY;

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ServiceError } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
-import { feedEventTypes } from '../format/cloudEvent.ts';
+import { feedEventType, feedEventTypes } from '../format/cloudEvent.ts';
 import type { Selection } from '../selection.ts';
 import type { MakeText } from './CatchUp.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Chunk, FeedReply } from './threadMessages.ts';
 
 const RETRY_MS = 250;
-const filter = { eventTypes: feedEventTypes.map(({ eventType }) => eventType) };
+const filter = { eventTypes: [...new Set(feedEventTypes.map(({ logType }) => logType))] };
 
 /**
  * The growing end of the log, for all selections that are followed: one reader of the log, which runs as long as there
@@ -87,15 +88,17 @@ export class Tail {
     const byWorkspace = Map.groupBy(text.events.keys(), (index) => text.events[index]?.metadata.workspace);
     const chunks = new Map<number, Chunk[]>();
     const stopped: number[] = [];
+    const erased: number[] = [];
     for (const [tail, selection] of this.#selections) {
       const indexes = byWorkspace.get(selection.workspace);
+      if (indexes?.some((index) => erasureStep(text.events[index] as RecordedEvent))) erased.push(tail);
       const found = indexes && chunksOf(text, indexes, selection, position);
       if (found === 'stop') stopped.push(tail);
       else if (found) chunks.set(tail, found);
     }
     for (const tail of stopped) this.#selections.delete(tail);
     this.#position = position;
-    this.#send({ kind: 'appended', position, chunks, stopped });
+    this.#send({ kind: 'appended', position, chunks, stopped, erased });
   }
 
   /** A store that is away is asked again; undefined when the tail was closed meanwhile. */
@@ -125,7 +128,7 @@ function chunksOf(
   let at = 0;
   for (const index of indexes) {
     const event = text.events[index] as RecordedEvent;
-    if (!selection.eventTypes.includes(event.type)) continue;
+    if (!selection.eventTypes.includes(feedEventType(event)?.eventType ?? '')) continue;
     const problem = text.problem(index);
     if (problem === 'lost') continue;
     if (problem) return 'stop';

@@ -38,7 +38,13 @@ export type FeedReply =
   | { kind: 'tailing'; tail: number; position: Position }
   /**
    * Everything after the last such message, or after `tailing`, up to the position. Those that are stopped wanted an event
-   * that cannot be read, and get nothing more.
+   * that cannot be read, and get nothing more. Of those in `erased` something was erased that may be remembered.
    */
-  | { kind: 'appended'; position: Position; chunks: Map<number, Chunk[]>; stopped: number[] }
+  | {
+      kind: 'appended';
+      position: Position;
+      chunks: Map<number, Chunk[]>;
+      stopped: number[];
+      erased: number[];
+    }
   | { kind: 'tailFailed' };

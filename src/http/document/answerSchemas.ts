@@ -89,6 +89,7 @@ export const errorSchema = z
     version: versionNumber
       .optional()
       .meta({ description: 'With status 412: the current version, if there is one' }),
+    erased_at: timestamp('With status 410: when it was erased').optional(),
     requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
   })
   .meta({ id: 'ErrorBody', description: 'A request that failed.' });

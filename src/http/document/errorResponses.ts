@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { referencesNotFound } from '../../commands/checkReferences.ts';
 import { UNKNOWN_FORMAT } from '../../commands/uploadDocument.ts';
-import { notFound, type ServiceError, unavailable } from '../../errors.ts';
+import { gone, notFound, type ServiceError, unavailable } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { validate, validationError } from '../../records/validate.ts';
@@ -100,6 +100,11 @@ export const errorResponses = {
   RecordNotFound: {
     description: 'There is no record of this kind and id in the workspace.',
     errors: { not_found: notFound('Patient') },
+  },
+  Erased: {
+    description:
+      'The record or document was erased, or was at the time that was asked for; `erased_at` says when.',
+    errors: { gone: gone('Patient', '2026-03-14T16:05:12.480Z') },
   },
   EncounterNotFound: {
     description: 'There is no such encounter in the workspace.',

@@ -1,10 +1,11 @@
 import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
+import { RECORD_ERASED } from '../../events/recordErased.ts';
 import { documentStream, recordStream } from '../../events/streamNames.ts';
 import { type FeedEventType, feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/Deidentifier.ts';
-import { documentSchemas, eventSchemas } from '../../feed/format/schemas.ts';
+import { documentSchemas, erasedSchema, eventSchemas } from '../../feed/format/schemas.ts';
 import { catalog } from '../../records/catalog.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/delivery/webhookMessage.ts';
 import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
@@ -22,9 +23,10 @@ const changed = z.array(z.string()).meta({
 const referenceData = z
   .object({
     version: versionNumber,
-    outcome: z
-      .enum(['created', 'updated', 'unchanged', 'removed'])
-      .meta({ description: 'What became of it. `removed`: a document was removed' }),
+    outcome: z.enum(['created', 'updated', 'unchanged', 'removed', 'erased']).meta({
+      description:
+        'What became of it. `removed`: a document was removed; `erased`: all that was known of it is gone for good, and is to be erased wherever it was copied',
+    }),
     changed,
     truncated: z.literal(true).optional().meta({
       description:
@@ -77,10 +79,9 @@ const subject = z.string().meta({
   description: 'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`',
 });
 
-function sentSchema({ eventType, kind }: FeedEventType): z.ZodType {
-  return kind === 'document'
-    ? documentSchemas[eventType as keyof typeof documentSchemas]
-    : recordSchemas(kind).request;
+function sentSchema({ logType, kind }: FeedEventType): z.ZodType {
+  if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
+  return logType === RECORD_ERASED ? erasedSchema(kind) : recordSchemas(kind).request;
 }
 
 function messageSchema(feedType: FeedEventType): z.ZodType {
@@ -92,28 +93,29 @@ function messageSchema(feedType: FeedEventType): z.ZodType {
 }
 
 /** An event of a type, as the log would hold it. */
-function exampleEvent({ eventType, kind }: FeedEventType): RecordedEvent {
+function exampleEvent({ logType, kind }: FeedEventType): RecordedEvent {
   const workspace = 'clinic';
   const entry = catalog.find((one) => one.kind === kind);
   const { document_id, category, filename, size, sha256 } = documentExample;
   const encounter_id = 'encounter-9001';
   const removed: JsonObject = { encounter_id, document_id };
   const file = { category, filename, format: 'pdf', size, sha256, object_id: exampleRequestId };
-  const data = entry
+  const sent = entry
     ? (upsertRequests(entry).complete?.value as JsonObject)
-    : eventType === 'DocumentRemoved'
+    : logType === 'DocumentRemoved'
       ? removed
       : { ...removed, ...file };
+  const isErasure = tombstoneTypes.includes(logType);
   return {
     id: exampleRequestId,
-    type: eventType,
+    type: logType,
     stream: entry
-      ? recordStream(workspace, entry.kind, String(data.id))
+      ? recordStream(workspace, entry.kind, String(sent.id))
       : documentStream(workspace, encounter_id, document_id),
-    revision: 0,
+    revision: isErasure ? 3 : 0,
     position: 8_135,
     recordedAt: '2026-03-14T16:05:12.480Z',
-    data,
+    data: isErasure ? { part: 1, parts: 1 } : sent,
     metadata: {
       workspace,
       principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC' },
@@ -128,7 +130,9 @@ const deidentify = createDeidentifier(Buffer.alloc(32));
 
 function messageExamples(feedType: FeedEventType) {
   const event = exampleEvent(feedType);
-  const changedFields = Object.keys(event.data).filter((name) => name !== 'id' && name !== 'object_id');
+  const isErasure = tombstoneTypes.includes(feedType.logType);
+  const sent = isErasure ? [] : Object.keys(event.data);
+  const changedFields = sent.filter((name) => name !== 'id' && name !== 'object_id');
   const summaries: Record<WebhookPayload, string> = {
     reference: 'Payload `reference`',
     full: 'Payload `full`',

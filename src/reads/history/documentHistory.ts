@@ -10,6 +10,7 @@ import {
   type DocumentView,
   documentFormats,
   evolveDocument,
+  type PresentDocument,
   uploadedBy,
 } from '../../records/document.ts';
 import type { Page, PageRequest } from '../page.ts';
@@ -49,7 +50,7 @@ export async function readDocumentHistory(
 ): Promise<Page<DocumentVersion>> {
   const page = await readEventPage(ports.eventLog, streamOf(name), request);
   const events = page.events.map(upcast);
-  if (events.length === 0) throw notFound('Document');
+  if (events.length === 0 && request.pageToken === undefined) throw notFound('Document');
   const available = await stillStored(ports.documentStore, events.flatMap(objectOf));
   const entries = await toEntries(ports, events);
   const items = events.map((event, at) => toVersion(entries[at] as VersionEntry, event, available));
@@ -61,8 +62,8 @@ export async function readDocumentAt(
   eventLog: EventLog,
   name: DocumentName,
   moment: Moment,
-): Promise<DocumentState> {
-  const state = await stateAt<DocumentState>(eventLog, streamOf(name), 'Document', evolveDocument, moment);
+): Promise<PresentDocument> {
+  const state: DocumentState = await stateAt(eventLog, streamOf(name), 'Document', evolveDocument, moment);
   if (state.removed)
     throw new ServiceError('not_found', `The document was removed in version ${state.version}.`);
   return state;
@@ -102,9 +103,9 @@ async function stillStored(store: DocumentStore, objectIds: string[]): Promise<S
 }
 
 function toVersion(entry: VersionEntry, event: RecordedEvent, available: Set<string>): DocumentVersion {
-  if (event.type === 'DocumentRemoved') {
+  if (event.type !== 'DocumentUploaded') {
     const nothing = { category: null, filename: null, content_type: null, size: null, sha256: null };
-    return { ...entry, type: event.type, ...nothing, content_available: false };
+    return { ...entry, type: event.type as DocumentEventType, ...nothing, content_available: false };
   }
   const { category, filename, format, size, sha256, object_id } = uploadedBy(event);
   const content_type = documentFormats[format];

@@ -1,15 +1,19 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import { MissingVersion, requireNext } from '../../events/requireNext.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { RecordFields } from '../../records/catalog.ts';
 import { mergeFields } from '../../records/fold.ts';
 
+const noFields = {} as RecordFields;
 const FIRST_CHUNK = 8;
 const LARGEST_CHUNK = 500;
 
 /**
- * The values that these fields have in the fold of the events before a revision; those without one are left out.
+ * The values that these fields have in the fold of the events before `next`; those without one are left out. Undefined
+ * when there was no record then: none yet, or one that was erased.
  *
  * Folding the stream up to there would cost all of it. A field's value is that of the last event that sent it, so the
  * events are read backwards until each field was met: mostly one or two, because callers tend to send whole records.
@@ -19,19 +23,24 @@ const LARGEST_CHUNK = 500;
 export async function fieldsBefore(
   eventLog: EventLog,
   stream: string,
-  revision: number,
+  next: RecordedEvent,
   fields: ReadonlySet<string>,
-): Promise<RecordFields> {
+): Promise<RecordFields | undefined> {
   const unmet = new Set(fields);
-  let found = {} as RecordFields;
+  let found: RecordFields | undefined;
   let limit = FIRST_CHUNK;
-  for (let from = revision - 1; from >= 0 && unmet.size > 0; ) {
+  // What stands before a tombstone is erased, and may be gone.
+  if (erasureStep(next) === 'done') return undefined;
+  for (let from = next.revision - 1; from >= 0 && unmet.size > 0; ) {
     const events = await eventLog.readStream(stream, { direction: 'backwards', from, limit });
     if (events.length === 0) throw new MissingVersion(from + 1);
     for (const [index, event] of events.entries()) {
       requireNext(from - index, event);
+      const erasure = erasureStep(event);
+      if (erasure === 'done') return found;
+      if (erasure === 'begun') continue;
       const sent = Object.entries(upcast(event).data).filter(([field]) => unmet.delete(field));
-      found = mergeFields(found, Object.fromEntries(sent) as RecordFields);
+      found = mergeFields(found ?? noFields, Object.fromEntries(sent) as RecordFields);
     }
     from -= events.length;
     limit = Math.min(limit * 4, LARGEST_CHUNK);

@@ -1,4 +1,6 @@
 import { notFound } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -12,9 +14,11 @@ import { fieldsBefore } from './fieldsBefore.ts';
 import { type Moment, stateAt } from './stateAt.ts';
 import { type HistoryPorts, readEventPage, toEntries, type VersionEntry } from './versionPage.ts';
 
+const noFields = {} as RecordFields;
+
 /** One version of a record: who sent it, and what it changed of the folded fields, whatever was sent. */
 export interface RecordVersion extends VersionEntry {
-  outcome: 'created' | 'updated' | 'unchanged';
+  outcome: 'created' | 'updated' | 'unchanged' | 'erased';
   changes: FieldChange[];
 }
 
@@ -29,21 +33,39 @@ export async function readRecordHistory(
   const { eventLog } = ports;
   const stream = recordStream(workspace, entry.kind, id);
   const { events, next_page_token } = await readEventPage(eventLog, stream, request);
+  if (events.length === 0 && request.pageToken === undefined) throw notFound(entry.title);
+  const changes = await changesOf(eventLog, entry, stream, events);
+  const entries = await toEntries(ports, events);
+  return { items: entries.map((one, at) => ({ ...one, ...(changes[at] as Changes) })), next_page_token };
+}
+
+type Changes = Pick<RecordVersion, 'outcome' | 'changes'>;
+
+/** What each event of a page, newest first, did to the folded fields. */
+async function changesOf(
+  eventLog: EventLog,
+  entry: CatalogEntry,
+  stream: string,
+  events: RecordedEvent[],
+): Promise<Changes[]> {
   const oldest = events.at(-1);
-  if (oldest === undefined) throw notFound(entry.title);
-  const sent = events.map((event) => upcast(event).data as RecordFields);
-  const named = new Set(sent.flatMap((fields) => Object.keys(fields)));
-  let fields = await fieldsBefore(eventLog, stream, oldest.revision, named);
-  const changes = sent
+  if (oldest === undefined) return [];
+  const sent = events.map((event) => ({ event, fields: upcast(event).data as RecordFields }));
+  const named = new Set(sent.flatMap(({ fields }) => Object.keys(fields)));
+  let before = await fieldsBefore(eventLog, stream, oldest, named);
+  return sent
     .toReversed()
-    .map((next) => {
-      const before = fields;
-      fields = mergeFields(before, next);
-      return inSchemaOrder(entry, diffFields(before, fields));
+    .map(({ event, fields }): Changes => {
+      const erasure = erasureStep(event);
+      if (erasure === 'done') before = undefined;
+      if (erasure) return { outcome: erasure === 'done' ? 'erased' : 'unchanged', changes: [] };
+      const after = mergeFields(before ?? noFields, fields);
+      const changes = inSchemaOrder(entry, diffFields(before, after));
+      const outcome = before === undefined ? 'created' : changes.length > 0 ? 'updated' : 'unchanged';
+      before = after;
+      return { outcome, changes };
     })
     .toReversed();
-  const entries = await toEntries(ports, events);
-  return { items: entries.map((one, at) => toVersion(one, changes[at] ?? [])), next_page_token };
 }
 
 /** A record as it was at a moment; `not_found` when it was not. */
@@ -64,9 +86,4 @@ function inSchemaOrder({ schema }: CatalogEntry, changes: FieldChange[]): FieldC
   const order = Object.keys(schema.shape);
   const place = ({ field }: FieldChange) => order.indexOf(field.split('.')[0] as string);
   return changes.toSorted((a, b) => place(a) - place(b));
-}
-
-function toVersion(entry: VersionEntry, changes: FieldChange[]): RecordVersion {
-  const outcome = entry.version === 1 ? 'created' : changes.length > 0 ? 'updated' : 'unchanged';
-  return { ...entry, outcome, changes };
 }

@@ -1,7 +1,7 @@
-import { notFound, ServiceError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
+import { gone, notFound, ServiceError } from '../../errors.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { type Evolve, foldStream } from '../foldStream.ts';
+import { type Evolve, type FoldRange, foldStream } from '../foldStream.ts';
 
 /**
  * Which version is meant: the one of a number, or the last one that stood at an instant (ms since 1970 UTC). The time that
@@ -12,9 +12,10 @@ export type Moment = { version: number } | { asOf: number };
 
 /**
  * A stream's state at a moment, by the log alone. Rejects with `not_found` when there was none: the stream does not
- * exist, it has no such version, or the instant lies before its first event; with `unreadable` as `foldStream` does.
+ * exist, it has no such version, or the instant lies before its first event; with `gone` when it was erased then or since;
+ * with `unreadable` as `foldStream` does.
  */
-export async function stateAt<State extends { version: number }>(
+export async function stateAt<State extends { version: number; updatedAt: string; erased?: true }>(
   eventLog: EventLog,
   stream: string,
   title: string,
@@ -22,15 +23,18 @@ export async function stateAt<State extends { version: number }>(
   moment: Moment,
 ): Promise<State> {
   const noun = title.toLowerCase();
-  if ('asOf' in moment) {
-    const isWanted = ({ recordedAt }: RecordedEvent) => Date.parse(recordedAt) <= moment.asOf;
-    const state = await foldStream(eventLog, stream, evolve, { isWanted });
-    if (state === undefined) throw new ServiceError('not_found', `There was no such ${noun} at that time.`);
-    return state;
-  }
-  const { version } = moment;
-  const state = await foldStream(eventLog, stream, evolve, { version });
-  if (state === undefined) throw notFound(title);
-  if (state.version < version) throw new ServiceError('not_found', `The ${noun} has no version ${version}.`);
-  return state;
+  const state = await foldStream(eventLog, stream, evolve, rangeOf(moment));
+  if (state?.erased) throw gone(title, state.updatedAt);
+  const isThere = state !== undefined && !('version' in moment && state.version < moment.version);
+  if (isThere) return state;
+  const [first] = await eventLog.readStream(stream, { limit: 1 });
+  if (first && erasureStep(first)) throw gone(title, first.recordedAt);
+  if ('asOf' in moment) throw new ServiceError('not_found', `There was no such ${noun} at that time.`);
+  if (first === undefined) throw notFound(title);
+  throw new ServiceError('not_found', `The ${noun} has no version ${moment.version}.`);
+}
+
+function rangeOf<State>(moment: Moment): FoldRange<State> {
+  if ('version' in moment) return moment;
+  return { isWanted: ({ recordedAt }) => Date.parse(recordedAt) <= moment.asOf };
 }

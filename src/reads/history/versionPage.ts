@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { RecordedEvent } from '../../events/event.ts';
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { laterTime } from '../../events/laterTime.ts';
+import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
@@ -35,7 +36,7 @@ export interface EventPage {
 }
 
 /**
- * Reads a page backwards. The token is the version that ended the page before: versions never change, so pages neither
+ * Reads a page backwards; the first tombstone of an erasure is the oldest event that there is. The token is the version that ended the page before: versions never change, so pages neither
  * skip nor repeat one while others are added.
  */
 export async function readEventPage(
@@ -52,8 +53,21 @@ export async function readEventPage(
   });
   const newest = events[0]?.revision ?? 0;
   for (const [index, event] of events.entries()) requireNext(newest - index, event);
+  for (const [index, event] of events.entries()) {
+    if (await beginsAnew(eventLog, event))
+      return { events: events.slice(0, index + 1), next_page_token: null };
+  }
   const oldest = events.at(-1)?.revision ?? 0;
   return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
+}
+
+/** Whether all that stands before an event in its stream is erased: true of the first tombstone of an erasure that is whole. */
+async function beginsAnew(eventLog: EventLog, event: RecordedEvent): Promise<boolean> {
+  if (erasureStep(event) === undefined) return false;
+  const { part, parts, erasure_id } = dataAs<RecordErased>(event.data);
+  if (part !== 1 || parts === 1) return part === 1;
+  const [last] = await eventLog.readStream(event.stream, { from: event.revision + parts - 1, limit: 1 });
+  return last?.data.erasure_id === erasure_id;
 }
 
 /** A page's events, newest first, as entries with the names of their principals and the times that count. */

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import { type CloudEvent, type FeedData, toCloudEvent } from '../../feed/format/cloudEvent.ts';
 import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
 import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
@@ -19,7 +20,7 @@ export interface WebhookMessage {
 
 /** `data` of a message that only points at what happened. */
 export interface ReferenceData extends Pick<FeedData, 'version' | 'changed'> {
-  outcome: 'created' | 'updated' | 'unchanged' | 'removed';
+  outcome: 'created' | 'updated' | 'unchanged' | 'removed' | 'erased';
   /** The message was to hold more, which is larger than a message may be. */
   truncated?: true;
 }
@@ -67,7 +68,9 @@ export function buildPing({ id }: Pick<Webhook, 'id'>, request: WebhookRequest):
   return { id: messageId(id, request.eventId), body: JSON.stringify(ping) };
 }
 
-function outcomeOf({ type, revision }: RecordedEvent, changed: string[]): ReferenceData['outcome'] {
+function outcomeOf(event: RecordedEvent, changed: string[]): ReferenceData['outcome'] {
+  const { type, revision } = event;
+  if (erasureStep(event)) return 'erased';
   if (type === 'DocumentRemoved') return 'removed';
   if (revision === 0) return 'created';
   return changed.length > 0 ? 'updated' : 'unchanged';

@@ -30,9 +30,9 @@ export async function countWanted(
   const filter = logFilter({ workspace: webhook.workspace, eventTypes: [...eventTypes] });
   const stop = AbortSignal.timeout(COUNT_MS);
   for await (const { events, caughtUp } of eventLog.follow({ after, filter, signal: stop })) {
-    for (const { type, recordedAt } of events) {
-      if (feedEventType(type) === undefined || !eventTypes.has(type)) continue;
-      wanted.oldestAt ??= Date.parse(recordedAt);
+    for (const event of events) {
+      if (!eventTypes.has(feedEventType(event)?.eventType ?? '')) continue;
+      wanted.oldestAt ??= Date.parse(event.recordedAt);
       wanted.count += 1;
       if (wanted.count === most) return wanted;
     }

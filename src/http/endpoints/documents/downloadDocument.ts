@@ -67,7 +67,7 @@ export const downloadDocument = endpoint({
       stream: files,
     },
   },
-  errors: ['DocumentNotFound', 'RangeNotSatisfiable'],
+  errors: ['DocumentNotFound', 'Erased', 'RangeNotSatisfiable'],
   subject: documentSubject,
   handler:
     ({ eventLog, documentStore }: DocumentPorts) =>

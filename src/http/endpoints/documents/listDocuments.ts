@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../audit/recordAccess.ts';
-import { type DocumentPorts, requireEncounter } from '../../../commands/uploadDocument.ts';
+import type { DocumentPorts } from '../../../commands/uploadDocument.ts';
 import { listDocuments as list } from '../../../reads/readDocument.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
@@ -10,6 +10,7 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { pageQuerySchema, pageRequest } from '../parameters.ts';
 import { collectionParams, documentCollection, documentSubject, encounterId } from './documentAddress.ts';
+import { requireReadableEncounter } from './requireReadableEncounter.ts';
 
 const { document_id, category } = documentFieldsSchema.shape;
 
@@ -52,13 +53,13 @@ export const listDocuments = endpoint({
       example: { items: [documentExample], next_page_token: null, unreadable: [] },
     },
   },
-  errors: ['EncounterNotFound'],
+  errors: ['EncounterNotFound', 'Erased'],
   subject: documentSubject,
   handler: (ports: DocumentPorts & QueryPorts) => async (exchange) => {
     const caller = callerOf(exchange);
     const encounter = encounterId(exchange.req);
     const request = pageRequest(exchange.req);
-    await requireEncounter(ports.existence, caller.workspace, encounter);
+    await requireReadableEncounter(ports, caller.workspace, encounter);
     const body = await list(ports, caller.workspace, encounter, request);
     await recordAccess(ports.eventLog, caller, {
       action: 'document.list',

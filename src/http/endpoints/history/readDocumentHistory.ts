@@ -3,7 +3,7 @@ import { recordAccess } from '../../../audit/recordAccess.ts';
 import type { DocumentStore } from '../../../ports/documentStore.ts';
 import { readDocumentHistory as readHistory } from '../../../reads/history/documentHistory.ts';
 import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
-import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
+import { documentEventTypes, documentFieldsSchema, documentFormats } from '../../../records/document.ts';
 import { pageOf } from '../../document/answerSchemas.ts';
 import { documentExample, exampleRequestId } from '../../document/examples.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -20,7 +20,7 @@ import { exampleFirstRequestId, exampleSender, versionEntrySchema } from './vers
 
 const documentVersionSchema = versionEntrySchema
   .extend({
-    type: z.enum(['DocumentUploaded', 'DocumentRemoved']),
+    type: z.enum(documentEventTypes),
     category: documentFieldsSchema.shape.category.nullable(),
     filename: z.string().nullable().meta({ description: 'As it was sent' }),
     content_type: z.enum(Object.values(documentFormats)).nullable(),
@@ -32,7 +32,8 @@ const documentVersionSchema = versionEntrySchema
   })
   .meta({
     id: 'DocumentVersion',
-    description: 'A version of a document. A removal has no file: what tells of the file is `null`.',
+    description:
+      'A version of a document. A removal and an erasure have no file: what tells of the file is `null`.',
   });
 
 const pageSchema = pageOf(documentVersionSchema).meta({

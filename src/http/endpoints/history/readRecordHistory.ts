@@ -28,9 +28,10 @@ const fieldChangeSchema = z
 
 const recordVersionSchema = versionEntrySchema
   .extend({
-    outcome: z
-      .enum(['created', 'updated', 'unchanged'])
-      .meta({ description: '`unchanged`: everything that was sent was so already' }),
+    outcome: z.enum(['created', 'updated', 'unchanged', 'erased']).meta({
+      description:
+        '`unchanged`: everything that was sent was so already; `erased`: all versions before it are gone for good',
+    }),
     changes: z.array(fieldChangeSchema).meta({ description: 'All fields of the first version' }),
   })
   .meta({ id: 'RecordVersion', description: 'A version of a record: who sent it, and what it changed.' });

@@ -33,7 +33,7 @@ export function readRecord(entry: CatalogEntry) {
         example: viewExample(entry),
       },
     },
-    errors: ['RecordNotFound'],
+    errors: ['RecordNotFound', 'Erased'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
     handler: (ports: QueryPorts) => async (exchange) => {
       const id = pathId(exchange.req, 'id', title);

@@ -90,7 +90,7 @@ export class MessageDelivery {
     const attempt = await this.#send(webhook, message);
     if (attempt === undefined) return { kind: 'ended', gone: false };
     const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);
-    const { type } = feedEventType(event.type) ?? event;
+    const { type } = feedEventType(event) ?? event;
     const subject = { messageId: message.id, type, attempt: tries + 1, event };
     const isGone = attempt.status === GONE;
     this.#record(subject, attempt, isGone ? 0 : failed?.delayMs);

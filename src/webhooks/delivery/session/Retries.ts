@@ -116,6 +116,8 @@ export class Retries {
       if (events instanceof UnreadableError) return this.#context.state.release(at);
       const changed = await changedFields.of(events);
       for (const [index, event] of events.entries()) {
+        // Its event was erased.
+        if (at.once && event.revision !== at.next) return this.#context.state.release(at);
         // The follower is about to come to it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
         const told = changed[index] ?? [];

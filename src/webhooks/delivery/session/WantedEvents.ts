@@ -47,7 +47,7 @@ export class WantedEvents {
     const filter = logFilter({ workspace, eventTypes: [...this.#eventTypes] });
     for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
       for (const event of batch.unreadable ?? []) onUnreadable(id, event);
-      const events = batch.events.filter(({ type }) => feedEventType(type) !== undefined);
+      const events = batch.events.filter((event) => feedEventType(event) !== undefined);
       const changed = await whenAvailable(
         () => changedFields.of(events),
         (error) => onDelay(id, error),
@@ -55,7 +55,7 @@ export class WantedEvents {
       );
       for (const [index, event] of events.entries()) {
         const told = changed?.[index] ?? [];
-        if (this.#eventTypes.has(event.type)) {
+        if (this.#eventTypes.has(feedEventType(event)?.eventType ?? '')) {
           if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
           if (told instanceof UnreadableError) onUnreadable(id, event);
           else await take(event, told);

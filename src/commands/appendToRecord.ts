@@ -1,0 +1,62 @@
+import { ServiceError } from '../errors.ts';
+import type { NewEvent, RecordedEvent } from '../events/event.ts';
+import { erasureStep } from '../events/recordErased.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { RecordExistence } from './RecordExistence.ts';
+import { conditionNotMet, type WriteCondition } from './writeCondition.ts';
+
+interface RecordPorts {
+  eventLog: EventLog;
+  existence: RecordExistence;
+}
+
+/** Where an event of a record stands, and whether the record was not there before: it never was, or was erased. */
+interface AppendedToRecord {
+  revision: number;
+  isNew: boolean;
+}
+
+/**
+ * Appends to a record's stream under a condition on the record; one that was erased is not there. What is known to be there
+ * costs no read. Rejects as `EventLog.append` does.
+ */
+export async function appendToRecord(
+  ports: RecordPorts,
+  stream: string,
+  event: NewEvent,
+  condition: WriteCondition,
+): Promise<AppendedToRecord> {
+  const { eventLog, existence } = ports;
+  if (condition === 'none') return createRecord(eventLog, stream, event);
+  const isKnown = existence.isKnown(stream);
+  if (condition !== 'any' && !isKnown && (await existence.missing([stream])).size > 0) {
+    throw conditionNotMet('record');
+  }
+  const { revision } = await eventLog.append(stream, event, condition === 'exists' ? 'any' : condition);
+  if (revision === 0 || isKnown || condition !== 'any') return { revision, isNew: revision === 0 };
+  const [before] = await eventLog.readStream(stream, {
+    direction: 'backwards',
+    from: revision - 1,
+    limit: 1,
+  });
+  return { revision, isNew: isErasure(before) };
+}
+
+/** Appends the first event of a record, or the first one after its erasure. */
+async function createRecord(eventLog: EventLog, stream: string, event: NewEvent): Promise<AppendedToRecord> {
+  for (let expected: number | 'none' = 'none'; ; ) {
+    try {
+      const { revision } = await eventLog.append(stream, event, expected);
+      return { revision, isNew: true };
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+      const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+      if (last === undefined || !isErasure(last)) throw error;
+      expected = last.revision;
+    }
+  }
+}
+
+function isErasure(event: RecordedEvent | undefined): boolean {
+  return event !== undefined && erasureStep(event) === 'done';
+}
