@@ -66,7 +66,10 @@ export async function openApiPorts(
       secretsKey: () => knownKeys.load('webhookSecrets'),
     }),
   };
+  const following = new AbortController();
+  await ports.existence.followErasures(following.signal);
   const close = async () => {
+    following.abort();
     users.close();
     await feed.close();
   };

@@ -4,6 +4,7 @@ import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
+import { completeErasures } from '../erasure/completeErasures.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import { isSetBack } from '../ports/readModelRefusals.ts';
@@ -13,6 +14,7 @@ import { projectAll } from '../projector/projectAll.ts';
 import { takeUpParked } from '../projector/takeUpParked.ts';
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import { whileLeader } from '../threads/whileLeader.ts';
+import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import {
   openDocumentStore,
   openEventLog,
@@ -46,12 +48,20 @@ export async function runProjector(
   const stateStore = await openStateStore(config.stateUrl);
   const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
+  const webhooks = await WebhookDirectory.open(eventLog);
   const parked = new ParkedTally(report);
   const ports = {
     eventLog,
     readModels,
     onParked: parked.add.bind(parked),
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
+  };
+  const erasurePorts = {
+    eventLog,
+    readModels,
+    stateStore,
+    documentStore,
+    webhooksOf: webhooks.idsOf.bind(webhooks),
   };
   const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock };
   await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
@@ -62,12 +72,14 @@ export async function runProjector(
     await Promise.all([
       repeat('project', RETRY_MS, () => projectAll(projections, ports, leading)),
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
+      repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
       repeat('purge', PURGE_EVERY_MS, () =>
         purgeDocuments(purgePorts, config.documentRetentionDays, leading),
       ),
     ]);
   });
   parked.close();
+  webhooks.close();
   const stores = [eventLog, readModels, stateStore, leases, documentStore];
   await Promise.all(stores.map((store) => store.close()));
 }

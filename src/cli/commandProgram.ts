@@ -4,6 +4,7 @@ import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
+import { addEraseCommand } from './eraseCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
@@ -47,6 +48,7 @@ export function commandProgram(): Command {
   addExportCommand(program);
   addVerifyCommand(program);
   addHistoryCommand(program);
+  addEraseCommand(program);
   addWebhookCommands(program);
   return program;
 }

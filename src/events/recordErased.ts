@@ -21,7 +21,7 @@ export interface EarlierErasure {
   /** When its first tombstone was recorded, ISO 8601, UTC. */
   erased_at: string;
   principal: RecordedEvent['metadata']['principal'];
-  /** How many versions it erased. */
+  /** How many versions its tombstones list. */
   versions: number;
 }
 
@@ -37,6 +37,8 @@ export interface RecordErased {
   /** Of a document, whose `record_id` is its encounter's. */
   document_id?: string;
   reason: string;
+  /** Of a patient: the encounters that refer to it are erased, too. */
+  with_encounters?: true;
   /** This is part number `part`, counted from 1, of `parts`. */
   part: number;
   parts: number;

@@ -90,5 +90,11 @@ export interface ReadModels {
   /** Removes a read model with its checkpoint and parked events; one that is not there is no error. */
   drop(model: ModelName): Promise<void>;
 
+  /**
+   * Takes the bytes of what was removed or replaced out of the store's files, where it has some of its own. True when none is
+   * left there; false while readers hold them: then it is called again.
+   */
+  purge(): Promise<boolean>;
+
   close(): Promise<void>;
 }

@@ -59,6 +59,12 @@ export interface StateStore {
   /** Removes every row whose revision is below `before`, some at a time, so that no other caller waits for it. */
   prune<Body extends object>(table: StateTable<Body>, before: number): Promise<void>;
 
+  /**
+   * Takes the bytes of what was removed or replaced out of the store's files, where it has some of its own. True when none is
+   * left there; false while readers hold them: then it is called again.
+   */
+  purge(): Promise<boolean>;
+
   /** Resolves when the store answers. */
   check(): Promise<void>;
 

@@ -1,4 +1,6 @@
 import type { RecordedEvent } from '../events/event.ts';
+import { erasureStep, RECORD_ERASED } from '../events/recordErased.ts';
+import { kindOfStream } from '../events/streamNames.ts';
 import { catalog } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
 
@@ -19,18 +21,21 @@ const kindByEventType = new Map<string, string>([
 ]);
 
 /** The kind of record or document that an event changed; undefined when it changed none. */
-export function changedKind({ type }: Pick<RecordedEvent, 'type'>): string | undefined {
-  return kindByEventType.get(type);
+export function changedKind({ type, stream }: Pick<RecordedEvent, 'type' | 'stream'>): string | undefined {
+  return type === RECORD_ERASED ? kindOfStream(stream) : kindByEventType.get(type);
 }
 
 /** The types of the events that change records of a kind, or documents. */
 export function eventTypesOf(kind: string): string[] {
-  return [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
+  const types = [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
+  return kind === 'document' ? types : [...types, RECORD_ERASED];
 }
 
-export function eventSubject({ type, data }: RecordedEvent): EventSubject {
+export function eventSubject(event: RecordedEvent): EventSubject {
+  const { type, data } = event;
   const text = (name: string) => data[name] as string | undefined;
-  const kind = changedKind({ type });
+  const kind = changedKind(event);
+  if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
   if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };
   if (kind) return { kind, recordId: text('id') };
   if (type !== 'AccessRecorded') return {};

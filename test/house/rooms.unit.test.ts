@@ -36,6 +36,7 @@ const rooms: Record<string, string[]> = {
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
     ...['reads', 'audit', 'principals', 'feed'],
   ],
+  erasure: [...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'webhooks']],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'commands', 'reads', 'audit', 'principals', 'feed', 'webhooks'],

@@ -130,6 +130,11 @@ export class MongoReadModels implements ReadModels {
     this.#forget(model);
   }
 
+  /** The server sees to its own files. */
+  async purge(): Promise<boolean> {
+    return true;
+  }
+
   close(): Promise<void> {
     return this.#connection.close();
   }

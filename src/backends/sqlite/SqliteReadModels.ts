@@ -145,6 +145,10 @@ export class SqliteReadModels implements ReadModels {
     this.#forget(model);
   }
 
+  async purge(): Promise<boolean> {
+    return this.#file.purge();
+  }
+
   async close(): Promise<void> {
     this.#file.close();
   }

@@ -73,6 +73,10 @@ export class SqliteStateStore implements StateStore {
     }
   }
 
+  async purge(): Promise<boolean> {
+    return this.#file.purge();
+  }
+
   async check(): Promise<void> {
     this.#file.run((db) => db.exec('PRAGMA schema_version'));
   }

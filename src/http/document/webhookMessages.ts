@@ -1,7 +1,7 @@
 import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
-import { RECORD_ERASED } from '../../events/recordErased.ts';
+import { RECORD_ERASED, tombstoneTypes } from '../../events/recordErased.ts';
 import { documentStream, recordStream } from '../../events/streamNames.ts';
 import { type FeedEventType, feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/Deidentifier.ts';

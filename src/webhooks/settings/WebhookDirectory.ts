@@ -27,6 +27,11 @@ export class WebhookDirectory {
     return [...this.#stream.state.webhooks.values()];
   }
 
+  /** Ids of the webhooks of a workspace, those that were deleted included. */
+  idsOf(workspace: string): string[] {
+    return this.all().flatMap((webhook) => (webhook.workspace === workspace ? [webhook.id] : []));
+  }
+
   /** The webhook of an id, as of now; a deleted one too. */
   find(id: string): Webhook | undefined {
     return this.#stream.state.webhooks.get(id);

@@ -1,0 +1,29 @@
+import { loadConfig } from '../config.ts';
+import type { ErasurePorts } from '../erasure/finishErasure.ts';
+import type { Caller } from '../events/newEvent.ts';
+import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { openStateStore } from './openBackend.ts';
+import { terminal } from './terminal.ts';
+import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
+
+/** Runs `work` with all that erasing in a workspace takes; rejects with `not_found` when there is none of that id. */
+export function withErasure<Result>(
+  workspace: string,
+  work: (ports: ErasurePorts, caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  return withWorkspace(workspace, ({ eventLog, caller }) =>
+    withReadModels((readModels) =>
+      withDocumentStore(async (documentStore) => {
+        const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+        const webhooks = await WebhookDirectory.open(eventLog);
+        try {
+          const webhooksOf = (id: string) => webhooks.idsOf(id);
+          return await work({ eventLog, readModels, documentStore, stateStore, webhooksOf }, caller);
+        } finally {
+          webhooks.close();
+          await stateStore.close();
+        }
+      }),
+    ),
+  );
+}

@@ -1,0 +1,67 @@
+import { Argument, type Command } from 'commander';
+import { withErasure } from '../app/withErasure.ts';
+import { eraseRecord } from '../erasure/eraseRecord.ts';
+import { purgeErased } from '../erasure/purgeErased.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { kindOfStream } from '../events/streamNames.ts';
+import { catalog, catalogEntry } from '../records/catalog.ts';
+import { count, example, writeLine } from './output.ts';
+
+interface EraseOptions {
+  workspace: string;
+  reason: string;
+  withEncounters?: boolean;
+  scavenge?: boolean;
+}
+
+/** `chartledger erase` */
+export function addEraseCommand(program: Command): void {
+  program
+    .command('erase')
+    .description(
+      'Erase a record for good: its events, an encounter’s documents with their bytes, and what was derived from them. What ' +
+        'stays are its id, who erased it, when and why, and hashes that prove the log whole. The service must be running. ' +
+        'Backups made before still hold it.',
+    )
+    .addArgument(new Argument('<kind>', 'kind of the record').choices(catalog.map(({ kind }) => kind)))
+    .argument('<id>', 'id that the record was sent with')
+    .requiredOption('--workspace <id>', 'the workspace of the record')
+    .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
+    .option('--with-encounters', 'of a patient: its encounters with their documents, too')
+    .option('--scavenge', 'on EventStoreDB: have the server take the bytes out of its files now')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger erase patient patient-1001 --workspace clinic --reason "Request 2026-117" --with-encounters',
+      ),
+    )
+    .action((kind: string, id: string, { workspace, scavenge = false, ...options }: EraseOptions) =>
+      withErasure(workspace, async (ports, caller) => {
+        const erased = await eraseRecord(ports, caller, catalogEntry(kind), id, options);
+        for (const [other, tombstones] of Map.groupBy(erased, ({ stream }) => kindOfStream(stream))) {
+          writeLine(
+            `Erased ${count(tombstones.length, other)}, ${count(versionsOf(tombstones), 'version')}.`,
+          );
+        }
+        await purgeErased(ports, { scavenge });
+        writeLine(
+          ports.eventLog.scavenges
+            ? scavengeLine(scavenge)
+            : 'Nothing of it is left in the files of the stores.',
+        );
+      }),
+    );
+}
+
+function versionsOf(tombstones: RecordedEvent[]): number {
+  return tombstones.reduce((total, { revision, data }) => total + revision + 1 - Number(data.parts), 0);
+}
+
+function scavengeLine(isAsked: boolean): string {
+  if (isAsked)
+    return 'EventStoreDB has begun to scavenge: when it is through, nothing of it is left in its files.';
+  return (
+    'Nobody is given it any more. The files of EventStoreDB hold it until the next scavenge: start that with --scavenge, or ' +
+    'on the page Admin of the server.'
+  );
+}

@@ -1,0 +1,76 @@
+import { v7 as uuidv7 } from 'uuid';
+import { gone, notFound, ServiceError } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { type Caller, newEvent } from '../events/newEvent.ts';
+import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED, type RecordErased } from '../events/recordErased.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { type StreamToErase, streamToErase } from './streamToErase.ts';
+
+/** Versions that one tombstone lists: some 170 bytes each, so that it stays below 1 MiB. */
+const VERSIONS_A_PART = 4_000;
+
+/** What is erased, and why. */
+export type Erasure = Pick<RecordErased, 'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters'>;
+
+/**
+ * Appends the tombstones of all that a stream holds, and gives the last one: with it everything before is erased, for every
+ * reader. A write that comes between begins it again, so that it ends either before or after. Rejects with `not_found` when there
+ * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, and with `unavailable`.
+ */
+export async function appendTombstones(
+  eventLog: EventLog,
+  caller: Caller,
+  stream: string,
+  title: string,
+  erasure: Erasure,
+): Promise<RecordedEvent> {
+  for (;;) {
+    const found = await streamToErase(eventLog, stream);
+    const { last } = found;
+    if (last === undefined) throw notFound(title);
+    if (erasureStep(last) === 'done') throw gone(title, last.recordedAt);
+    try {
+      await appendParts(eventLog, caller, stream, erasure, found, last);
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+      continue;
+    }
+    const done = await doneTombstone(eventLog, stream, caller.requestId);
+    if (done) return done;
+  }
+}
+
+async function appendParts(
+  eventLog: EventLog,
+  caller: Caller,
+  stream: string,
+  erasure: Erasure,
+  { erased, earlier }: StreamToErase,
+  last: RecordedEvent,
+): Promise<void> {
+  const parts = Math.ceil(erased.length / VERSIONS_A_PART);
+  for (let part = 1; part <= parts; part++) {
+    const data: RecordErased = {
+      erasure_id: caller.requestId,
+      ...erasure,
+      part,
+      parts,
+      erased: erased.slice((part - 1) * VERSIONS_A_PART, part * VERSIONS_A_PART),
+      ...(part === 1 && earlier.length > 0 && { earlier }),
+    };
+    const type = erasure.document_id === undefined ? RECORD_ERASED : DOCUMENT_ERASED;
+    // One request erases several records.
+    const event = { ...newEvent(caller, type, { ...data }), id: uuidv7() };
+    await eventLog.append(stream, event, last.revision + part - 1);
+  }
+}
+
+/** The last tombstone of this erasure, as the log has it. */
+async function doneTombstone(
+  eventLog: EventLog,
+  stream: string,
+  erasureId: string,
+): Promise<RecordedEvent | undefined> {
+  const events = await eventLog.readStream(stream, { direction: 'backwards', limit: 10 });
+  return events.find((event) => erasureStep(event) === 'done' && event.data.erasure_id === erasureId);
+}

@@ -1,0 +1,38 @@
+import { z } from 'zod';
+import type { Position } from '../events/event.ts';
+import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
+import type { StateTable } from '../ports/stateStore.ts';
+import { type ErasurePorts, finishErasure } from './finishErasure.ts';
+
+/** How far the log goes on, in positions, before the place is saved without an erasure. */
+const PLACE_EVERY = 10_000;
+
+/** Up to where in each log, by its identity, erasures are complete. */
+const placeTable: StateTable<{ position: Position }> = {
+  name: 'erasures_v1',
+  body: z.object({ position: z.number() }),
+};
+
+/**
+ * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, until the
+ * signal. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
+ */
+export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
+  const { eventLog, stateStore } = ports;
+  const log = await eventLog.identity();
+  const [row] = await stateStore.load(placeTable, [log]);
+  const isPlace = row !== undefined && (await eventLog.hasPosition(row.body.position));
+  const after = isPlace ? row.body.position : 0;
+  if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
+  const filter = { eventTypes: [...tombstoneTypes] };
+  let saved = after;
+  for await (const { events, position, caughtUp } of eventLog.follow({ after, filter, signal })) {
+    for (const event of events) {
+      if (erasureStep(event) === 'done') await finishErasure(ports, event);
+    }
+    if (events.length === 0 && !(caughtUp && position > saved + PLACE_EVERY)) continue;
+    saved = position;
+    const place = { id: log, partition: log, order: 0, revision: position, body: { position } };
+    await stateStore.save(placeTable, [place]);
+  }
+}

@@ -1,0 +1,96 @@
+import { documentsModel } from '../../projections/documents.ts';
+import { ServiceError } from '../errors.ts';
+import { dataAs, type RecordedEvent } from '../events/event.ts';
+import type { Caller } from '../events/newEvent.ts';
+import type { RecordErased } from '../events/recordErased.ts';
+import { documentIdsOf, recordStream } from '../events/streamNames.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { readPage } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import { catalogEntry } from '../records/catalog.ts';
+import { removeAttempts } from '../webhooks/delivery/removeAttempts.ts';
+import { appendTombstones, type Erasure } from './appendTombstones.ts';
+import { findReferrers } from './findReferrers.ts';
+import { type RemovalPorts, removeErased } from './removeErased.ts';
+
+const PAGE = 500;
+
+/** What erasing works with. */
+export interface ErasurePorts extends QueryPorts, RemovalPorts {
+  stateStore: StateStore;
+  /** Ids of the webhooks of a workspace, those that are gone included. */
+  webhooksOf(workspace: string): string[];
+}
+
+/**
+ * Does what is left to do once the last tombstone of an erasure is in the log: erases what goes with the record, removes the
+ * events, the bytes of documents and the attempts to tell of them. Can be repeated, by any process, when it was cut
+ * off. Gives the last tombstones of all that was erased with it. Rejects with `unavailable`, and with `unreadable`.
+ */
+export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { workspace } = done.metadata;
+  const { kind, with_encounters } = dataAs<RecordErased>(done.data);
+  const others: RecordedEvent[] = [];
+  if (with_encounters) others.push(...(await eraseEncounters(ports, done)));
+  if (kind === 'encounter') others.push(...(await eraseDocuments(ports, done)));
+  await removeErased(ports, done);
+  for (const webhookId of ports.webhooksOf(workspace)) {
+    await removeAttempts(ports.stateStore, webhookId, done.stream);
+  }
+  return [done, ...others];
+}
+
+async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { kind, record_id, reason } = dataAs<RecordErased>(done.data);
+  const { workspace } = done.metadata;
+  const found: RecordedEvent[] = [];
+  // What came since belongs to a record that has the id anew.
+  const referrers = await findReferrers(ports, workspace, kind, record_id, done.position);
+  for (const { kind: other, id } of referrers) {
+    const stream = recordStream(workspace, other, id);
+    const erasure = { kind: other, record_id: id, reason };
+    found.push(...(await eraseAlso(ports, done, stream, catalogEntry(other).title, erasure)));
+  }
+  return found;
+}
+
+async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { record_id, reason } = dataAs<RecordErased>(done.data);
+  const found: RecordedEvent[] = [];
+  for (const partition of [done.stream, `${done.stream} removed`]) {
+    for (let pageToken: string | undefined; ; ) {
+      const page = await readPage(ports, documentsModel, partition, { limit: PAGE, pageToken });
+      for (const { id: stream, position } of page.items) {
+        if (position >= done.position) continue;
+        const { documentId: document_id } = documentIdsOf(stream);
+        const erasure = { kind: 'document', record_id, document_id, reason };
+        found.push(...(await eraseAlso(ports, done, stream, 'Document', erasure)));
+      }
+      if (page.next_page_token === null) break;
+      pageToken = page.next_page_token;
+    }
+  }
+  return found;
+}
+
+/** Erases what goes with a record, in the name of who asked for that; nothing where it is erased already. */
+async function eraseAlso(
+  ports: ErasurePorts,
+  done: RecordedEvent,
+  stream: string,
+  title: string,
+  erasure: Erasure,
+): Promise<RecordedEvent[]> {
+  try {
+    const also = await appendTombstones(ports.eventLog, callerOf(done), stream, title, erasure);
+    return await finishErasure(ports, also);
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'gone') return [];
+    throw error;
+  }
+}
+
+function callerOf({ metadata }: RecordedEvent): Caller {
+  const { workspace, principal, requestId, clientIp, userAgent } = metadata;
+  return { workspace, principal, requestId, ...(clientIp && { clientIp }), ...(userAgent && { userAgent }) };
+}

@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { documentsModel } from '../../projections/documents.ts';
+import { projections } from '../../projections/index.ts';
+import { modelName } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
+import { unavailable } from '../errors.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { caughtUp } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+
+const TRIES = 100;
+const PAUSE_MS = 100;
+
+/**
+ * Takes what was erased out of all files of the stores, once the read models have followed. Where the event log's server
+ * scavenges its files, they are left to that: `scavenge` starts it. Rejects with `unavailable` when readers hold a file for
+ * more than ten seconds, or a read model does not get on.
+ */
+export async function purgeErased(
+  { eventLog, readModels, stateStore }: QueryPorts & { stateStore: StateStore },
+  { scavenge = false }: { scavenge?: boolean } = {},
+): Promise<void> {
+  await Promise.all([recordsModel, documentsModel].map((model) => caughtUp({ eventLog, readModels }, model)));
+  await dropEarlierVersions(readModels);
+  await purged('read model store', () => readModels.purge());
+  await purged('state store', () => stateStore.purge());
+  if (eventLog.scavenges) {
+    if (scavenge) await eventLog.purge();
+  } else {
+    await purged('event log', () => eventLog.purge());
+  }
+}
+
+/** The read models of earlier versions of the service, which nobody keeps up. */
+async function dropEarlierVersions(readModels: ReadModels): Promise<void> {
+  for (const projection of projections) {
+    for (let version = 1; version < projection.version; version++) {
+      await readModels.drop(modelName({ ...projection, version }));
+    }
+  }
+}
+
+async function purged(store: string, purge: () => Promise<boolean>): Promise<void> {
+  for (let tries = 1; !(await purge()); tries++) {
+    if (tries === TRIES) throw unavailable(store);
+    await sleep(PAUSE_MS);
+  }
+}

@@ -1,0 +1,58 @@
+import { dataAs, type ErasedEvent, type RecordedEvent } from '../events/event.ts';
+import type { RecordErased } from '../events/recordErased.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { uploadedBy } from '../records/document.ts';
+
+const CHUNK = 200;
+
+export interface RemovalPorts {
+  eventLog: EventLog;
+  documentStore: DocumentStore;
+}
+
+/**
+ * Removes what a last tombstone stands for: the bytes of documents, then the events before the first tombstone of its
+ * erasure. Can be repeated when it was cut off. Rejects with `unavailable`.
+ */
+export async function removeErased(
+  { eventLog, documentStore }: RemovalPorts,
+  done: RecordedEvent,
+): Promise<void> {
+  const { stream } = done;
+  const { parts } = dataAs<RecordErased>(done.data);
+  const before = done.revision - parts + 1;
+  const tombstones = await eventLog.readStream(stream, { from: before, limit: parts });
+  const erased = tombstones.flatMap((event) => dataAs<RecordErased>(event.data).erased);
+  if (done.type === 'DocumentErased') await deleteFiles(eventLog, documentStore, stream, before);
+  await eventLog.erase(
+    stream,
+    before,
+    erased.map(
+      ({ version, position, event_id: id, leaf }): ErasedEvent => ({
+        id,
+        stream,
+        revision: version - 1,
+        position,
+        leaf,
+      }),
+    ),
+  );
+}
+
+/** Only the events say where the bytes are: these go first. */
+async function deleteFiles(
+  eventLog: EventLog,
+  documentStore: DocumentStore,
+  stream: string,
+  before: number,
+): Promise<void> {
+  for (let from = 0; from < before; ) {
+    const events = await eventLog.readStream(stream, { from, limit: CHUNK });
+    for (const event of events) {
+      const isErased = event.revision < before && event.type === 'DocumentUploaded';
+      if (isErased) await documentStore.delete(uploadedBy(event).object_id);
+    }
+    from = (events.at(-1)?.revision ?? before) + 1;
+  }
+}

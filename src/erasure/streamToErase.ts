@@ -1,0 +1,60 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { dataAs, type RecordedEvent } from '../events/event.ts';
+import {
+  type EarlierErasure,
+  type ErasedVersion,
+  erasureStep,
+  type RecordErased,
+} from '../events/recordErased.ts';
+import { eventLeaf } from '../hashing/eventLeaf.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+
+const CHUNK = 200;
+
+/** All that a stream holds and held: what its tombstones have to list. */
+export interface StreamToErase {
+  /** Every version, in order, those that were erased before included. */
+  erased: ErasedVersion[];
+  earlier: EarlierErasure[];
+  /** Its last event; undefined when there is none. */
+  last: RecordedEvent | undefined;
+}
+
+/** Reads a stream whole, a chunk at a time. Rejects with `unreadable` and `unavailable`. */
+export async function streamToErase(eventLog: EventLog, stream: string): Promise<StreamToErase> {
+  const versions = new Map<number, ErasedVersion>();
+  const earlier: EarlierErasure[] = [];
+  let tombstones: RecordedEvent[] = [];
+  let last: RecordedEvent | undefined;
+  for (let from = 0; ; from = (last?.revision ?? 0) + 1) {
+    const events = await eventLog.readStream(stream, { from, limit: CHUNK });
+    for (const event of events) {
+      const { id, revision, position } = event;
+      versions.set(revision + 1, { version: revision + 1, position, event_id: id, leaf: eventLeaf(event) });
+      const step = erasureStep(event);
+      tombstones = step === undefined || event.data.part === 1 ? [] : tombstones;
+      if (step) tombstones.push(event);
+      if (step === 'done') {
+        const parts = tombstones.map(({ data }) => dataAs<RecordErased>(data));
+        for (const one of parts.flatMap(({ erased }) => erased)) versions.set(one.version, one);
+        earlier.push(...(parts[0]?.earlier ?? []), earlierErasure(tombstones));
+      }
+      last = event;
+    }
+    if (events.length < CHUNK) break;
+    await nextTurn();
+  }
+  const erased = [...versions.values()].sort((a, b) => a.version - b.version);
+  return { erased, earlier, last };
+}
+
+function earlierErasure(tombstones: RecordedEvent[]): EarlierErasure {
+  const [first] = tombstones as [RecordedEvent];
+  const { erasure_id, reason } = dataAs<RecordErased>(first.data);
+  const versions = tombstones.reduce(
+    (count, { data }) => count + dataAs<RecordErased>(data).erased.length,
+    0,
+  );
+  const { principal } = first.metadata;
+  return { erasure_id, reason, erased_at: first.recordedAt, principal, versions };
+}

@@ -1,0 +1,27 @@
+import type { StateStore } from '../../ports/stateStore.ts';
+import { attemptsTable } from './attempts.ts';
+
+const PAGE = 500;
+
+/** Removes a webhook's attempts to tell of events of a stream: an answer may repeat what it was sent. */
+export async function removeAttempts(
+  stateStore: StateStore,
+  webhookId: string,
+  stream: string,
+): Promise<void> {
+  for (let after = -1; ; ) {
+    const rows = await stateStore.page(attemptsTable, { partition: webhookId, after, limit: PAGE });
+    const told = rows.filter(({ body }) => body.event?.stream === stream);
+    const newest = Math.max(0, ...told.map(({ revision }) => revision));
+    if (told.length > 0) {
+      await stateStore.remove(
+        attemptsTable,
+        told.map(({ id }) => id),
+        newest,
+      );
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = last.order;
+  }
+}
