@@ -1,4 +1,4 @@
-import type { RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
+import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
 import type { ModelName, Row } from '../src/ports/readModels.ts';
 
 /** Pure code that folds events into one read model, whose rows have such bodies. */
@@ -15,6 +15,14 @@ export interface Projection<Body extends object = object> {
    * again. Throws when the event cannot be taken; it is then parked.
    */
   evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
+  /**
+   * What a projection makes of the places of events that were erased before it came to them, if it makes anything of them: as
+   * `rowId` and `evolve`. A projection that has it takes every event.
+   */
+  erased?: {
+    rowId(event: ErasedEvent): string;
+    evolve(row: Row<Body> | undefined, event: ErasedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
+  };
   /**
    * Of a projection that has a row for each stream, named by it: the row of a stream with an event that was parked. It is
    * `incomplete`, keeps its place in lists, and holds nothing, so that nothing is folded over the gap.

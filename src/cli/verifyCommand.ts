@@ -20,6 +20,7 @@ import { signTreeHead, type TreeHead, treeHeadSchema } from '../evidence/treeHea
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import { erasureLines } from './erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, FAILED, fail, writeLine } from './output.ts';
@@ -135,6 +136,7 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
     } else {
       writeLine(summary(found));
     }
+    for (const line of erasureLines(found.erased)) writeLine(line);
     if (saveHead === undefined) return;
     const signed = signTreeHead(workspace, found.tree, found.lastEvent, signingKey);
     await ofFile(saveHead, () => writeWhole(saveHead, signed));

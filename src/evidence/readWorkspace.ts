@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ServiceError, unavailable } from '../errors.ts';
-import type { Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
+import type { ErasedEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 import { sharedStreams } from '../events/streamNames.ts';
 import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 
@@ -17,6 +17,8 @@ export interface WorkspaceBatch {
   events: RecordedEvent[];
   /** Events of the workspace's own streams that the store holds but cannot read. */
   unreadable: UnreadableEvent[];
+  /** Where events of the workspace's own streams were erased. */
+  erased: ErasedEvent[];
   /** All up to and including this position has been delivered. */
   position: Position;
 }
@@ -33,7 +35,9 @@ export async function* readWorkspace(
   const prefix = `${workspace}.`;
   const stop = new AbortController();
   const filter = { streamPrefixes: [prefix, ...sharedStreams] };
-  const batches = eventLog.follow({ after, filter, signal: stop.signal })[Symbol.asyncIterator]();
+  const batches = eventLog
+    .follow({ after, filter, erased: true, signal: stop.signal })
+    [Symbol.asyncIterator]();
   const isWithin = ({ position }: { position: Position }) => position <= until;
   try {
     for (let position = after; position < until; ) {
@@ -46,6 +50,7 @@ export async function* readWorkspace(
         unreadable: (batch.unreadable ?? []).filter(
           (event) => isWithin(event) && event.stream.startsWith(prefix),
         ),
+        erased: (batch.erased ?? []).filter((event) => isWithin(event) && event.stream.startsWith(prefix)),
         position: Math.min(position, until),
       };
     }

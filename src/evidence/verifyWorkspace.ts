@@ -1,10 +1,11 @@
 import type { TreeLeaf } from '../../projections/tree.ts';
-import type { Position, UnreadableEvent } from '../events/event.ts';
+import type { ErasedEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
-import { addLeaf, emptyTree, type HashTree, treeRoot } from '../hashing/hashTree.ts';
+import { addLeaf, emptyTree, type Hash, type HashTree, treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { ErasureCheck, type ToldErasure } from './ErasureCheck.ts';
 import { type Oddities, OddityCheck } from './OddityCheck.ts';
 import { readWorkspace } from './readWorkspace.ts';
 import { storedLeaves } from './storedLeaves.ts';
@@ -43,6 +44,8 @@ export interface Verified {
   headProblem?: string;
   /** What stands where no service writes it. */
   oddities: Oddities;
+  /** How many events were erased, and the erasures that tell of them. */
+  erased: { count: number; told: readonly ToldErasure[] };
 }
 
 /**
@@ -59,7 +62,11 @@ export async function verifyWorkspace(
   const stored = await storedLeaves(readModels, workspace);
   const until = await eventLog.head();
   const oddities = new OddityCheck(head);
-  const result: Verified = { tree: emptyTree, lastEvent: null, compared: 0, oddities: oddities.found };
+  const erasures = new ErasureCheck();
+  const result: Verified = {
+    ...{ tree: emptyTree, lastEvent: null, compared: 0, oddities: oddities.found },
+    erased: erasures,
+  };
   const differs = (difference: Difference): Verified => ({ ...result, difference });
 
   for await (const batch of readWorkspace(eventLog, workspace, { after: 0, until })) {
@@ -67,14 +74,17 @@ export async function verifyWorkspace(
       const expected = (await stored.leaves.next()).value;
       const place = expected && comparePlaces(event, expected);
       if (place) return differs(place);
-      if (!('data' in event)) return differs(named(event, 'unreadable'));
-      const leaf = eventLeaf(event);
+      const leaf = leafOf(event);
+      if (leaf === undefined) return differs(named(event, 'unreadable'));
       // The event that was there gives its name, when another one is there now.
       if (expected && expected[2] !== leaf)
         return differs({ ...named(event, 'changed'), eventId: expected[1] });
       result.tree = addLeaf(result.tree, leaf);
-      result.lastEvent = event;
-      oddities.look(event, result.tree.size);
+      if ('data' in event) {
+        result.lastEvent = event;
+        oddities.look(event, result.tree.size);
+      }
+      erasures.take(event);
       if (expected) result.compared += 1;
       if (head?.size === result.tree.size && !holds(result.tree, head)) {
         return { ...result, headProblem: `its first ${head.size} events are not those that were signed` };
@@ -82,6 +92,8 @@ export async function verifyWorkspace(
     }
     onProgress?.(batch.position, until, result.tree.size);
   }
+  const unnamed = await unnamedErasure(eventLog, workspace, erasures, until);
+  if (unnamed) return differs(named(unnamed, 'missing'));
   const { size } = result.tree;
   const expected = size < stored.size ? (await stored.leaves.next()).value : undefined;
   if (expected) return differs(missing(expected));
@@ -91,11 +103,34 @@ export async function verifyWorkspace(
   return result;
 }
 
+/** The leaf of an event, or of one that was erased; undefined of one that cannot be read. */
+function leafOf(event: RecordedEvent | UnreadableEvent | ErasedEvent): Hash | undefined {
+  if ('data' in event) return eventLeaf(event);
+  return 'leaf' in event ? event.leaf : undefined;
+}
+
+type Placed = Pick<UnreadableEvent, 'id' | 'stream' | 'revision' | 'position'>;
+
+/** An erased event for which no tombstone stands, also not beyond where the log ended when it began. */
+async function unnamedErasure(
+  eventLog: EventLog,
+  workspace: string,
+  erasures: ErasureCheck,
+  until: Position,
+): Promise<ErasedEvent | undefined> {
+  if (erasures.unnamed === undefined) return undefined;
+  const range = { after: until, until: await eventLog.head() };
+  for await (const { events } of readWorkspace(eventLog, workspace, range)) {
+    for (const event of events) erasures.take(event);
+  }
+  return erasures.unnamed;
+}
+
 function holds(tree: HashTree, head: TreeHead): boolean {
   return treeRoot(tree) === head.root && tree.chain === head.chain;
 }
 
-function comparePlaces(event: UnreadableEvent, expected: TreeLeaf): Difference | undefined {
+function comparePlaces(event: Placed, expected: TreeLeaf): Difference | undefined {
   const [position] = expected;
   if (event.position > position) return missing(expected);
   return event.position < position ? named(event, 'added') : undefined;
@@ -105,7 +140,7 @@ function missing([position, eventId]: TreeLeaf): Difference {
   return { what: 'missing', position, eventId };
 }
 
-function named(event: UnreadableEvent, what: Difference['what']): Difference {
+function named(event: Placed, what: Difference['what']): Difference {
   const { position, id, stream, revision } = event;
   return { what, position, eventId: id, stream, version: revision + 1 };
 }

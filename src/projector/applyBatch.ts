@@ -1,6 +1,6 @@
 import { isIncomplete, modelName, type Projection } from '../../projections/projection.ts';
 import { DamagedEvent } from '../events/DamagedEvent.ts';
-import type { RecordedEvent } from '../events/event.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
 import type { EventBatch } from '../ports/eventLog.ts';
 import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
@@ -36,23 +36,27 @@ export async function applyBatch(target: Target, ports: ApplyPorts, batch: Event
     rows.set(row.id, row);
     changed.set(row.id, row);
   };
-  const fold = (event: RecordedEvent) => {
-    const row = rows.get(projection.rowId(event));
-    if (row && row.position >= event.position) return;
-    if (row && isIncomplete(row)) return take({ ...row, position: event.position });
-    const [next, ...more] = [projection.evolve(row, event)].flat() as [Row, ...Row[]];
+  const fold = (id: string, { position }: { position: Position }, evolve: (row?: Row) => Row | Row[]) => {
+    const row = rows.get(id);
+    if (row && row.position >= position) return;
+    if (row && isIncomplete(row)) return take({ ...row, position });
+    const [next, ...more] = [evolve(row)].flat() as [Row, ...Row[]];
     take(next);
     completed.push(...more);
   };
   for (const event of inLogOrder(batch)) {
     try {
-      if (!('data' in event)) throw new DamagedEvent();
-      fold(event);
+      if ('data' in event) fold(projection.rowId(event), event, (row) => projection.evolve(row, event));
+      else if (!('leaf' in event)) throw new DamagedEvent();
+      else if (projection.erased) {
+        const { rowId, evolve } = projection.erased;
+        fold(rowId(event), event, (row) => evolve(row, event));
+      }
     } catch (error) {
       const parked = { position: event.position, eventId: event.id, reason: parkReason(error) };
       await ports.readModels.park(model, parked);
       ports.onParked(model, event, error);
-      if (projection.incomplete) take(projection.incomplete(rows.get(event.stream), event));
+      if (projection.incomplete) take(projection.incomplete(rows.get(event.stream), event as RecordedEvent));
     }
   }
   // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
@@ -63,10 +67,11 @@ export async function applyBatch(target: Target, ports: ApplyPorts, batch: Event
 async function loadRows(
   { projection, model }: Target,
   readModels: ReadModels,
-  { events, unreadable = [] }: EventBatch,
+  { events, unreadable = [], erased = [] }: EventBatch,
 ): Promise<Map<string, Row>> {
   const ids = new Set(events.map((event) => projection.rowId(event)));
   if (projection.incomplete) for (const { stream } of unreadable) ids.add(stream);
+  if (projection.erased) for (const event of erased) ids.add(projection.erased.rowId(event));
   if (ids.size === 0) return new Map();
   const rows = await readModels.load(model, [...ids]);
   return new Map(rows.map((row) => [row.id, row]));

@@ -41,8 +41,8 @@ export async function project(
   const after = Math.min(...all.map(({ position }) => position));
   const wanted = targets.map(({ projection }) => projection.eventTypes);
   const types = wanted.every((some) => some !== undefined) ? [...new Set(wanted.flat())] : undefined;
-  const filter = types && { filter: { eventTypes: types } };
-  const follow = (until: AbortSignal) => eventLog.follow({ after, ...filter, signal: until });
+  const wants = types ? { filter: { eventTypes: types } } : { erased: true };
+  const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, signal: until });
   for await (const batch of withPauses(follow, signal)) {
     if (batch === undefined) {
       await Promise.all(all.map(({ target, position }) => readModels.write(target.model, [], position)));
@@ -59,8 +59,13 @@ async function advance(progress: Progress, ports: ProjectorPorts, batch: EventBa
   if (batch.position <= position) return;
   const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
     event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
-  const { events, unreadable = [] } = batch;
-  const own = { ...batch, events: events.filter(isNew), unreadable: unreadable.filter(isNew) };
+  const { events, unreadable = [], erased = [] } = batch;
+  const own = {
+    ...batch,
+    events: events.filter(isNew),
+    unreadable: unreadable.filter(isNew),
+    erased: erased.filter((event) => event.position > position),
+  };
   await applyBatch(target, ports, own);
   progress.position = batch.position;
 }

@@ -1,13 +1,15 @@
 import { ServiceError } from '../../errors.ts';
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, type HashTree } from '../../hashing/hashTree.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import { inLogOrder } from '../../ports/inLogOrder.ts';
 import { changedKind } from '../../records/eventSubject.ts';
-import { readWorkspace } from '../readWorkspace.ts';
+import { ErasureCheck } from '../ErasureCheck.ts';
+import { readWorkspace, type WorkspaceBatch } from '../readWorkspace.ts';
 import type { LastEvent } from '../treeHead.ts';
-import { type ExportFormat, exportHeader, exportLine, type LineContext } from './exportLines.ts';
-import type { ExportFilters } from './manifest.ts';
+import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
+import { type ExportFilters, isComplete } from './manifest.ts';
 
 /** What is exported. */
 export interface ExportJob {
@@ -61,46 +63,71 @@ export function startOfExport(until: Position): ExportProgress {
 
 /**
  * Writes the events of a workspace in log order, from `progress` on, which it moves. Hashes them all on the way, also
- * those that the filters leave out. Rejects with `conflict` at an event that the store cannot read.
+ * those that the filters leave out, and those that were erased. Goes on to the tombstones of what was erased meanwhile.
+ * Rejects with `conflict` at an event that the store cannot read.
  */
 export async function exportEvents(
   eventLog: EventLog,
-  { workspace, filters, format }: ExportJob,
+  job: ExportJob,
   nameOf: LineContext['nameOf'],
   progress: ExportProgress,
   sink: ExportSink,
 ): Promise<void> {
+  const { workspace, format } = job;
   const write = async (text: string) => {
     if (text === '') return;
     await sink.write(text);
     progress.bytes += Buffer.byteLength(text);
   };
   if (progress.bytes === 0) await write(exportHeader(format));
-  const { position: after, until } = progress;
-  for await (const batch of readWorkspace(eventLog, workspace, { after, until })) {
-    const [damaged] = batch.unreadable;
-    if (damaged) {
-      throw new ServiceError(
-        'conflict',
-        `The event at position ${damaged.position} cannot be read. See: chartledger verify --workspace ${workspace}`,
-      );
-    }
-    let text = '';
-    for (const event of batch.events) {
-      const leaf = eventLeaf(event);
-      if (isWanted(event, filters)) {
-        text += exportLine(event, progress.tree.size, leaf, { format, nameOf });
-        progress.events += 1;
-        progress.last = { position: event.position, recordedAt: event.recordedAt };
-        progress.first ??= progress.last;
+  const erasures = new ErasureCheck();
+  for (;;) {
+    const { position: after, until } = progress;
+    for await (const batch of readWorkspace(eventLog, workspace, { after, until })) {
+      requireReadable(batch, workspace);
+      let text = '';
+      for (const event of inLogOrder({ events: batch.events, erased: batch.erased })) {
+        erasures.take(event);
+        text += takeEvent(event as RecordedEvent | ErasedEvent, job, nameOf, progress);
       }
-      progress.tree = addLeaf(progress.tree, leaf);
-      progress.lastEvent = { id: event.id, recordedAt: event.recordedAt };
+      await write(text);
+      progress.position = batch.position;
+      await sink.reached(progress);
     }
-    await write(text);
-    progress.position = batch.position;
-    await sink.reached(progress);
+    if (erasures.unnamed === undefined) return;
+    progress.until = await eventLog.head();
   }
+}
+
+function requireReadable({ unreadable: [damaged] }: WorkspaceBatch, workspace: string): void {
+  if (damaged === undefined) return;
+  throw new ServiceError(
+    'conflict',
+    `The event at position ${damaged.position} cannot be read. See: chartledger verify --workspace ${workspace}`,
+  );
+}
+
+/** The text of an event, if it is wanted; `progress` is moved past it. */
+function takeEvent(
+  event: RecordedEvent | ErasedEvent,
+  { filters, format }: ExportJob,
+  nameOf: LineContext['nameOf'],
+  progress: ExportProgress,
+): string {
+  const { size } = progress.tree;
+  const leaf = 'data' in event ? eventLeaf(event) : event.leaf;
+  progress.tree = addLeaf(progress.tree, leaf);
+  if (!('data' in event)) {
+    if (format === 'csv' || !isComplete(filters)) return '';
+    progress.events += 1;
+    return erasedLine(event, size);
+  }
+  progress.lastEvent = { id: event.id, recordedAt: event.recordedAt };
+  if (!isWanted(event, filters)) return '';
+  progress.events += 1;
+  progress.last = { position: event.position, recordedAt: event.recordedAt };
+  progress.first ??= progress.last;
+  return exportLine(event, size, leaf, { format, nameOf });
 }
 
 /** ISO 8601 in UTC, to the millisecond, sorts as text. */

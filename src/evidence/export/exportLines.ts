@@ -1,4 +1,4 @@
-import type { Position, RecordedEvent } from '../../events/event.ts';
+import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { HashedEvent } from '../../hashing/eventLeaf.ts';
 import type { Hash } from '../../hashing/hashTree.ts';
@@ -13,6 +13,13 @@ export interface ExportedEvent extends HashedEvent {
   /** Which leaf of the tree it is: 0 is the first event of the workspace. */
   index: number;
   leaf: Hash;
+}
+
+/** A line that stands for an event which was erased: a tombstone further on names it. */
+export interface ErasedLine extends Omit<ErasedEvent, 'leaf'> {
+  index: number;
+  leaf: Hash;
+  erased: true;
 }
 
 /** What the lines of an export are made with. */
@@ -63,6 +70,12 @@ export function exportLine(event: RecordedEvent, index: number, leaf: Hash, cont
     data,
     leaf,
   };
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** The place of an erased event as a line of an NDJSON export, with its end. */
+export function erasedLine({ position, id, stream, revision, leaf }: ErasedEvent, index: number): string {
+  const line: ErasedLine = { position, index, id, stream, revision, erased: true, leaf };
   return `${JSON.stringify(line)}\n`;
 }
 

@@ -5,8 +5,9 @@ import { CsvError, parse } from 'csv-parse';
 import { MAX_EVENT_BYTES } from '../../events/event.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../hashing/hashTree.ts';
+import { ErasureCheck } from '../ErasureCheck.ts';
 import { type Signature, signatureProblem } from '../signing.ts';
-import type { ExportedEvent } from './exportLines.ts';
+import type { ErasedLine, ExportedEvent } from './exportLines.ts';
 import { type ExportManifest, isComplete, manifestPath, manifestSchema } from './manifest.ts';
 
 /** No event is nearly as long, so no more of a file is held. */
@@ -110,6 +111,7 @@ class LineCheck {
   readonly #isComplete: boolean;
   #tree = emptyTree;
   #index = -1;
+  readonly #erasures = new ErasureCheck();
   #broken: string | undefined;
 
   constructor(manifest: ExportManifest) {
@@ -120,7 +122,7 @@ class LineCheck {
   take(line: string): void {
     this.count += 1;
     if (this.#broken) return;
-    const problem = this.#check(parseJson(line) as ExportedEvent | undefined);
+    const problem = this.#check(parseJson(line) as ExportedEvent | ErasedLine | undefined);
     if (problem) this.#broken = `Line ${this.count} ${problem}.`;
   }
 
@@ -129,18 +131,23 @@ class LineCheck {
     if (this.#broken) return this.#broken;
     const { events, tree_head } = this.#manifest;
     if (!this.#isComplete || this.count !== events) return undefined;
+    const { unnamed } = this.#erasures;
+    if (unnamed)
+      return `The event at position ${unnamed.position} is missing: no tombstone says that it was erased.`;
     if (treeRoot(this.#tree) === tree_head.root && this.#tree.chain === tree_head.chain) return undefined;
     return 'The lines agree with themselves, but not with the signed tree head: their root differs.';
   }
 
-  #check(event: ExportedEvent | undefined): string | undefined {
+  #check(event: ExportedEvent | ErasedLine | undefined): string | undefined {
     if (typeof event !== 'object' || event === null) return 'is not the JSON of an event';
     const { index, leaf } = event;
     const isNext = this.#isComplete ? index === this.#index + 1 : index > this.#index;
     if (!isNext) return `is not the next event: lines before it were removed, added or moved`;
     this.#index = index;
-    const computed = eventLeaf(event);
-    if (computed !== leaf) return 'was changed: the event does not have the hash that the line says';
+    if (!('erased' in event) && eventLeaf(event) !== leaf) {
+      return 'was changed: the event does not have the hash that the line says';
+    }
+    this.#erasures.take(event);
     if (this.#isComplete) this.#tree = addLeaf(this.#tree, leaf);
     return undefined;
   }

@@ -1,0 +1,22 @@
+import type { ErasureCheck } from '../evidence/ErasureCheck.ts';
+import { count } from './output.ts';
+
+/** Erasures that are named one by one; the others are counted. */
+const NAMED = 20;
+
+/** How many events were erased, and by whom, when and why: a line each. */
+export function erasureLines({ count: events, told }: Pick<ErasureCheck, 'count' | 'told'>): string[] {
+  if (events === 0) return [];
+  const named = told
+    .slice(-NAMED)
+    .map(
+      ({ stream, versions, reason, principal, erased_at }) =>
+        `  ${erased_at} ${stream}, ${count(versions)} versions, by ${principal.type} ${principal.id}: ${reason}`,
+    );
+  const left = told.length - named.length;
+  return [
+    `${count(events)} events were erased, as their tombstones say:`,
+    ...(left > 0 ? [`  ${count(left)} earlier erasures`] : []),
+    ...named,
+  ];
+}
