@@ -5,7 +5,7 @@ import { purgeErased } from '../erasure/purgeErased.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { kindOfStream } from '../events/streamNames.ts';
 import { catalog, catalogEntry } from '../records/catalog.ts';
-import { count, example, writeLine } from './output.ts';
+import { count, example, writeLine, writeTable } from './output.ts';
 
 interface EraseOptions {
   workspace: string;
@@ -38,11 +38,11 @@ export function addEraseCommand(program: Command): void {
     .action((kind: string, id: string, { workspace, scavenge = false, ...options }: EraseOptions) =>
       withErasure(workspace, async (ports, caller) => {
         const erased = await eraseRecord(ports, caller, catalogEntry(kind), id, options);
-        for (const [other, tombstones] of Map.groupBy(erased, ({ stream }) => kindOfStream(stream))) {
-          writeLine(
-            `Erased ${count(tombstones.length, other)}, ${count(versionsOf(tombstones), 'version')}.`,
-          );
-        }
+        const byKind = [...Map.groupBy(erased, ({ stream }) => kindOfStream(stream))];
+        writeTable(
+          ['KIND', 'ERASED', 'VERSIONS'],
+          byKind.map(([one, tombstones]) => [one, count(tombstones.length), count(versionsOf(tombstones))]),
+        );
         await purgeErased(ports, { scavenge });
         writeLine(
           ports.eventLog.scavenges

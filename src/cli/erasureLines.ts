@@ -1,11 +1,11 @@
-import type { ErasureCheck } from '../evidence/ErasureCheck.ts';
+import type { Verified } from '../evidence/verifyWorkspace.ts';
 import { count } from './output.ts';
 
 /** Erasures that are named one by one; the others are counted. */
 const NAMED = 20;
 
 /** How many events were erased, and by whom, when and why: a line each. */
-export function erasureLines({ count: events, told }: Pick<ErasureCheck, 'count' | 'told'>): string[] {
+export function erasureLines({ count: events, told }: Verified['erased']): string[] {
   if (events === 0) return [];
   const named = told
     .slice(-NAMED)
