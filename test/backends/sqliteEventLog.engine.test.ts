@@ -25,7 +25,10 @@ const folder = mkdtempSync(join(tmpdir(), 'chartledger-log-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('SQLite event log', () => {
-  eventLogContract(() => openEventLog(`sqlite:${join(folder, 'contract.db')}`));
+  eventLogContract(
+    () => openEventLog(`sqlite:${join(folder, 'contract.db')}`),
+    async (purging) => expect(await purging.purge()).toBe(true),
+  );
 
   describe('on a file of its own', () => {
     let workspace: TestWorkspace;

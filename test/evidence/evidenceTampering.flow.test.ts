@@ -191,9 +191,8 @@ test('an event that was taken out, or put in, is named', async () => {
   const row = db.prepare('SELECT * FROM events WHERE position = ?').get(event.position) ?? {};
   db.prepare('DELETE FROM events WHERE position = ?').run(event.position);
   expect(await difference()).toEqual(missing(event));
-  const insert = db.prepare(
-    `INSERT INTO events (${Object.keys(row).join()}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-  );
+  const names = Object.keys(row);
+  const insert = db.prepare(`INSERT INTO events (${names.join()}) VALUES (${names.map(() => '?').join()})`);
   insert.run(...(Object.values(row) as (string | number)[]));
   expect(await difference()).toBeUndefined();
 });

@@ -1,14 +1,19 @@
 import { dirname } from 'node:path';
-import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
-import { MAX_EVENT_BYTES, type NewEvent, type Position, type RecordedEvent } from '../../events/event.ts';
+import {
+  type ErasedEvent,
+  MAX_EVENT_BYTES,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+} from '../../events/event.ts';
 import type {
   Appended,
   EventBatch,
-  EventFilter,
   EventLog,
   ExpectedRevision,
   FollowOptions,
@@ -18,24 +23,21 @@ import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogR
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
 import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
+import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
-import { isoTime, toEvents } from './recordedEvents.ts';
+import { purgeFile } from './purgeFile.ts';
+import { eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 
 const STORE = 'event log';
-const BATCH_EVENTS = 500;
-/** Events looked at in one go for a filtered follower: bounds how long it holds its thread. */
-const SCAN_WINDOW = 5_000;
 const POLL_MS = 20;
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
 
-const columns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, s.name AS stream
-  FROM events e JOIN streams s ON s.id = e.stream_id`;
-
 /** The event log in one SQLite file. */
 export class SqliteEventLog implements EventLog {
   readonly timesRise = true;
+  readonly scavenges = false;
   readonly #path: string;
   readonly #db: DatabaseSync;
   readonly #file: OpenedFiles;
@@ -57,10 +59,12 @@ export class SqliteEventLog implements EventLog {
       lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
       forwards: db.prepare(
-        `SELECT ${columns} WHERE s.name = ? AND e.revision >= ? ORDER BY e.revision LIMIT ?`,
+        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision >= ? AND e.leaf IS NULL
+         ORDER BY e.revision LIMIT ?`,
       ),
       backwards: db.prepare(
-        `SELECT ${columns} WHERE s.name = ? AND e.revision <= ? ORDER BY e.revision DESC LIMIT ?`,
+        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision <= ? AND e.leaf IS NULL
+         ORDER BY e.revision DESC LIMIT ?`,
       ),
     };
   }
@@ -85,7 +89,7 @@ export class SqliteEventLog implements EventLog {
     const data = JSON.stringify(event.data);
     const metadata = JSON.stringify(event.metadata);
     if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
-    const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
+    const writer = this.#usableWriter() ?? (await this.#openWriter());
     return writer.append({ stream, eventId: event.id, type: event.type, data, metadata, expected });
   }
 
@@ -101,6 +105,18 @@ export class SqliteEventLog implements EventLog {
     return events;
   }
 
+  async erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
+    const writer = this.#usableWriter() ?? (await this.#openWriter());
+    await writer.erase({ stream, before, erased });
+  }
+
+  async purge(): Promise<boolean> {
+    this.#requireFile();
+    const purged = await purgeFile(this.#path);
+    this.#requireFile();
+    return purged;
+  }
+
   async head(): Promise<Position> {
     return this.#reading(() => this.#head());
   }
@@ -114,7 +130,7 @@ export class SqliteEventLog implements EventLog {
     return this.#reading(() => position <= this.#head());
   }
 
-  async *follow({ after, filter, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
+  async *follow({ after, filter, erased, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
     let position = after;
@@ -126,7 +142,7 @@ export class SqliteEventLog implements EventLog {
       if (signal.aborted) return;
       let read: { seen: unknown; batch: EventBatch | undefined };
       try {
-        readAfter ??= this.#reading(() => this.#batchReader(filter));
+        readAfter ??= this.#reading(() => batchReader(this.#db, filter, erased));
         const next = readAfter;
         read = this.#reading(() => ({ seen: this.#dataVersion(), batch: next(position) }));
       } catch (error) {
@@ -152,7 +168,7 @@ export class SqliteEventLog implements EventLog {
     this.#nextFileCheck = 0;
     this.#reading(() => this.#head());
     if (this.#damage) throw unavailable(STORE, undefined, this.#damage);
-    const writer = this.#writer?.ended === false ? this.#writer : await this.#openWriter();
+    const writer = this.#usableWriter() ?? (await this.#openWriter());
     await writer.check();
   }
 
@@ -161,6 +177,10 @@ export class SqliteEventLog implements EventLog {
     this.#closing.abort();
     await (await this.#opening?.catch(() => undefined))?.close();
     this.#db.close();
+  }
+
+  #usableWriter(): GroupCommit | undefined {
+    return this.#writer?.ended === false ? this.#writer : undefined;
   }
 
   /** The writer's thread starts with the first append: who only reads does without. */
@@ -221,32 +241,4 @@ export class SqliteEventLog implements EventLog {
       return true;
     }
   }
-
-  /** Reads batches of one follower, whose statement is prepared once; none from beyond the log's end. */
-  #batchReader(filter: EventFilter | undefined): (after: Position) => EventBatch | undefined {
-    const { sql, values } = condition(filter);
-    const statement = this.#db.prepare(
-      `SELECT ${columns} WHERE e.position > ? AND e.position <= ? ${sql} ORDER BY e.position LIMIT ?`,
-    );
-    return (after) => {
-      const head = this.#head();
-      if (after > head) return undefined;
-      const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
-      const rows = statement.all(after, end, ...values, BATCH_EVENTS);
-      const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
-      return { ...toEvents(rows), position, caughtUp: position === head };
-    };
-  }
-}
-
-function condition(filter: EventFilter | undefined): { sql: string; values: SQLInputValue[] } {
-  if (filter === undefined) return { sql: '', values: [] };
-  if ('eventTypes' in filter) {
-    return { sql: `AND e.type IN (${filter.eventTypes.map(() => '?').join()})`, values: filter.eventTypes };
-  }
-  const clauses = ['FALSE', ...filter.streamPrefixes.map(() => 'substr(s.name, 1, length(?)) = ?')];
-  return {
-    sql: `AND (${clauses.join(' OR ')})`,
-    values: filter.streamPrefixes.flatMap((prefix) => [prefix, prefix]),
-  };
 }

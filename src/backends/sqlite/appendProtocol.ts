@@ -1,3 +1,4 @@
+import type { ErasedEvent } from '../../events/event.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 
 /** One append on its way to the writer thread; JSON is already text. */
@@ -10,17 +11,29 @@ export interface AppendRequest {
   expected: ExpectedRevision;
 }
 
+/** A removal on its way to the writer thread, as `EventLog.erase` takes it. */
+export interface EraseRequest {
+  stream: string;
+  before: number;
+  erased: readonly ErasedEvent[];
+}
+
 /** What became of one append: its place, or the stream's actual last revision (-1: no stream) on a conflict. */
 export type AppendOutcome = Appended | { conflict: number };
 
-/** To the writer thread: a batch to append; to prove that the file takes so many bytes; or to end, when all is done. */
-export type WriterRequest = AppendRequest[] | { prove: number } | 'close';
+/**
+ * To the writer thread: a batch to append; events to remove; to prove that the file takes so many bytes; or to end, when all
+ * is done.
+ */
+export type WriterRequest = AppendRequest[] | { erase: EraseRequest } | { prove: number } | 'close';
 
 /**
- * From the writer thread: it can take appends; or the outcomes of one batch, in order (of a proof, none); or the batch failed whole, with
- * SQLite's result code and what is the matter with the file, where that is known.
+ * From the writer thread: it can take appends; or the outcomes of one batch, in order (of a removal or proof, none); or the
+ * batch failed whole, with SQLite's result code and what is the matter with the file, where that is known; or a removal is
+ * none that can be made.
  */
 export type WriterMessage =
   | { kind: 'ready' }
   | { kind: 'committed'; outcomes: AppendOutcome[] }
-  | { kind: 'failed'; code: string | undefined; problem: string | undefined };
+  | { kind: 'failed'; code: string | undefined; problem: string | undefined }
+  | { kind: 'refused'; reason: string };

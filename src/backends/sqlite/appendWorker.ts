@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
-import type { WriterMessage, WriterRequest } from './appendProtocol.ts';
-import { AppendWriter } from './appendWriter.ts';
+import type { AppendOutcome, WriterMessage, WriterRequest } from './appendProtocol.ts';
+import { AppendWriter, NotErasable } from './appendWriter.ts';
 import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
 import { openForAppending } from './eventLogFile.ts';
 
@@ -26,6 +26,19 @@ function refuseMoved(): boolean {
   return moved !== undefined;
 }
 
+/** Does what is asked, and tells of so many events' worth of writing. */
+function carryOut(request: Exclude<WriterRequest, 'close'>): { outcomes: AppendOutcome[]; events: number } {
+  if ('erase' in request) {
+    writer.erase(request.erase);
+    return { outcomes: [], events: request.erase.erased.length };
+  }
+  if ('prove' in request) {
+    writer.prove(request.prove);
+    return { outcomes: [], events: 1 };
+  }
+  return { outcomes: writer.commit(request), events: request.length };
+}
+
 async function close(): Promise<void> {
   await checkpoints.close();
   db.close();
@@ -40,12 +53,15 @@ port.on('message', (request: WriterRequest) => {
   try {
     // Before, so that nothing is written where nobody would find it; and after, when it could have gone meanwhile.
     if (refuseMoved()) return;
-    const outcomes = 'prove' in request ? [] : writer.commit(request);
-    if ('prove' in request) writer.prove(request.prove);
+    const { outcomes, events } = carryOut(request);
     if (refuseMoved()) return;
     send({ kind: 'committed', outcomes });
-    checkpoints.committed(outcomes.length || 1);
+    checkpoints.committed(events);
   } catch (error) {
+    if (error instanceof NotErasable) {
+      send({ kind: 'refused', reason: error.message });
+      return;
+    }
     const code = (error as { errcode?: number }).errcode?.toString();
     send({ kind: 'failed', code, problem: fileProblem(path, error) });
   }

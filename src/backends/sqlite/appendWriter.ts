@@ -1,11 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parse as parseUuid } from 'uuid';
 import type { ExpectedRevision } from '../../ports/eventLog.ts';
-import type { AppendOutcome, AppendRequest } from './appendProtocol.ts';
+import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
 
 function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
 }
+
+/** A removal was asked for that would leave a stream without its end, or an event without its place. */
+export class NotErasable extends Error {}
 
 /**
  * Writes batches of appends into an event log's file, each batch in one transaction: when `commit` returns, all of
@@ -29,6 +32,14 @@ export class AppendWriter {
       findEvent: db.prepare(
         'SELECT revision, position FROM events WHERE event_id = ? AND stream_id = ? ORDER BY position LIMIT 1',
       ),
+      hasRevision: db.prepare('SELECT 1 FROM events WHERE stream_id = ? AND revision = ?'),
+      emptyEvent: db.prepare(
+        `UPDATE events SET type = '', recorded_at = 0, metadata = '', data = '', leaf = ?
+         WHERE position = ? AND stream_id = ? AND revision < ? AND leaf IS NULL`,
+      ),
+      unerased: db.prepare(
+        'SELECT 1 FROM events WHERE stream_id = ? AND revision < ? AND leaf IS NULL LIMIT 1',
+      ),
       addEvent: db.prepare(
         'INSERT INTO events (stream_id, revision, event_id, type, recorded_at, metadata, data) VALUES (?, ?, ?, ?, ?, ?, ?)',
       ),
@@ -42,14 +53,36 @@ export class AppendWriter {
 
   /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
   commit(requests: AppendRequest[]): AppendOutcome[] {
-    this.#statements.begin.run();
-    try {
+    return this.#transaction(() => {
       // Times never run backwards, whichever process wrote before, so that "as of" and the order of events agree.
       const latest = this.#statements.latestTime.get() as { time: number } | undefined;
       const time = Math.max(latest?.time ?? 0, Date.now());
-      const outcomes = requests.map((request) => this.#append(request, time));
+      return requests.map((request) => this.#append(request, time));
+    });
+  }
+
+  /**
+   * Removes events in one transaction. Their rows stay, emptied, with the leaf: a page from which rows are deleted is
+   * mended with rows of its neighbours, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
+   */
+  erase({ stream, before, erased }: EraseRequest): void {
+    const { findStream, hasRevision, emptyEvent, unerased } = this.#statements;
+    this.#transaction(() => {
+      const found = findStream.get(stream) as { id: number } | undefined;
+      if (!found || !hasRevision.get(found.id, before))
+        throw new NotErasable('The stream does not go on behind the events to be erased.');
+      for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);
+      if (unerased.get(found.id, before))
+        throw new NotErasable('An event to be erased is not among those named.');
+    });
+  }
+
+  #transaction<Result>(work: () => Result): Result {
+    this.#statements.begin.run();
+    try {
+      const result = work();
       this.#statements.commit.run();
-      return outcomes;
+      return result;
     } catch (error) {
       if (this.#db.isTransaction) this.#statements.rollback.run();
       throw error;

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { giveSqliteFile } from '../folderOwner.ts';
 
@@ -23,11 +24,15 @@ const schema = `
     type        TEXT NOT NULL,
     recorded_at INTEGER NOT NULL,
     metadata    TEXT NOT NULL,
-    data        TEXT NOT NULL
+    data        TEXT NOT NULL,
+    leaf        TEXT
   );
   CREATE UNIQUE INDEX IF NOT EXISTS events_by_stream ON events (stream_id, revision);
   CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
 `;
+
+/** `PRAGMA user_version` of a file that nobody wrote to without `secure_delete`, or that was rewritten since. */
+const CLEAN = 1;
 
 /** Pages of write-ahead log (64 MB) at which a commit copies it into the file, when the background has not done so. */
 const WAL_PAGES = 16_384;
@@ -38,18 +43,44 @@ const WAL_PAGES = 16_384;
  */
 export function openForAppending(path: string): DatabaseSync {
   const db = openForCheckpoints(path);
-  db.exec(`BEGIN IMMEDIATE; ${schema}`);
+  db.exec('BEGIN IMMEDIATE');
+  const columns = db.prepare('PRAGMA table_info (events)').all();
+  db.exec(schema);
+  if (columns.length === 0) db.exec(`PRAGMA user_version = ${CLEAN}`);
+  else if (!columns.some(({ name }) => name === 'leaf')) db.exec('ALTER TABLE events ADD COLUMN leaf TEXT');
   db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
   db.exec('COMMIT');
   giveSqliteFile(path);
   return db;
 }
 
-/** Opens the file, which must be there, for copying its write-ahead log: it waits for no writer. */
-export function openForCheckpoints(path: string): DatabaseSync {
-  const db = new DatabaseSync(path, { timeout: 2500 });
-  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};`);
+/**
+ * Opens the file, which must be there, for copying its write-ahead log: it waits for no writer. What its connection takes
+ * out of the file is overwritten there.
+ */
+export function openForCheckpoints(path: string, timeout = 2500): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout });
+  db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = ${WAL_PAGES};
+    PRAGMA secure_delete = ON;`);
   return db;
+}
+
+/**
+ * Rewrites a file that was made without `secure_delete`, whose pages can hold copies of what was moved within it. Needs
+ * twice its size on the disk, and holds up writers; cut off, it has changed nothing. Throws what SQLite throws.
+ */
+export function rewriteOnce(db: DatabaseSync, path: string): void {
+  const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
+  if (version >= CLEAN) return;
+  // The copy that SQLite makes meanwhile has a place of its own, which may be another disk.
+  const temporary = (folder: string) =>
+    db.exec(`PRAGMA temp_store_directory = '${folder.replaceAll("'", "''")}'`);
+  temporary(dirname(path));
+  try {
+    db.exec(`VACUUM; PRAGMA user_version = ${CLEAN};`);
+  } finally {
+    temporary('');
+  }
 }
 
 /**

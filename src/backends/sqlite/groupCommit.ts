@@ -5,12 +5,24 @@ import type { Appended } from '../../ports/eventLog.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
 import { fileProblem } from '../fileProblem.ts';
-import type { AppendOutcome, AppendRequest, WriterMessage, WriterRequest } from './appendProtocol.ts';
+import type {
+  AppendOutcome,
+  AppendRequest,
+  EraseRequest,
+  WriterMessage,
+  WriterRequest,
+} from './appendProtocol.ts';
 
 interface Waiting {
   request: AppendRequest;
   resolve(appended: Appended): void;
   reject(error: Error): void;
+}
+
+/** What waits for one commit: appends, or a removal alone; nothing for a proof. */
+interface Batch {
+  appends: Waiting[];
+  erasing?: PromiseWithResolvers<void>;
 }
 
 /** Appends that wait at the most: beyond it callers are told to come back, so that memory stays bounded. */
@@ -38,7 +50,7 @@ export class GroupCommit {
   readonly #worker: Worker;
   #waiting: Waiting[] = [];
   /** Batches that the writer has, in its order. */
-  #committing: Waiting[][] = [];
+  #committing: Batch[] = [];
   /** Who waits to hear whether the file takes commits. */
   #checks: PromiseWithResolvers<void>[] = [];
   /** When the last commit succeeded, on the monotonic clock; undefined when it failed, or there was none. */
@@ -76,6 +88,14 @@ export class GroupCommit {
     });
   }
 
+  /** As `EventLog.erase`. */
+  erase(request: EraseRequest): Promise<void> {
+    if (this.#closed) return Promise.reject(unavailable('event log'));
+    const erasing = Promise.withResolvers<void>();
+    this.#commit({ appends: [], erasing }, { erase: request });
+    return erasing.promise;
+  }
+
   /**
    * Resolves when the file takes commits: the last one of late did, or the next one does, which is a proof if nothing waits.
    * Rejects with `unavailable`.
@@ -101,17 +121,17 @@ export class GroupCommit {
   }
 
   #commitNext(): void {
-    const batch = this.#waiting.splice(0, MAX_BATCH);
-    const requests = batch.map(({ request }) => request);
-    this.#commit(batch, requests);
+    const appends = this.#waiting.splice(0, MAX_BATCH);
+    const requests = appends.map(({ request }) => request);
+    this.#commit({ appends }, requests);
   }
 
   /** After a failure it takes more: where a few pages still fit in, an append may not. */
   #prove(): void {
-    this.#commit([], { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
+    this.#commit({ appends: [] }, { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
   }
 
-  #commit(batch: Waiting[], request: WriterRequest): void {
+  #commit(batch: Batch, request: WriterRequest): void {
     this.#committing.push(batch);
     this.#worker.postMessage(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
@@ -119,7 +139,7 @@ export class GroupCommit {
 
   #settle(message: WriterMessage): void {
     if (message.kind === 'ready') return;
-    const batch = this.#committing.shift() ?? [];
+    const { appends, erasing } = this.#committing.shift() ?? { appends: [] };
     if (this.#committing.length === 0) {
       clearTimeout(this.#timeout);
       this.#timeout = undefined;
@@ -127,17 +147,22 @@ export class GroupCommit {
     } else {
       this.#timeout?.refresh();
     }
-    if (message.kind === 'failed') {
+    if (message.kind === 'refused') {
+      erasing?.reject(new Error(message.reason));
+      if (this.#checks.length > 0 && this.#committing.length === 0) this.#prove();
+    } else if (message.kind === 'failed') {
       const cause = Object.assign(new Error('commit failed'), { code: message.code });
       const error = unavailable('event log', cause, message.problem);
       this.#committedAt = undefined;
       this.#failed = true;
-      for (const { reject } of [...batch, ...this.#checks.splice(0)]) reject(error);
+      erasing?.reject(error);
+      for (const { reject } of [...appends, ...this.#checks.splice(0)]) reject(error);
     } else {
       this.#committedAt = performance.now();
       this.#failed = false;
       for (const { resolve } of this.#checks.splice(0)) resolve();
-      for (const [index, waiting] of batch.entries())
+      erasing?.resolve();
+      for (const [index, waiting] of appends.entries())
         settleOne(waiting, message.outcomes[index] as AppendOutcome);
     }
   }
@@ -164,8 +189,9 @@ export class GroupCommit {
   #rejectAll(error: Error): void {
     this.#committedAt = undefined;
     const checks = this.#checks.splice(0);
-    for (const { reject } of [...this.#committing.flat(), ...this.#waiting.splice(0), ...checks])
-      reject(error);
+    const appends = this.#committing.flatMap((batch) => batch.appends);
+    const erasures = this.#committing.flatMap(({ erasing }) => erasing ?? []);
+    for (const { reject } of [...appends, ...this.#waiting.splice(0), ...erasures, ...checks]) reject(error);
   }
 }
 

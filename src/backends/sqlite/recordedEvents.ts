@@ -1,23 +1,46 @@
 import { stringify as formatUuid } from 'uuid';
-import { dataAs, isJsonObject, type RecordedEvent, type UnreadableEvent } from '../../events/event.ts';
+import {
+  dataAs,
+  type ErasedEvent,
+  isJsonObject,
+  type RecordedEvent,
+  type UnreadableEvent,
+} from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 
 const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
 
-/** The events of the rows, but for those whose bytes are no longer what was appended. */
-export function toEvents(rows: Record<string, unknown>[]): Pick<EventBatch, 'events' | 'unreadable'> {
+/** What `toEvents` needs of each row. */
+export const eventColumns = `e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, e.leaf,
+  s.name AS stream FROM events e JOIN streams s ON s.id = e.stream_id`;
+
+/** The events of the rows, but for those that were erased, or whose bytes are no longer what was appended. */
+export function toEvents(
+  rows: Record<string, unknown>[],
+): Pick<EventBatch, 'events' | 'unreadable' | 'erased'> {
   const events: RecordedEvent[] = [];
   const unreadable: UnreadableEvent[] = [];
+  const erased: ErasedEvent[] = [];
   for (const row of rows) {
     try {
-      events.push(toEvent(row));
+      if (row.leaf === null) events.push(toEvent(row));
+      else erased.push(toErased(row));
     } catch {
       const { type, stream, revision, position } = dataAs<UnreadableEvent>(row);
       const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
       unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
     }
   }
-  return unreadable.length > 0 ? { events, unreadable } : { events };
+  return {
+    events,
+    ...(unreadable.length > 0 && { unreadable }),
+    ...(erased.length > 0 && { erased }),
+  };
+}
+
+function toErased(row: Record<string, unknown>): ErasedEvent {
+  const { stream, revision, position, leaf } = dataAs<ErasedEvent>(row);
+  return { id: formatUuid(row.event_id as Uint8Array), stream, revision, position, leaf };
 }
 
 /** Throws when the row's bytes are not those of an event. */
