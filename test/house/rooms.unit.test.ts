@@ -38,7 +38,7 @@ const rooms: Record<string, string[]> = {
   ],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
-    ...['health', 'commands', 'reads', 'audit', 'principals', 'feed', 'webhooks'],
+    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
   ],
   dashboard: [
     ...['errors', 'events', 'ports', 'records', 'projections'],
