@@ -1,11 +1,14 @@
-import type { Position, RecordedEvent } from '../src/events/event.ts';
+import type { Position } from '../src/events/event.ts';
 import { eventLeaf } from '../src/hashing/eventLeaf.ts';
-import { addLeaf, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
+import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { modelName, type Projection } from './projection.ts';
 
+/** The level of the perfect subtree over the leaves of a full row. */
+export const ROW_LEVEL = 6;
+
 /** Leaves of one row: the head row, which every batch rewrites, has to stay small. */
-export const LEAVES_A_ROW = 64;
+export const LEAVES_A_ROW = 2 ** ROW_LEVEL;
 
 /** A leaf, and the event that it is of. */
 export type TreeLeaf = [position: Position, eventId: string, leaf: Hash];
@@ -13,53 +16,72 @@ export type TreeLeaf = [position: Position, eventId: string, leaf: Hash];
 /** Body of a workspace's head row: the tree as it stands, and the leaves that do not fill a row of their own yet. */
 export interface TreeHeadRow extends HashTree {
   leaves: TreeLeaf[];
+  /** The event of the last leaf, and when the log took it, ISO 8601, UTC; of one that was erased nobody knows that any more. */
+  last: { id: string; recordedAt?: string };
 }
 
 /** Body of a row that is full. */
 export interface TreeLeavesRow {
+  /** The row's number: 1, 2, 3 … */
+  number: number;
   leaves: TreeLeaf[];
+  /** Roots of the perfect subtrees that end with this row: over its leaves, over two rows, over four … */
+  roots: Hash[];
 }
 
 /**
  * A hash tree and chain over every event of a workspace in log order: its head is the row of the workspace's id. The
- * leaves are in the partition of that id, in rows that never change, and at last in the head.
+ * leaves are in the partition of that id, in rows that never change, and at last in the head. A row's `order` is the
+ * position of its last leaf, so that the row of an event is found by the event's position; its id has its number, so
+ * that the root of any perfect subtree is found by its place, in the row with which it ends.
  */
 export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   name: 'tree',
-  version: 1,
+  version: 2,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
-    const { leaves, ...before } = (row?.body as TreeHeadRow | undefined) ?? { ...emptyTree, leaves: [] };
-    const leaf = eventLeaf(event);
-    const after = addLeaf(before, leaf);
-    const all: TreeLeaf[] = [...leaves, [event.position, event.id, leaf]];
-    if (all.length < LEAVES_A_ROW) return headRow(row, event, { ...after, leaves: all });
-    return [headRow(row, event, { ...after, leaves: [] }), leavesRow(event, after.size / LEAVES_A_ROW, all)];
+    const head = row as Row<TreeHeadRow> | undefined;
+    const { id, position, recordedAt, metadata } = event;
+    return addTreeLeaf(head, metadata.workspace, [position, id, eventLeaf(event)], recordedAt);
   },
 };
 
-function headRow(
-  row: Row | undefined,
-  { metadata, position }: RecordedEvent,
-  body: TreeHeadRow,
-): Row<TreeHeadRow> {
-  return {
-    id: metadata.workspace,
+/**
+ * The head row of a workspace after one more leaf, of an event that the log took at `recordedAt`; behind it the row that the
+ * leaf fills, if it does.
+ */
+export function addTreeLeaf(
+  row: Row<TreeHeadRow> | undefined,
+  workspace: string,
+  added: TreeLeaf,
+  recordedAt?: string,
+): Row<TreeHeadRow> | [Row<TreeHeadRow>, Row<TreeLeavesRow>] {
+  const before = row?.body ?? { ...emptyTree, leaves: [] };
+  const [position, id, leaf] = added;
+  const after = addLeaf(before, leaf);
+  const all = [...before.leaves, added];
+  const isFull = all.length === LEAVES_A_ROW;
+  const head = {
+    id: workspace,
     // No workspace has an id like that.
     partition: 'tree heads',
     order: row?.order ?? position,
     position,
-    body,
+    body: { ...after, leaves: isFull ? [] : all, last: { id, ...(recordedAt && { recordedAt }) } },
   };
+  if (!isFull) return head;
+  const number = after.size / LEAVES_A_ROW;
+  const roots = completedSubtrees(before, leaf).slice(ROW_LEVEL);
+  const body = { number, leaves: all, roots };
+  return [
+    head,
+    { id: leavesRowId(workspace, number), partition: workspace, order: position, position, body },
+  ];
 }
 
-function leavesRow(
-  { metadata, position }: RecordedEvent,
-  order: number,
-  leaves: TreeLeaf[],
-): Row<TreeLeavesRow> {
-  const { workspace } = metadata;
-  return { id: `${workspace}/${order}`, partition: workspace, order, position, body: { leaves } };
+/** Id of a full row. */
+export function leavesRowId(workspace: string, number: number): string {
+  return `${workspace}/${number}`;
 }
 
 export const treeModel = modelName(tree);

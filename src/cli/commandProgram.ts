@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
@@ -10,6 +10,7 @@ import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
 import { addKeyCommands } from './keyCommands.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
+import { addProveCommands } from './proveCommand.ts';
 import { addServeCommand } from './serveCommand.ts';
 import { addUserCommands } from './userCommands.ts';
 import { addVerifyCommand } from './verifyCommand.ts';
@@ -28,9 +29,11 @@ export function commandProgram(): Command {
     .description('Runs a Chartledger service, manages it and sends records to it.')
     .version(version)
     .showHelpAfterError('Run the command with --help for its usage and an example.')
-    .option('--init', 'make the stores that the settings name where there are none')
+    // A command may have an option `--version` of its own: the program's stands before the command.
+    .enablePositionalOptions()
+    .addOption(initOption())
     .hook('preAction', (_program, command) => {
-      if (program.opts().init) setUpStores();
+      if (command.optsWithGlobals().init) setUpStores();
       if (command.name() !== 'serve') warnOfSettings();
     })
     .exitOverride()
@@ -49,6 +52,20 @@ export function commandProgram(): Command {
   addVerifyCommand(program);
   addHistoryCommand(program);
   addEraseCommand(program);
+  addProveCommands(program);
   addWebhookCommands(program);
+  takeInit(program.commands);
   return program;
+}
+
+function initOption(): Option {
+  return new Option('--init', 'make the stores that the settings name where there are none');
+}
+
+/** The option of the program may also stand behind a command. */
+function takeInit(commands: readonly Command[]): void {
+  for (const command of commands) {
+    if (command.commands.length === 0) command.addOption(initOption().hideHelp());
+    takeInit(command.commands);
+  }
 }

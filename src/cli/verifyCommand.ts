@@ -1,13 +1,9 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { createPublicKey } from 'node:crypto';
 import type { Command } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import { ServiceError } from '../errors.ts';
 import { writeWhole } from '../evidence/export/ExportFile.ts';
-import { manifestSchema } from '../evidence/export/manifest.ts';
-import { verifyExport } from '../evidence/export/verifyExport.ts';
 import {
   type OddEvent,
   type OddEvents,
@@ -15,8 +11,8 @@ import {
   type OddityKind,
   oddityKinds,
 } from '../evidence/OddityCheck.ts';
-import { parsePublicKey, publicKeyPem, signatureProblem } from '../evidence/signing.ts';
-import { signTreeHead, type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
+import { publicKeyPem } from '../evidence/signing.ts';
+import { signTreeHead } from '../evidence/treeHead.ts';
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -24,6 +20,8 @@ import { erasureLines } from './erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, FAILED, fail, writeLine } from './output.ts';
+import { readHead, readPublicKey } from './signedFiles.ts';
+import { verifyFile } from './verifyFile.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
 
 interface VerifyOptions {
@@ -35,32 +33,6 @@ interface VerifyOptions {
 }
 
 const NOTHING_COMPARED = 3;
-
-const readPublicKey = (path: string) =>
-  ofFile(path, async () => parsePublicKey(await readFile(path, 'utf8')));
-
-/** The tree head in a file, which may be the manifest of an export, signed with the key. */
-async function readHead(path: string, workspace: string, publicKey: KeyObject): Promise<TreeHead> {
-  const text = await ofFile(path, () => readFile(path, 'utf8'));
-  const head = parseHead(text);
-  const problem = head
-    ? signatureProblem(head, publicKey)
-    : 'it is no tree head and no manifest of an export';
-  if (head === undefined || problem) {
-    throw new ServiceError('validation_failed', `${path} does not hold: ${problem}.`);
-  }
-  if (head.workspace === workspace) return head;
-  throw new ServiceError('validation_failed', `${path} is of the workspace ${head.workspace}.`);
-}
-
-function parseHead(text: string): TreeHead | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return manifestSchema.safeParse(value).data?.tree_head ?? treeHeadSchema.safeParse(value).data;
-  } catch {
-    return undefined;
-  }
-}
 
 const said: Record<Difference['what'], string> = {
   changed: 'was changed',
@@ -115,7 +87,7 @@ function summary({ tree, compared }: Verified): string {
 async function verifyLog(workspace: string, { head: headFile, saveHead, publicKey }: VerifyOptions) {
   const signingKey = await loadSigningKey();
   const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
-  const head = headFile === undefined ? undefined : await readHead(headFile, workspace, key);
+  const head = headFile === undefined ? undefined : await readHead(headFile, key, workspace);
   const verifyTree = async ({ eventLog, caller }: WorkspaceTools) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(terminal().stderr.isTTY === true);
@@ -144,24 +116,16 @@ async function verifyLog(workspace: string, { head: headFile, saveHead, publicKe
   await withWorkspace(workspace, verifyTree, { orInstallation: true });
 }
 
-async function verifyFile(path: string, publicKey: string): Promise<void> {
-  const key = await readPublicKey(publicKey);
-  const { manifest, problem } = await ofFile(path, () => verifyExport(path, key));
-  if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
-  const { events, workspace, tree_head } = manifest;
-  writeLine(`${count(events)} events of ${workspace} verified; tree head ${tree_head.root}`);
-}
-
 async function verify(file: string | undefined, options: VerifyOptions, command: Command): Promise<void> {
   const { workspace, publicKey } = options;
   if (file !== undefined && workspace === undefined) {
-    if (publicKey === undefined) command.error('error: an export is checked with --public-key');
-    if (options.head ?? options.saveHead ?? options.documents)
-      command.error('error: --head, --save-head and --documents go with --workspace');
-    return verifyFile(file, publicKey);
+    if (publicKey === undefined) command.error('error: an export or a proof is checked with --public-key');
+    if (options.saveHead ?? options.documents)
+      command.error('error: --save-head and --documents go with --workspace');
+    return verifyFile(file, publicKey, options.head);
   }
   if (file !== undefined || workspace === undefined) {
-    command.error('error: give the file of an export, or --workspace');
+    command.error('error: give the file of an export or a proof, or --workspace');
   }
   await verifyLog(workspace, options);
   if (options.documents) await verifyStoredDocuments(workspace);
@@ -174,15 +138,18 @@ export function addVerifyCommand(program: Command): void {
     .description(
       'Find out whether history was changed. With --workspace: recompute the hash tree from the log, compare it with ' +
         'the read model and with a signed head, and name the first event that differs, and what no service would have ' +
-        'written. With a file: check an export and its manifest, offline, with the public key alone. Exit codes: 0 all ' +
-        'holds, 1 it does not, 3 there was nothing to compare with.',
+        'written. With a file: check an export and its manifest, or a proof, offline, with the public key alone. Exit ' +
+        'codes: 0 all holds, 1 it does not, 3 there was nothing to compare with.',
     )
-    .argument('[file]', 'an export, whose manifest is beside it')
+    .argument('[file]', 'an export, whose manifest is beside it, or a proof')
     .option(
       '--workspace <id>',
       "the workspace whose log is verified; '*': users and sign-ins, which are of none",
     )
-    .option('--head <file>', 'a signed head, or the manifest of an export, that the log must still hold')
+    .option(
+      '--head <file>',
+      'a signed head, or the manifest of an export, that the log must still hold; with a proof: the head that it is of',
+    )
     .option('--save-head <file>', 'where the signed head is written when all holds')
     .option('--documents', 'read every stored document as well, and compare it with its digest in the log')
     .option(
@@ -197,6 +164,7 @@ export function addVerifyCommand(program: Command): void {
         "chartledger verify --workspace '*'",
         'chartledger signing-key > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',
+        'chartledger verify proof.json --public-key chartledger.pem',
       ),
     )
     .action(verify);

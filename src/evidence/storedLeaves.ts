@@ -1,5 +1,11 @@
-import { LEAVES_A_ROW, type TreeHeadRow, type TreeLeaf, treeModel } from '../../projections/tree.ts';
-import type { ReadModels } from '../ports/readModels.ts';
+import {
+  LEAVES_A_ROW,
+  type TreeHeadRow,
+  type TreeLeaf,
+  type TreeLeavesRow,
+  treeModel,
+} from '../../projections/tree.ts';
+import type { ModelName, ReadModels } from '../ports/readModels.ts';
 
 const ROWS_AT_ONCE = 16;
 
@@ -24,12 +30,13 @@ async function* read(
 ): AsyncGenerator<TreeLeaf, undefined> {
   if (head === undefined) return undefined;
   const fullRows = Math.floor(head.size / LEAVES_A_ROW);
-  for (let after = 0; after < fullRows; ) {
-    const limit = Math.min(ROWS_AT_ONCE, fullRows - after);
-    const rows = await readModels.page(treeModel, { partition, after, limit });
+  for (let read = 0, after = 0; read < fullRows; ) {
+    const limit = Math.min(ROWS_AT_ONCE, fullRows - read);
+    const rows = await readModels.page(treeModel as ModelName<TreeLeavesRow>, { partition, after, limit });
     for (const { body } of rows) yield* body.leaves;
     if (rows.length < limit) return undefined;
-    after += limit;
+    read += limit;
+    after = (rows.at(-1) as (typeof rows)[number]).order;
   }
   yield* head.leaves;
   return undefined;

@@ -4,7 +4,8 @@ import type { RecordedEvent } from '../events/event.ts';
 import { type HashTree, treeRoot } from '../hashing/hashTree.ts';
 import { signObject } from './signing.ts';
 
-const hash = z.string().regex(/^[0-9a-f]{64}$/);
+/** SHA-256, lower-case hex. */
+export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** The fields of what is signed, see `Signature`. */
 export const signatureFields = { key_id: z.string(), signature: z.base64() };
@@ -15,8 +16,8 @@ export const treeHeadSchema = z.strictObject({
   workspace: z.string(),
   /** Events. */
   size: z.int().min(1),
-  root: hash,
-  chain: hash,
+  root: hashSchema,
+  chain: hashSchema,
   last_event_id: z.string(),
   /** When the log took that event, ISO 8601, UTC; heads of earlier versions do not tell. */
   last_event_recorded_at: z.string().optional(),
@@ -28,7 +29,7 @@ export const treeHeadSchema = z.strictObject({
 export type TreeHead = z.infer<typeof treeHeadSchema>;
 
 /** The last event that a head tells of. */
-export type LastEvent = Pick<RecordedEvent, 'id' | 'recordedAt'>;
+export type LastEvent = Pick<RecordedEvent, 'id'> & Partial<Pick<RecordedEvent, 'recordedAt'>>;
 
 /** Signs what a workspace's log held up to its event `last`. */
 export function signTreeHead(
@@ -46,7 +47,7 @@ export function signTreeHead(
       root: treeRoot(tree),
       chain,
       last_event_id: last?.id ?? '',
-      ...(last && { last_event_recorded_at: last.recordedAt }),
+      ...(last?.recordedAt && { last_event_recorded_at: last.recordedAt }),
       created_at: new Date().toISOString(),
     },
     signingKey,

@@ -29,24 +29,35 @@ export function leafHash(text: string): Hash {
 }
 
 /** The tree with one more leaf; the given one stays as it is. */
-export function addLeaf({ size, chain, subtrees }: HashTree, leaf: Hash): HashTree {
-  const roots = [...subtrees];
-  let root = leaf;
+export function addLeaf(tree: HashTree, leaf: Hash): HashTree {
+  const completed = completedSubtrees(tree, leaf);
+  const subtrees = tree.subtrees.slice(0, tree.subtrees.length + 1 - completed.length);
+  subtrees.push(completed.at(-1) as Hash);
+  return { size: tree.size + 1, chain: pairHash(LINK, tree.chain, leaf), subtrees };
+}
+
+/** Roots of the perfect subtrees that a further leaf completes: of one leaf, which it is itself, of two, of four … */
+export function completedSubtrees({ size, subtrees }: HashTree, leaf: Hash): Hash[] {
+  const completed = [leaf];
   // As many subtrees merge as the size has one bits at its end: each merge carries a one on.
-  for (let rest = size; rest % 2 === 1; rest = Math.floor(rest / 2))
-    root = nodeHash(roots.pop() as Hash, root);
-  roots.push(root);
-  return { size: size + 1, chain: pairHash(LINK, chain, leaf), subtrees: roots };
+  for (let rest = size, at = subtrees.length - 1; rest % 2 === 1; rest = Math.floor(rest / 2), at--)
+    completed.push(nodeHash(subtrees[at] as Hash, completed.at(-1) as Hash));
+  return completed;
 }
 
 /** The root; that of the empty tree is SHA-256 of nothing. */
-export function treeRoot({ subtrees }: HashTree): Hash {
+export function treeRoot({ subtrees }: Pick<HashTree, 'subtrees'>): Hash {
   if (subtrees.length === 0) return hash('sha256', '');
-  return subtrees.reduceRight((right, left) => nodeHash(left, right));
+  return joinSubtrees(subtrees);
+}
+
+/** The root over neighbouring perfect subtrees, one or more, each smaller than the one to its left. */
+export function joinSubtrees(roots: readonly Hash[]): Hash {
+  return roots.reduceRight((right, left) => nodeHash(left, right));
 }
 
 /** SHA-256(0x01 || left || right) */
-function nodeHash(left: Hash, right: Hash): Hash {
+export function nodeHash(left: Hash, right: Hash): Hash {
   return pairHash(NODE, left, right);
 }
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
-import type { ModelName, Row } from '../ports/readModels.ts';
+import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
 import { validationError } from '../records/validate.ts';
 import type { QueryPorts } from './readRecord.ts';
 
@@ -49,12 +49,25 @@ export async function readPage<Body extends object>(
  */
 export async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
   const head = await eventLog.head();
+  await untilReached(readModels, model, head, 'list');
+  return head;
+}
+
+/**
+ * Waits until the read model, which is `what` to callers, holds everything up to a position. Rejects with `unavailable` when
+ * that takes more than two seconds.
+ */
+export async function untilReached(
+  readModels: ReadModels,
+  model: ModelName,
+  position: Position,
+  what: string,
+): Promise<void> {
   const deadline = Date.now() + CATCH_UP_TIMEOUT_MS;
-  while ((await readModels.checkpoint(model)) < head) {
-    if (Date.now() > deadline) throw unavailable('list');
+  while ((await readModels.checkpoint(model)) < position) {
+    if (Date.now() > deadline) throw unavailable(what);
     await sleep(CATCH_UP_POLL_MS);
   }
-  return head;
 }
 
 /** A page token that carries one number. */

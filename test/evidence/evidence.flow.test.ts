@@ -92,8 +92,9 @@ onEveryEngine((start) => {
     const types = eventTypes().filter((type) => !/^(?:Webhook|User|SetupLink)/.test(type));
     expect(written).toEqual(new Set([...types, 'WebhookPinged']));
     const [row] = await readModels.load(treeModel, [clinic()]);
-    const { leaves, ...head } = (row as Row).body as unknown as TreeHeadRow;
+    const { leaves, last, ...head } = (row as Row).body as unknown as TreeHeadRow;
     expect(head).toEqual(own.reduce((tree, event) => addLeaf(tree, eventLeaf(event)), emptyTree));
+    expect(last).toEqual({ id: own.at(-1)?.id, recordedAt: own.at(-1)?.recordedAt });
     expect(leaves.map(([position, id]) => [position, id])).toEqual(
       own.map(({ position, id }) => [position, id]),
     );
@@ -209,10 +210,10 @@ onEveryEngine((start) => {
     const refusals: [string[], number, string][] = [
       [['--workspace', 'not_there'], 1, 'There is no workspace not_there.'],
       [['--workspace', clinic(), '--head', inFolder('none.json')], 1, 'cannot be read or written (ENOENT)'],
-      [[], 2, 'give the file of an export, or --workspace'],
-      [['file', '--workspace', clinic()], 2, 'give the file of an export, or --workspace'],
+      [[], 2, 'give the file of an export or a proof, or --workspace'],
+      [['file', '--workspace', clinic()], 2, 'give the file of an export or a proof, or --workspace'],
       [['file'], 2, 'is checked with --public-key'],
-      [['file', '--public-key', 'x', '--head', 'y'], 2, 'go with --workspace'],
+      [['file', '--public-key', 'x', '--save-head', 'y'], 2, 'go with --workspace'],
     ];
     const added = await newEvents(service, async () => {
       for (const [args, code, message] of refusals) {

@@ -39,7 +39,7 @@ const rooms: Record<string, string[]> = {
   erasure: [...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'webhooks']],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
-    ...['health', 'commands', 'reads', 'audit', 'principals', 'feed', 'webhooks'],
+    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
   ],
   dashboard: [
     ...['errors', 'events', 'ports', 'records', 'projections'],

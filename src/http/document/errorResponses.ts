@@ -3,6 +3,7 @@ import { referencesNotFound } from '../../commands/checkReferences.ts';
 import { UNKNOWN_FORMAT } from '../../commands/uploadDocument.ts';
 import { gone, notFound, type ServiceError, unavailable } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
+import { eventDiffers } from '../../evidence/proof/proveEvent.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
@@ -130,6 +131,16 @@ export const errorResponses = {
   WebhookNotFound: {
     description: 'There is no webhook of this id in the workspace.',
     errors: { not_found: notFound('Webhook') },
+  },
+  VersionNotFound: {
+    description: 'There is no such record in the workspace, or it has no such version.',
+    errors: { not_found: notFound('Patient') },
+  },
+  NotProvable: {
+    description:
+      'The hash tree does not hold the event as the event log does: one of them was changed. Operators find out with ' +
+      '`chartledger verify`.',
+    errors: { conflict: eventDiffers('clinic') },
   },
   WebhookDisabled: {
     description: 'The webhook is disabled.',

@@ -1,4 +1,5 @@
 import { readDocumentHistory } from '../history/readDocumentHistory.ts';
+import { readDocumentProof } from '../history/readDocumentProof.ts';
 import { deleteDocument } from './deleteDocument.ts';
 import { downloadDocument } from './downloadDocument.ts';
 import { listDocuments } from './listDocuments.ts';
@@ -11,4 +12,5 @@ export const documentEndpoints = [
   downloadDocument,
   deleteDocument,
   readDocumentHistory,
+  readDocumentProof,
 ];

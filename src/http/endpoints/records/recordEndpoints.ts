@@ -1,5 +1,6 @@
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { readRecordHistory } from '../history/readRecordHistory.ts';
+import { readRecordProof } from '../history/readRecordProof.ts';
 import { listRecords } from './listRecords.ts';
 import { readRecord } from './readRecord.ts';
 import { upsertRecord } from './upsertRecord.ts';
@@ -10,4 +11,5 @@ export const recordEndpoints = (entry: CatalogEntry) => [
   listRecords(entry),
   readRecord(entry),
   readRecordHistory(entry),
+  readRecordProof(entry),
 ];

@@ -1,0 +1,182 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
+import { ServiceError } from '../errors.ts';
+import { documentStream, recordStream } from '../events/streamNames.ts';
+import { writeWhole } from '../evidence/export/ExportFile.ts';
+import type { ConsistencyProof, InclusionProof, Proof } from '../evidence/proof/proof.ts';
+import { proveConsistency } from '../evidence/proof/proveConsistency.ts';
+import { eventOfVersion, proveEvent } from '../evidence/proof/proveEvent.ts';
+import { signTreeHead, type TreeHead } from '../evidence/treeHead.ts';
+import { catalog, catalogEntry } from '../records/catalog.ts';
+import { ofFile } from './ofFile.ts';
+import { count, example, writeLine } from './output.ts';
+import { readHead, readPublicKey } from './signedFiles.ts';
+
+interface ProveOptions {
+  workspace: string;
+  version: number;
+  encounter?: string;
+  head?: string;
+  publicKey?: string;
+  out?: string;
+}
+
+/** What is proved: its stream, what people call it, and what the audit trail does. */
+interface Subject {
+  stream: string;
+  title: string;
+  access: {
+    action: 'record.proof' | 'document.proof';
+    kind: string;
+    record_id: string;
+    document_id?: string;
+  };
+}
+
+function subjectOf(kind: string, id: string, { workspace, encounter }: ProveOptions): Subject {
+  if (kind === 'document' && encounter !== undefined) {
+    return {
+      stream: documentStream(workspace, encounter, id),
+      title: 'Document',
+      access: { action: 'document.proof', kind, record_id: encounter, document_id: id },
+    };
+  }
+  return {
+    stream: recordStream(workspace, kind, id),
+    title: catalogEntry(kind).title,
+    access: { action: 'record.proof', kind, record_id: id },
+  };
+}
+
+/** The key that heads are checked with: the one in the file, else the own one. */
+async function checkingKey(publicKey: string | undefined): Promise<KeyObject> {
+  return publicKey === undefined ? createPublicKey(await loadSigningKey()) : readPublicKey(publicKey);
+}
+
+async function writeProof(proof: Proof, out: string | undefined, said: string): Promise<void> {
+  if (out === undefined) return writeLine(JSON.stringify(proof, undefined, 2));
+  await ofFile(out, () => writeWhole(out, proof));
+  writeLine(`${said} in ${out}.`);
+}
+
+async function prove(kind: string, id: string, options: ProveOptions, command: Command): Promise<void> {
+  const { workspace, version, encounter, head: headFile, publicKey, out } = options;
+  if ((kind === 'document') !== (encounter !== undefined))
+    command.error('error: --encounter names the encounter of a document, and belongs to that kind');
+  const head =
+    headFile === undefined ? undefined : await readHead(headFile, await checkingKey(publicKey), workspace);
+  const subject = subjectOf(kind, id, options);
+  await withWorkspace(workspace, async (tools) => {
+    const proof = await provenVersion(tools, subject, version, head);
+    const { index, tree_head } = proof;
+    const said = `Version ${version} is event ${count(index + 1)} of ${count(tree_head.size)} of ${workspace}: the proof is`;
+    await writeProof(proof, out, said);
+  });
+}
+
+/** The proof of one version against a head that was signed earlier, else against one that is signed now. */
+async function provenVersion(
+  { eventLog, caller }: WorkspaceTools,
+  { stream, title, access }: Subject,
+  version: number,
+  head: TreeHead | undefined,
+): Promise<InclusionProof> {
+  const event = await eventOfVersion(eventLog, stream, version, title);
+  return withReadModels(async (readModels) => {
+    const { proof, stored } = await proveEvent(readModels, event, head?.size);
+    if (head && head.root !== proof.tree_head.root) throw otherLog(head);
+    const tree_head =
+      head ?? signTreeHead(caller.workspace, stored.head, stored.head.last, await loadSigningKey());
+    const query = { version, ...(head && { tree_size: head.size }) };
+    await recordAccess(eventLog, caller, { ...access, query });
+    return { ...proof, tree_head };
+  });
+}
+
+async function proveTwoHeads(
+  firstFile: string,
+  secondFile: string,
+  { workspace, publicKey, out }: Pick<ProveOptions, 'workspace' | 'publicKey' | 'out'>,
+): Promise<void> {
+  const key = await checkingKey(publicKey);
+  const first = await readHead(firstFile, key, workspace);
+  const second = await readHead(secondFile, key, workspace);
+  await withWorkspace(
+    workspace,
+    () =>
+      withReadModels(async (readModels) => {
+        const found = await proveConsistency(readModels, first, second);
+        if ('differs' in found) throw otherLog(found.differs);
+        const said = `The ${count(first.size)} events are those with which the ${count(second.size)} begin: the proof is`;
+        await writeProof(found satisfies ConsistencyProof, out, said);
+      }),
+    { orInstallation: true },
+  );
+}
+
+function otherLog({ created_at }: TreeHead): ServiceError {
+  return new ServiceError(
+    'conflict',
+    `The hash tree is not the one whose head was signed at ${created_at}. See: chartledger verify --head`,
+  );
+}
+
+function parseVersion(text: string): number {
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Give a whole number of 1 or more.');
+}
+
+/** `chartledger prove`, `chartledger prove-consistency` */
+export function addProveCommands(program: Command): void {
+  program
+    .command('prove')
+    .description(
+      'Prove that one version of a record or document is in the history of its workspace: the event, its place in the ' +
+        'hash tree and a signed head. Whoever has the public key checks it offline with `chartledger verify`. The audit ' +
+        'trail tells that it was read, and by whom.',
+    )
+    .addArgument(
+      new Argument('<kind>', 'kind of the record').choices([...catalog.map(({ kind }) => kind), 'document']),
+    )
+    .argument('<id>', 'id that the record was sent with')
+    .requiredOption('--workspace <id>', 'the workspace of the record')
+    .requiredOption('--version <n>', 'the version: 1, 2, 3 …', parseVersion)
+    .option('--encounter <id>', 'the encounter of a document')
+    .option(
+      '--head <file>',
+      'prove it for this signed head, or manifest of an export (default: one signed now)',
+    )
+    .option('--public-key <file>', 'the public key (PEM) that signed that head (default: the own one)')
+    .option('--out <file>', 'the file to write (default: standard output)')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger prove patient patient-1001 --workspace clinic --version 3 --out proof.json',
+        'chartledger prove patient patient-1001 --workspace clinic --version 3 --head clinic-head.json',
+        'chartledger verify proof.json --public-key chartledger.pem',
+      ),
+    )
+    .action(prove);
+
+  program
+    .command('prove-consistency')
+    .description(
+      'Prove that the history of an earlier signed head is the one with which that of a later head begins. Whoever has ' +
+        'the public key checks it offline with `chartledger verify`.',
+    )
+    .argument('<first>', 'file of the earlier head, or manifest of an export')
+    .argument('<second>', 'file of the later one')
+    .requiredOption('--workspace <id>', "the workspace of both; '*': users and sign-ins, which are of none")
+    .option('--public-key <file>', 'the public key (PEM) that signed them (default: the own one)')
+    .option('--out <file>', 'the file to write (default: standard output)')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger prove-consistency march.json april.json --workspace clinic --out consistency.json',
+        'chartledger verify consistency.json --public-key chartledger.pem',
+      ),
+    )
+    .action(proveTwoHeads);
+}

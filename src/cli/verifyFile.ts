@@ -1,0 +1,53 @@
+import type { KeyObject } from 'node:crypto';
+import { readFile, stat } from 'node:fs/promises';
+import { MAX_EVENT_BYTES } from '../events/event.ts';
+import { verifyExport } from '../evidence/export/verifyExport.ts';
+import { type Proof, parseProof, proofProblem } from '../evidence/proof/proof.ts';
+import { ofFile } from './ofFile.ts';
+import { count, fail, writeLine } from './output.ts';
+import { readHead, readPublicKey } from './signedFiles.ts';
+
+/** No proof is nearly as long: it holds one event. */
+const MAX_PROOF_BYTES = 4 * MAX_EVENT_BYTES;
+
+/** Checks an export or a proof with the public key alone, and says what it found. */
+export async function verifyFile(path: string, publicKey: string, headFile?: string): Promise<void> {
+  const key = await readPublicKey(publicKey);
+  const found = await ofFile(path, () => readProof(path));
+  if (found === undefined) return verifyExportFile(path, key, headFile);
+  if ('problem' in found) return fail(`The proof does not hold: ${found.problem}.`);
+  const { proof } = found;
+  if (headFile && proof.type === 'chartledger.consistency_proof.v1')
+    return fail('The proof has both of its heads: it is checked without --head.');
+  const head = headFile === undefined ? undefined : await readHead(headFile, key);
+  const problem = proofProblem(proof, key, head);
+  if (problem) return fail(`The proof does not hold: ${problem}.`);
+  writeLine(describeProof(proof));
+}
+
+async function readProof(path: string): Promise<ReturnType<typeof parseProof>> {
+  const { size } = await stat(path);
+  return size > MAX_PROOF_BYTES ? undefined : parseProof(await readFile(path, 'utf8'));
+}
+
+async function verifyExportFile(path: string, key: KeyObject, headFile?: string): Promise<void> {
+  if (headFile !== undefined)
+    return fail('An export has its head in its manifest: it is checked without --head.');
+  const { manifest, problem } = await ofFile(path, () => verifyExport(path, key));
+  if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
+  const { events, workspace, tree_head } = manifest;
+  writeLine(`${count(events)} events of ${workspace} verified; tree head ${tree_head.root}`);
+}
+
+function describeProof(proof: Proof): string {
+  if (proof.type === 'chartledger.consistency_proof.v1') {
+    const { first, second } = proof;
+    return `The ${count(first.size)} events of ${first.workspace} are those with which its ${count(second.size)} events begin; tree head ${second.root}`;
+  }
+  const { event, index, tree_head } = proof;
+  const { workspace, size, root } = tree_head;
+  return (
+    `Version ${event.revision + 1} of ${event.stream}, recorded at ${event.recordedAt}, is event ${count(index + 1)} of ` +
+    `${count(size)} of ${workspace}; tree head ${root}`
+  );
+}

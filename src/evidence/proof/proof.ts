@@ -1,0 +1,137 @@
+import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { isJsonObject, type JsonObject } from '../../events/event.ts';
+import type { EventMetadata } from '../../events/eventMetadata.ts';
+import { eventLeaf } from '../../hashing/eventLeaf.ts';
+import { areConsistent, rootOfInclusion } from '../../hashing/treeProofs.ts';
+import { signatureProblem } from '../signing.ts';
+import { hashSchema, type TreeHead, treeHeadSchema } from '../treeHead.ts';
+
+/** The root of a workspace's tree at some size: what a signed head says, without a signature. */
+const treeRootSchema = z.strictObject({
+  type: z.literal('chartledger.tree_root.v1'),
+  workspace: z.string(),
+  /** Events. */
+  size: z.int().min(1),
+  root: hashSchema,
+});
+
+export type UnsignedRoot = z.infer<typeof treeRootSchema>;
+
+/** What the leaf of an event covers, see `HashedEvent`. */
+const hashedEventSchema = z.strictObject({
+  id: z.string(),
+  type: z.string(),
+  stream: z.string(),
+  revision: z.int().min(0),
+  recordedAt: z.string(),
+  // As they are, whatever they hold: the leaf covers all of it.
+  metadata: z.custom<EventMetadata>((value) => isJsonObject(value) && typeof value.workspace === 'string'),
+  data: z.custom<JsonObject>(isJsonObject),
+});
+
+/** Shows that an event is in the tree of its workspace (RFC 9162 section 2.1.3). */
+const inclusionProofSchema = z.strictObject({
+  type: z.literal('chartledger.proof.v1'),
+  event: hashedEventSchema,
+  leaf: hashSchema,
+  /** Which leaf of the tree it is: 0 is the first event of the workspace. */
+  index: z.int().min(0),
+  /** The audit path, the deepest node first. */
+  inclusion: z.array(hashSchema),
+  tree_head: z.discriminatedUnion('type', [treeHeadSchema, treeRootSchema]),
+});
+
+export type InclusionProof = z.infer<typeof inclusionProofSchema>;
+
+/** Shows that the events of an earlier head are those with which a later one begins (RFC 9162 section 2.1.4). */
+const consistencyProofSchema = z.strictObject({
+  type: z.literal('chartledger.consistency_proof.v1'),
+  first: treeHeadSchema,
+  second: treeHeadSchema,
+  consistency: z.array(hashSchema),
+});
+
+export type ConsistencyProof = z.infer<typeof consistencyProofSchema>;
+
+export type Proof = InclusionProof | ConsistencyProof;
+
+const proofSchema = z.discriminatedUnion('type', [inclusionProofSchema, consistencyProofSchema]);
+
+/** The proof in a JSON text, or which field of it is none of a proof; undefined when the text is something else. */
+export function parseProof(text: string): { proof: Proof } | { problem: string } | undefined {
+  const value = parseJson(text);
+  if (!isJsonObject(value) || typeof value.type !== 'string' || !/^chartledger\.\w*proof\./.test(value.type))
+    return undefined;
+  const { data, error } = proofSchema.safeParse(value);
+  if (data) return { proof: data };
+  const [issue] = error.issues;
+  const unknown = issue?.code === 'unrecognized_keys' ? issue.keys : [];
+  const field = [...(issue?.path ?? []), ...unknown.slice(0, 1)].join('.');
+  return { problem: `${field} is not as this version of Chartledger has it` };
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * What is wrong with a proof: goes on after `The proof does not hold: `, and names the field at fault; undefined when
+ * nothing is. A proof whose head is not signed needs `head`, one of the same tree whose signature has been checked.
+ */
+export function proofProblem(proof: Proof, publicKey: KeyObject, head?: TreeHead): string | undefined {
+  return proof.type === 'chartledger.proof.v1'
+    ? inclusionProblem(proof, publicKey, head)
+    : consistencyProblem(proof, publicKey);
+}
+
+function inclusionProblem(proof: InclusionProof, publicKey: KeyObject, head?: TreeHead): string | undefined {
+  const { event, leaf, index, inclusion, tree_head } = proof;
+  if (eventLeaf(event) !== leaf) return 'event, or leaf, was changed: the event has another hash';
+  const { workspace, size, root } = tree_head;
+  if (event.metadata.workspace !== workspace)
+    return `event is of the workspace ${event.metadata.workspace}, tree_head of ${workspace}`;
+  const problem = headProblem(proof, publicKey, head);
+  if (problem) return problem;
+  if (index >= size) return `index is ${index}, and tree_head has ${size} events`;
+  const reached = rootOfInclusion(leaf, index, size, inclusion);
+  if (reached === undefined) return 'inclusion has more or fewer hashes than a proof of this index and size';
+  return reached === root
+    ? undefined
+    : 'inclusion does not lead from leaf and index to the root of tree_head';
+}
+
+function headProblem(
+  { tree_head }: InclusionProof,
+  publicKey: KeyObject,
+  head?: TreeHead,
+): string | undefined {
+  if (head && (head.workspace !== tree_head.workspace || head.size !== tree_head.size))
+    return `tree_head is of ${tree_head.size} events of ${tree_head.workspace}, the given head of ${head.size} of ${head.workspace}`;
+  if (head && head.root !== tree_head.root) return 'tree_head has another root than the given head';
+  if (tree_head.type === 'chartledger.tree_head.v1') return signedProblem('tree_head', tree_head, publicKey);
+  return head ? undefined : 'tree_head is not signed: give the signed head of the same size with --head';
+}
+
+function consistencyProblem(
+  { first, second, consistency }: ConsistencyProof,
+  publicKey: KeyObject,
+): string | undefined {
+  const problem = signedProblem('first', first, publicKey) ?? signedProblem('second', second, publicKey);
+  if (problem) return problem;
+  if (first.workspace !== second.workspace)
+    return `first is of the workspace ${first.workspace}, second of ${second.workspace}`;
+  if (first.size > second.size) return 'first has more events than second';
+  return areConsistent(first, second, consistency)
+    ? undefined
+    : 'consistency does not lead from first to second';
+}
+
+function signedProblem(name: string, signed: TreeHead, publicKey: KeyObject): string | undefined {
+  const problem = signatureProblem(signed, publicKey);
+  return problem && `${name}: ${problem}`;
+}

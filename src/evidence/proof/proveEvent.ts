@@ -1,0 +1,92 @@
+import { treeModel } from '../../../projections/tree.ts';
+import { notFound, ServiceError } from '../../errors.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { eventLeaf } from '../../hashing/eventLeaf.ts';
+import { inclusionRanges, rootOfInclusion } from '../../hashing/treeProofs.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { untilReached } from '../../reads/page.ts';
+import { validationError } from '../../records/validate.ts';
+import type { InclusionProof, UnsignedRoot } from './proof.ts';
+import { StoredTree } from './StoredTree.ts';
+
+/** A proof whose head is not signed. */
+export type UnsignedProof = InclusionProof & { tree_head: UnsignedRoot };
+
+/** A proof, and the tree that it was taken from: at its present size, unless another one was asked for. */
+export interface EventProof {
+  proof: UnsignedProof;
+  stored: StoredTree;
+}
+
+/**
+ * The event of one version of a stream; `not_found` when it has none of that number, where `title` names what it is of:
+ * `Patient`.
+ */
+export async function eventOfVersion(
+  eventLog: EventLog,
+  stream: string,
+  version: number,
+  title: string,
+): Promise<RecordedEvent> {
+  const revision = version - 1;
+  const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
+  if (event?.revision === revision) return event;
+  const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (last === undefined) throw notFound(title);
+  throw new ServiceError('not_found', `The ${title.toLowerCase()} has no version ${version}.`);
+}
+
+/**
+ * Proves that an event is in the tree of its workspace, as that stands or stood when it had `treeSize` events. Waits for
+ * the projector, and rejects with `unavailable` when that is more than two seconds behind; with `validation_failed` when
+ * the tree never had that size, or not yet this event; with `conflict` when it does not hold the event as the log does.
+ */
+export async function proveEvent(
+  readModels: ReadModels,
+  event: RecordedEvent,
+  treeSize?: number,
+): Promise<EventProof> {
+  const { workspace } = event.metadata;
+  await untilReached(readModels, treeModel, event.position, 'hash tree');
+  const stored = await StoredTree.open(readModels, workspace);
+  const placed = await stored?.find(event.position);
+  const leaf = eventLeaf(event);
+  if (stored === undefined || placed?.leaf[2] !== leaf) throw eventDiffers(workspace);
+  const { index } = placed;
+  const size = treeSize ?? stored.head.size;
+  requireSize(size, index, stored.head.size);
+  const [inclusion, root] = await Promise.all([
+    stored.roots(inclusionRanges(index, size)),
+    stored.rootAt(size),
+  ]);
+  if (rootOfInclusion(leaf, index, size, inclusion) !== root) throw eventDiffers(workspace);
+  const { id, type, stream, revision, recordedAt, metadata, data } = event;
+  return {
+    proof: {
+      type: 'chartledger.proof.v1',
+      event: { id, type, stream, revision, recordedAt, metadata, data },
+      leaf,
+      index,
+      inclusion,
+      tree_head: { type: 'chartledger.tree_root.v1', workspace, size, root },
+    },
+    stored,
+  };
+}
+
+function requireSize(size: number, index: number, present: number): void {
+  const message =
+    size > present
+      ? `must be at most ${present}, the present size`
+      : `must be above ${index}, as the event came later`;
+  if (size > present || size <= index) throw validationError([{ field: 'tree_size', message }]);
+}
+
+/** The error of an event that the tree of its workspace does not hold as the log does. */
+export function eventDiffers(workspace: string): ServiceError {
+  return new ServiceError(
+    'conflict',
+    `The hash tree does not hold this event as the log does. See: chartledger verify --workspace ${workspace}`,
+  );
+}

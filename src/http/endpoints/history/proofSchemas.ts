@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { ServiceError } from '../../../errors.ts';
+import type { UnsignedProof } from '../../../evidence/proof/proveEvent.ts';
+import { validate } from '../../../records/validate.ts';
+import { versionNumber } from '../../document/answerSchemas.ts';
+import { exampleRequestId } from '../../document/examples.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { wholeNumber } from '../parameters.ts';
+
+/** What a path that ends in a version has beyond that of the record. */
+export const versionPath = { version: versionNumber };
+
+/** Query of a proof. */
+export const proofQuerySchema = z.object({
+  tree_size: wholeNumber(1)
+    .optional()
+    .meta({
+      description:
+        'Prove it for the tree as it was when the workspace had so many events, such as the `size` of a signed head that ' +
+        'you have; default: as it is now',
+      examples: [1024],
+    }),
+});
+
+const hash = z.string().meta({ description: 'SHA-256, lower-case hex' });
+
+export const proofSchema = z
+  .object({
+    type: z.literal('chartledger.proof.v1'),
+    event: z
+      .object({
+        id: z.string(),
+        type: z.string(),
+        stream: z.string(),
+        revision: z.int().min(0).meta({ description: 'One less than the version' }),
+        recordedAt: z.string(),
+        metadata: z.record(z.string(), z.unknown()),
+        data: z.record(z.string(), z.unknown()),
+      })
+      .meta({ description: 'The event as the event log has it: all that its leaf covers' }),
+    leaf: hash.meta({ description: 'SHA-256 of a zero byte and the canonical JSON (RFC 8785) of `event`' }),
+    index: z
+      .int()
+      .min(0)
+      .meta({ description: 'Which leaf of the tree it is; 0 is the first event of the workspace' }),
+    inclusion: z
+      .array(hash)
+      .meta({ description: 'The inclusion proof (RFC 9162, section 2.1.3), the deepest node first' }),
+    tree_head: z
+      .object({
+        type: z.literal('chartledger.tree_root.v1'),
+        workspace: z.string(),
+        size: z.int().min(1).meta({ description: 'Events of the tree' }),
+        root: hash,
+      })
+      .meta({
+        description: 'The tree that the event is in. It is not signed: compare it with a signed head',
+      }),
+  })
+  .meta({
+    id: 'Proof',
+    description:
+      "Shows that an event is in its workspace's hash tree. `chartledger verify` checks it offline.",
+  });
+
+/** A payer's only event, which is the second one of its workspace. */
+export const proofExample: z.output<typeof proofSchema> = {
+  type: 'chartledger.proof.v1',
+  event: {
+    id: exampleRequestId,
+    type: 'PayerUpserted',
+    stream: 'clinic.payer-payer-aetna',
+    revision: 0,
+    recordedAt: '2026-03-14T09:30:00.000Z',
+    metadata: {
+      workspace: 'clinic',
+      principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC' },
+      requestId: exampleRequestId,
+      $correlationId: exampleRequestId,
+      schemaVersion: 1,
+      salt: 'pV2cPZbq0Yk3Jd0oW1uF5A',
+    },
+    data: { id: 'payer-aetna', name: 'Aetna' },
+  },
+  leaf: 'afe583cee6814f60319f3b67bfab1b20142fb309c027da247889eac2524a29c5',
+  index: 1,
+  inclusion: ['6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d'],
+  tree_head: {
+    type: 'chartledger.tree_root.v1',
+    workspace: 'clinic',
+    size: 2,
+    root: '96cec825a5319ff604cbed2534961e372e3387975b27e2e381c85c9562e353d5',
+  },
+};
+
+/** The version that the path names. One that nothing can have is `not_found`. */
+export function pathVersion({ req }: Exchange, title: string): number {
+  const text = String(req.params.version);
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new ServiceError('not_found', `The ${title.toLowerCase()} has no such version.`);
+}
+
+/** The size of the tree that is asked for, if one is. Throws `validation_failed`. */
+export function requestedTreeSize({ req }: Exchange): number | undefined {
+  return validate(proofQuerySchema, req.query).tree_size;
+}
+
+/** A proof as the body of an answer. */
+export function proofBody({ event, ...proof }: UnsignedProof) {
+  return { ...proof, event: { ...event, metadata: { ...event.metadata } } };
+}
