@@ -1,4 +1,5 @@
 import type { Position } from '../src/events/event.ts';
+import { workspaceOfStream } from '../src/events/streamNames.ts';
 import { eventLeaf } from '../src/hashing/eventLeaf.ts';
 import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
 import type { Row } from '../src/ports/readModels.ts';
@@ -43,6 +44,13 @@ export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
     const head = row as Row<TreeHeadRow> | undefined;
     const { id, position, recordedAt, metadata } = event;
     return addTreeLeaf(head, metadata.workspace, [position, id, eventLeaf(event)], recordedAt);
+  },
+  erased: {
+    rowId: ({ stream }) => workspaceOfStream(stream),
+    evolve(row, { id, position, stream, leaf }) {
+      const head = row as Row<TreeHeadRow> | undefined;
+      return addTreeLeaf(head, workspaceOfStream(stream), [position, id, leaf]);
+    },
   },
 };
 

@@ -59,6 +59,11 @@ export function partitionOfRecord(stream: string): string {
   return stream.slice(0, stream.indexOf('-'));
 }
 
+/** The workspace whose stream this is; of a stream that is not shared. */
+export function workspaceOfStream(stream: string): string {
+  return stream.slice(0, stream.indexOf('.'));
+}
+
 /** The kind of the record or document whose stream this is. */
 export function kindOfStream(stream: string): string {
   return stream.slice(stream.indexOf('.') + 1, stream.indexOf('-'));
@@ -77,6 +82,5 @@ export function documentIdsOf(stream: string): { encounterId: string; documentId
 
 /** The stream of the encounter to which the document of a stream belongs. */
 export function encounterOfDocument(stream: string): string {
-  const workspace = stream.slice(0, stream.indexOf('.'));
-  return recordStream(workspace, 'encounter', documentIdsOf(stream).encounterId);
+  return recordStream(workspaceOfStream(stream), 'encounter', documentIdsOf(stream).encounterId);
 }

@@ -45,6 +45,11 @@ export function feedEventType(
   return byEventType.get(type === RECORD_ERASED ? `${type}/${kindOfStream(stream)}` : type);
 }
 
+/** How selections name the type of an event, as `FeedEventType.eventType`; empty when the stream does not carry it. */
+export function selectedAs(event: Pick<RecordedEvent, 'type' | 'stream' | 'data'>): string {
+  return feedEventType(event)?.eventType ?? '';
+}
+
 /** The kinds of what these types of events, as `FeedEventType` names them, are about. */
 export function kindsOf(eventTypes: readonly string[]): Set<string> {
   return new Set(eventTypes.flatMap((eventType) => byEventType.get(eventType)?.kind ?? []));

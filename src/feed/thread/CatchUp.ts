@@ -1,7 +1,7 @@
 import { unavailable } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
-import { feedEventType } from '../format/cloudEvent.ts';
+import { feedEventType, selectedAs } from '../format/cloudEvent.ts';
 import { logFilter, type Selection } from '../selection.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
@@ -57,10 +57,11 @@ export class CatchUp {
     const chunk = new ChunkText(this.#selection);
     let at = this.#position;
     for (; this.#pending.next < text.events.length; this.#pending.next += 1) {
-      const { position, type } = text.events[this.#pending.next] as RecordedEvent;
+      const event = text.events[this.#pending.next] as RecordedEvent;
+      const { position } = event;
       if (position > bound) break;
       if (chunk.full || chunk.count === limit) return this.#part(chunk, at, false);
-      if (this.#wanted.has(type)) {
+      if (this.#wanted.has(selectedAs(event))) {
         const problem = text.problem(this.#pending.next);
         if (problem === undefined) chunk.add(text, this.#pending.next);
         else if (problem !== 'lost') {

@@ -3,7 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
-import { feedEventType, feedEventTypes } from '../format/cloudEvent.ts';
+import { feedEventTypes, selectedAs } from '../format/cloudEvent.ts';
 import type { Selection } from '../selection.ts';
 import type { MakeText } from './CatchUp.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
@@ -128,7 +128,7 @@ function chunksOf(
   let at = 0;
   for (const index of indexes) {
     const event = text.events[index] as RecordedEvent;
-    if (!selection.eventTypes.includes(feedEventType(event)?.eventType ?? '')) continue;
+    if (!selection.eventTypes.includes(selectedAs(event))) continue;
     const problem = text.problem(index);
     if (problem === 'lost') continue;
     if (problem) return 'stop';

@@ -1,5 +1,5 @@
 import type { Position } from '../../events/event.ts';
-import { feedEventType } from '../../feed/format/cloudEvent.ts';
+import { selectedAs } from '../../feed/format/cloudEvent.ts';
 import { logFilter } from '../../feed/selection.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { wantedEventTypes } from './wantedEventTypes.ts';
@@ -31,7 +31,7 @@ export async function countWanted(
   const stop = AbortSignal.timeout(COUNT_MS);
   for await (const { events, caughtUp } of eventLog.follow({ after, filter, signal: stop })) {
     for (const event of events) {
-      if (!eventTypes.has(feedEventType(event)?.eventType ?? '')) continue;
+      if (!eventTypes.has(selectedAs(event))) continue;
       wanted.oldestAt ??= Date.parse(event.recordedAt);
       wanted.count += 1;
       if (wanted.count === most) return wanted;

@@ -1,6 +1,6 @@
 import { SentEvents } from '../../../audit/SentEvents.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
-import { feedEventType } from '../../../feed/format/cloudEvent.ts';
+import { selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { wantedEventTypes } from '../../settings/wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
 import { isUnavailable, pause, whenAvailable } from '../whenAvailable.ts';
@@ -77,7 +77,7 @@ export class DeliverySession {
       state,
       deliver: (telling) => this.#deliver(telling),
       webhook: () => this.#webhook,
-      wants: (event) => eventTypes.has(feedEventType(event)?.eventType ?? ''),
+      wants: (event) => eventTypes.has(selectedAs(event)),
       followed: () => this.followed,
     });
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { UnreadableError } from '../../../errors.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { UnknownSchemaVersion } from '../../../events/upcast.ts';
-import { feedEventType } from '../../../feed/format/cloudEvent.ts';
+import { feedEventType, selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { logFilter } from '../../../feed/selection.ts';
 import type { Webhook } from '../../settings/webhook.ts';
 import { whenAvailable } from '../whenAvailable.ts';
@@ -55,7 +55,7 @@ export class WantedEvents {
       );
       for (const [index, event] of events.entries()) {
         const told = changed?.[index] ?? [];
-        if (this.#eventTypes.has(feedEventType(event)?.eventType ?? '')) {
+        if (this.#eventTypes.has(selectedAs(event))) {
           if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
           if (told instanceof UnreadableError) onUnreadable(id, event);
           else await take(event, told);
