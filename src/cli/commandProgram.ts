@@ -4,7 +4,7 @@ import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
-import { addEraseCommand } from './eraseCommand.ts';
+import { addEraseCommand } from './erasure/eraseCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';

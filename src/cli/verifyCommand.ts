@@ -16,7 +16,7 @@ import { signTreeHead } from '../evidence/treeHead.ts';
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { erasureLines } from './erasureLines.ts';
+import { erasureLines } from './erasure/erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, FAILED, fail, writeLine } from './output.ts';

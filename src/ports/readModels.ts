@@ -3,7 +3,7 @@ import type { Position } from '../events/event.ts';
 declare const bodyOf: unique symbol;
 
 /**
- * Name of a read model: its projection's, and that one's version (`records_v1`). Its type says what the bodies of the rows
+ * Name of a read model: its projection's, and that one's version (`records_v2`). Its type says what the bodies of the rows
  * are.
  */
 export type ModelName<Body extends object = object> = string & { readonly [bodyOf]?: Body };

@@ -74,7 +74,10 @@ export const documentEventTypes: DocumentEventType[] = [
 
 /** A document as of its last event. */
 export type DocumentState = DocumentVersionState &
-  ({ removed: false; document: DocumentUploaded } | { removed: true; erased?: true });
+  (
+    | { removed: false; document: DocumentUploaded }
+    | { removed: true; document?: DocumentUploaded; erased?: true }
+  );
 
 interface DocumentVersionState {
   version: number;
@@ -102,7 +105,10 @@ export function evolveDocument(state: DocumentState | undefined, event: Recorded
   if (erasure === 'done') return { version, createdAt, updatedAt, removed: true, erased: true };
   requireNext(state?.version ?? 0, event);
   if (erasure === 'begun' && state) return { ...state, version };
-  if (event.type === 'DocumentRemoved') return { version, createdAt, updatedAt, removed: true };
+  if (event.type === 'DocumentRemoved') {
+    const document = state?.document;
+    return { version, createdAt, updatedAt, removed: true, ...(document && { document }) };
+  }
   return { version, createdAt, updatedAt, removed: false, document: dataAs<DocumentUploaded>(data) };
 }
 

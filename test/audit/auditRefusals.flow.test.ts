@@ -145,6 +145,7 @@ onEveryEngine((start) => {
       });
       expect(events.map(({ metadata }) => metadata)).toEqual([
         {
+          salt: expect.stringMatching(/^[\w-]{22}$/),
           workspace: service.workspaceId('clinic'),
           principal: { type: 'api_key', id },
           requestId,

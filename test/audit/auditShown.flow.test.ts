@@ -89,8 +89,9 @@ onEveryEngine((start) => {
     });
     const sent = accesses.filter(({ action }) => action === 'webhook.sent');
     expect(sent.length).toBeLessThanOrEqual(3);
+    const types = ['PayerUpserted', 'RecordErased/payer'];
     for (const access of sent) {
-      expect(access).toMatchObject({ webhook_id: id, shown: { event_types: ['PayerUpserted'] } });
+      expect(access).toMatchObject({ webhook_id: id, shown: { event_types: types } });
       expect(shownIn(access).ranges.length).toBeLessThanOrEqual(20);
     }
     const ranges = sent.flatMap((access) => shownIn(access).ranges);

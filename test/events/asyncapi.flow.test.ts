@@ -2,12 +2,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type CloudEvent, feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import { catalog } from '../../src/records/catalog.ts';
+import { runCli, storesOf } from '../support/cli.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { closed, expectDocumented, fetchDocument, type OpenApi, operationOf } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
+import { sampleOf } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely
@@ -61,6 +63,26 @@ onEveryEngine((start) => {
     const id = phi('document');
     expect((await service.upload(path, documentForm({ document_id: id }))).status).toBe(200);
     expect((await service.delete(`${path}/${encodeURIComponent(id)}`)).status).toBe(200);
+  }
+
+  /** Erases a record of each kind, and a document; answers with how many events the stream tells of that. */
+  async function eraseOneOfEach(): Promise<number> {
+    const made: Record<string, string> = {};
+    for (const entry of catalog) {
+      const record = sampleOf(entry, made);
+      made[entry.kind] = record.id;
+      expect((await service.post(`/integration/${entry.plural}`, record)).status).toBe(200);
+    }
+    const upload = await service.upload(documentsPath(String(made.encounter)), documentForm());
+    expect(upload.status).toBe(200);
+    const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
+    for (const [kind, id] of Object.entries(made).reverse()) {
+      const { code, stderr } = await runCli(['erase', kind, id, ...options], {
+        env: storesOf(service.config),
+      });
+      expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    }
+    return catalog.length + 1;
   }
 
   /** The whole stream, as a key of that permission reads it. */
@@ -141,9 +163,10 @@ onEveryEngine((start) => {
     test('hold of every event that the service writes, in both views', async () => {
       const written = 3 * catalog.length + 2;
       expect(await appendedBy(service, writeEverything)).toHaveLength(written);
+      const erased = await eraseOneOfEach();
       const [full, deidentified] = [await readStream('events'), await readStream('events:deidentified')];
       expect(new Set(full.map(({ type }) => type))).toEqual(new Set(types));
-      expect([full.length, deidentified.length]).toEqual([written, written]);
+      expect([full.length, deidentified.length]).toEqual([written + erased, written + erased]);
       const both = [...full, ...deidentified];
       expect(new Set(both.map(({ dataschema }) => dataschema?.replace(service.url, '')))).toEqual(
         new Set(names.map(schemaPath)),
@@ -162,8 +185,7 @@ onEveryEngine((start) => {
         Object.keys(schemas.get(name)?.body.properties.sent.properties),
       ) as [string[], string[]];
       expect(full).toEqual(expect.arrayContaining(deidentified));
-      if (type !== 'chartledger.document.removed.v1')
-        expect(full.length).toBeGreaterThan(deidentified.length);
+      if (!/\.(?:removed|erased)\.v1$/.test(type)) expect(full.length).toBeGreaterThan(deidentified.length);
     });
   });
 

@@ -39,7 +39,10 @@ onEveryEngine((start) => {
     expect(accesses).toEqual([
       { action: 'events.read', query: { limit: 7, view: 'full' }, shown },
       { action: 'events.subscribe', query: { kinds: 'payer', view: 'full', last_event_id: '0' } },
-      { action: 'events.sent', shown: { ...shown, event_types: ['PayerUpserted'] } },
+      {
+        action: 'events.sent',
+        shown: { ...shown, event_types: ['PayerUpserted', 'RecordErased/payer'] },
+      },
     ]);
   });
 

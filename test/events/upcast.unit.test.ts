@@ -44,7 +44,9 @@ const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
 
 function fold(events: RecordedEvent[]): unknown {
   const { type } = events.at(-1) as RecordedEvent;
-  const entry = catalog.find(({ eventType }) => eventType === type);
+  const entry = catalog.find(
+    ({ eventType, kind }) => eventType === type || events.at(-1)?.data.kind === kind,
+  );
   if (entry) {
     return events.reduce<RecordState | undefined>(
       (state, event) => evolveRecord(entry.kind, state, event),

@@ -106,7 +106,7 @@ onEveryEngine((start) => {
     const to = await service.eventLog.head();
     const accesses = await accessesBy(service, () => exported(...asked));
     const query = { from: '2020-01-01T00:00:00.000Z', kind: 'payer', format: 'ndjson' };
-    const shown = { ranges: [{ from: 1, to }], event_types: ['PayerUpserted'] };
+    const shown = { ranges: [{ from: 1, to }], event_types: ['PayerUpserted', 'RecordErased'] };
     expect(accesses).toEqual([{ action: 'export', query, shown }]);
   });
 

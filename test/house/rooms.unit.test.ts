@@ -58,7 +58,7 @@ const rooms: Record<string, string[]> = {
       'commands',
       'projector',
     ],
-    ...['reads', 'evidence', 'principals', 'feed', 'webhooks', 'http', 'dashboard'],
+    ...['reads', 'evidence', 'principals', 'feed', 'webhooks', 'erasure', 'http', 'dashboard'],
   ],
   cli: [
     ...[
@@ -72,7 +72,7 @@ const rooms: Record<string, string[]> = {
       'hashing',
       'projections',
     ],
-    ...['health', 'projector', 'reads', 'audit', 'evidence', 'principals', 'webhooks', 'app'],
+    ...['health', 'projector', 'reads', 'audit', 'evidence', 'principals', 'webhooks', 'erasure', 'app'],
   ],
   main: ['app'],
 };

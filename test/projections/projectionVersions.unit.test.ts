@@ -11,6 +11,7 @@ const records = [
   'ProviderUpserted',
 ];
 const documents = ['DocumentRemoved', 'DocumentUploaded'];
+const erasedDocuments = ['DocumentErased', ...documents];
 const addedRecords = catalog.map(({ eventType }) => eventType).filter((type) => !records.includes(type));
 const versionOfRecords = 1 + addedRecords.length;
 
@@ -22,6 +23,14 @@ const frozen: Record<string, string[]> = {
   [`records_v${versionOfRecords}`]: [...records, ...addedRecords].sort(),
   documents_v1: documents,
   [`timeline_v${versionOfRecords}`]: [...documents, ...records, ...addedRecords].sort(),
+  [`records_v${1 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
+  documents_v2: erasedDocuments,
+  [`timeline_v${1 + versionOfRecords}`]: [
+    ...erasedDocuments,
+    'RecordErased',
+    ...records,
+    ...addedRecords,
+  ].sort(),
 };
 
 test.each(Object.entries(frozen))('%s takes the types of events that it always took', (name, types) => {

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import type { EventMetadata } from '../../src/events/eventMetadata.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
@@ -94,7 +95,7 @@ describe('read models', () => {
       const { status, body } = await service.get('/readyz');
       expect(status).toBe(200);
       expect(body.projections[recordsModel]).toMatchObject({ behind: 0, parked: 1 });
-      expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 1 });
+      expect(body.projections[documentsModel]).toMatchObject({ behind: 0, parked: 1 });
     });
     expect(await listedIds()).toEqual([first, last]);
     const { body: patients } = await service.get('/integration/patients');

@@ -1,5 +1,6 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -27,7 +28,7 @@ async function damage(stream: string, revision: number): Promise<void> {
     db.close();
     expect(changes).toBe(1);
     const readModels = await openReadModels(service.config.readModelUrl);
-    for (const model of [recordsModel, 'documents_v1']) await readModels.drop(model);
+    for (const model of [recordsModel, documentsModel]) await readModels.drop(model);
     await readModels.close();
   });
 }

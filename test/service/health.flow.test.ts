@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { unavailable } from '../../src/errors.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
@@ -40,7 +41,7 @@ onEveryEngine((start) => {
       });
       expect(body.projections[recordsModel]).toEqual({ position: expect.any(Number), behind: 0, parked: 0 });
       expect(body.projections[recordsModel].position).toBeGreaterThanOrEqual(head);
-      expect(body.projections.documents_v1).toMatchObject({ behind: 0, parked: 0 });
+      expect(body.projections[documentsModel]).toMatchObject({ behind: 0, parked: 0 });
     });
   });
 

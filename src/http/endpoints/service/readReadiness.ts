@@ -52,7 +52,7 @@ const readyExample = {
   roles: { api: 'ready', projector: 'ready', webhooks: 'ready' },
   degraded: [],
   ...stores,
-  projections: { records_v1: { position: 8_135, behind: 0, parked: 0 } },
+  projections: { records_v2: { position: 8_135, behind: 0, parked: 0 } },
   warnings: [],
 };
 

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander';
-import { withErasure } from '../app/withErasure.ts';
-import { eraseRecord } from '../erasure/eraseRecord.ts';
-import { purgeErased } from '../erasure/purgeErased.ts';
-import type { RecordedEvent } from '../events/event.ts';
-import { kindOfStream } from '../events/streamNames.ts';
-import { catalog, catalogEntry } from '../records/catalog.ts';
-import { count, example, writeLine, writeTable } from './output.ts';
+import { withErasure } from '../../app/withErasure.ts';
+import { eraseRecord } from '../../erasure/eraseRecord.ts';
+import { purgeErased } from '../../erasure/purgeErased.ts';
+import type { RecordedEvent } from '../../events/event.ts';
+import { kindOfStream } from '../../events/streamNames.ts';
+import { catalog, catalogEntry } from '../../records/catalog.ts';
+import { count, example, writeLine, writeTable } from '../output.ts';
 
 interface EraseOptions {
   workspace: string;

@@ -1,5 +1,5 @@
-import type { Verified } from '../evidence/verifyWorkspace.ts';
-import { count } from './output.ts';
+import type { Verified } from '../../evidence/verifyWorkspace.ts';
+import { count } from '../output.ts';
 
 /** Erasures that are named one by one; the others are counted. */
 const NAMED = 20;
