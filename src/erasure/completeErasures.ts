@@ -3,6 +3,7 @@ import type { Position } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
 import type { StateTable } from '../ports/stateStore.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
+import { purgeErased } from './purgeErased.ts';
 
 /** How far the log goes on, in positions, before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
@@ -15,7 +16,7 @@ const placeTable: StateTable<{ position: Position }> = {
 
 /**
  * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, until the
- * signal. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
+ * signal, and takes their bytes out of the files of the stores. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
  */
 export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
   const { eventLog, stateStore } = ports;
@@ -26,11 +27,16 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
   const filter = { eventTypes: [...tombstoneTypes] };
   let saved = after;
+  let toPurge = false;
   for await (const { events, position, caughtUp } of eventLog.follow({ after, filter, signal })) {
     for (const event of events) {
-      if (erasureStep(event) === 'done') await finishErasure(ports, event);
+      if (erasureStep(event) !== 'done') continue;
+      await finishErasure(ports, event);
+      toPurge = true;
     }
-    if (events.length === 0 && !(caughtUp && position > saved + PLACE_EVERY)) continue;
+    if (!caughtUp || (!toPurge && position <= saved + PLACE_EVERY)) continue;
+    if (toPurge) await purgeErased(ports);
+    toPurge = false;
     saved = position;
     const place = { id: log, partition: log, order: 0, revision: position, body: { position } };
     await stateStore.save(placeTable, [place]);
