@@ -138,8 +138,8 @@ export function addVerifyCommand(program: Command): void {
     .description(
       'Find out whether history was changed. With --workspace: recompute the hash tree from the log, compare it with ' +
         'the read model and with a signed head, and name the first event that differs, and what no service would have ' +
-        'written. With a file: check an export and its manifest, or a proof, offline, with the public key alone. Exit ' +
-        'codes: 0 all holds, 1 it does not, 3 there was nothing to compare with.',
+        'written. With a file: check an export and its manifest, a proof, or the certificate of an erasure, offline, with ' +
+        'the public key alone. Exit codes: 0 all holds, 1 it does not, 3 there was nothing to compare with.',
     )
     .argument('[file]', 'an export, whose manifest is beside it, or a proof')
     .option(

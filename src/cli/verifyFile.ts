@@ -2,18 +2,27 @@ import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { MAX_EVENT_BYTES } from '../events/event.ts';
 import { verifyExport } from '../evidence/export/verifyExport.ts';
+import {
+  certificateProblem,
+  certifiedErasures,
+  type ErasureCertificate,
+  parseCertificate,
+} from '../evidence/proof/erasureCertificate.ts';
 import { type Proof, parseProof, proofProblem } from '../evidence/proof/proof.ts';
 import { ofFile } from './ofFile.ts';
 import { count, fail, writeLine } from './output.ts';
 import { readHead, readPublicKey } from './signedFiles.ts';
 
-/** No proof is nearly as long: it holds one event. */
-const MAX_PROOF_BYTES = 4 * MAX_EVENT_BYTES;
+/** No proof or certificate is nearly as long: those of a patient hold a tombstone for each encounter and document. */
+const MAX_PROOF_BYTES = 64 * MAX_EVENT_BYTES;
 
-/** Checks an export or a proof with the public key alone, and says what it found. */
+/** Checks an export, a proof or a certificate of an erasure with the public key alone, and says what it found. */
 export async function verifyFile(path: string, publicKey: string, headFile?: string): Promise<void> {
   const key = await readPublicKey(publicKey);
-  const found = await ofFile(path, () => readProof(path));
+  const text = await ofFile(path, () => readShort(path));
+  const certificate = text === undefined ? undefined : parseCertificate(text);
+  if (certificate) return verifyCertificate(certificate, key, headFile);
+  const found = text === undefined ? undefined : parseProof(text);
   if (found === undefined) return verifyExportFile(path, key, headFile);
   if ('problem' in found) return fail(`The proof does not hold: ${found.problem}.`);
   const { proof } = found;
@@ -25,9 +34,21 @@ export async function verifyFile(path: string, publicKey: string, headFile?: str
   writeLine(describeProof(proof));
 }
 
-async function readProof(path: string): Promise<ReturnType<typeof parseProof>> {
+async function readShort(path: string): Promise<string | undefined> {
   const { size } = await stat(path);
-  return size > MAX_PROOF_BYTES ? undefined : parseProof(await readFile(path, 'utf8'));
+  return size > MAX_PROOF_BYTES ? undefined : readFile(path, 'utf8');
+}
+
+function verifyCertificate(certificate: ErasureCertificate, key: KeyObject, headFile?: string): void {
+  const problem =
+    headFile === undefined ? certificateProblem(certificate, key) : 'it has its own head, without --head';
+  if (problem) {
+    fail(`The certificate does not hold: ${problem}.`);
+    return;
+  }
+  const { tombstones, workspace, tree_head } = certificate;
+  writeLine(`${count(tombstones.length)} erasures in ${workspace} certified; tree head ${tree_head.root}`);
+  for (const line of certifiedErasures(certificate)) writeLine(`  ${line}`);
 }
 
 async function verifyExportFile(path: string, key: KeyObject, headFile?: string): Promise<void> {

@@ -206,6 +206,8 @@ onEveryEngine((start) => {
     );
     expect((await cli('verify', '--head', join(folder, 'after.json'))).code).toBe(0);
     const out = join(folder, 'whole.ndjson');
+    const old = await service.get(`${PATIENTS}/${patient.id}/history/1/proof`);
+    expect(old).toMatchObject({ status: 410, body: { code: 'gone' } });
     expect((await cli('export', '--format', 'ndjson', '--out', out)).code).toBe(0);
     const pem = join(folder, 'key.pem');
     const env = { ...storesOf(service.config), DATA_DIR: folder };
@@ -213,6 +215,31 @@ onEveryEngine((start) => {
     const offline = () => runCli(['verify', out, '--public-key', pem], { env: {} });
     expect((await offline()).code).toBe(0);
     expect(readFileSync(out, 'utf8')).toContain('"erased":true');
+  });
+
+  test('a certificate says what was erased, and is checked offline', async () => {
+    const { patient, encounter } = await createPatient();
+    const [file, pem] = [join(folder, 'certificate.json'), join(folder, 'key.pem')];
+    const env = { ...storesOf(service.config), DATA_DIR: folder };
+    writeFileSync(pem, (await runCli(['signing-key'], { env })).stdout);
+    const { code } = await erase('patient', patient.id, '--with-encounters', '--certificate', file);
+    expect(code).toBe(0);
+    const check = () => runCli(['verify', file, '--public-key', pem], { env: {} });
+    const held = await check();
+    expect({ code: held.code, stderr: held.stderr }).toEqual({ code: 0, stderr: '' });
+    expect(held.stdout).toContain('3 erasures in ');
+    expect(held.stdout).toContain(`.encounter-${encounter.id}, 1 versions, by operator `);
+    const text = readFileSync(file, 'utf8');
+    for (const [from, to, said] of [
+      ['2026-117', '2026-118', 'signature'],
+      ['"index": ', '"index": 1', 'signature'],
+    ] as const) {
+      writeFileSync(file, text.replace(from, to));
+      const refused = await check();
+      expect(refused.code).toBe(1);
+      expect(refused.stderr).toContain('The certificate does not hold: ');
+      expect(refused.stderr).toContain(said);
+    }
   });
 
   test('read models built anew hold the same tree', async () => {

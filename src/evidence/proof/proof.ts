@@ -31,7 +31,7 @@ const hashedEventSchema = z.strictObject({
 });
 
 /** Shows that an event is in the tree of its workspace (RFC 9162 section 2.1.3). */
-const inclusionProofSchema = z.strictObject({
+export const inclusionProofSchema = z.strictObject({
   type: z.literal('chartledger.proof.v1'),
   event: hashedEventSchema,
   leaf: hashSchema,

@@ -1,6 +1,7 @@
 import { treeModel } from '../../../projections/tree.ts';
-import { notFound, ServiceError } from '../../errors.ts';
+import { gone, notFound, ServiceError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
+import { erasureStep } from '../../events/recordErased.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { inclusionRanges, rootOfInclusion } from '../../hashing/treeProofs.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -20,7 +21,7 @@ export interface EventProof {
 }
 
 /**
- * The event of one version of a stream; `not_found` when it has none of that number, where `title` names what it is of:
+ * The event of one version of a stream; `gone` when it was erased, `not_found` when it has none of that number, where `title` names what it is of:
  * `Patient`.
  */
 export async function eventOfVersion(
@@ -32,6 +33,7 @@ export async function eventOfVersion(
   const revision = version - 1;
   const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
   if (event?.revision === revision) return event;
+  if (event && erasureStep(event)) throw gone(title, event.recordedAt);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last === undefined) throw notFound(title);
   throw new ServiceError('not_found', `The ${title.toLowerCase()} has no version ${version}.`);

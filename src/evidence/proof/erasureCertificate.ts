@@ -1,0 +1,86 @@
+import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
+import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { signatureProblem, signObject } from '../signing.ts';
+import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
+import { inclusionProofSchema, proofProblem } from './proof.ts';
+import { proveEvent } from './proveEvent.ts';
+
+const CERTIFICATE = 'chartledger.erasure_certificate.v1';
+
+const certificateSchema = z.strictObject({
+  type: z.literal(CERTIFICATE),
+  workspace: z.string(),
+  /** The tombstones of what was erased, each with its place in the tree of the head. */
+  tombstones: z.array(inclusionProofSchema.omit({ type: true, tree_head: true })).min(1),
+  tree_head: treeHeadSchema,
+  /** ISO 8601, UTC. */
+  created_at: z.string(),
+  ...signatureFields,
+});
+
+/** A signed statement of what was erased, by whom, when and why, under which head; it is checked offline. */
+export type ErasureCertificate = z.infer<typeof certificateSchema>;
+
+/** Certifies the tombstones of an erasure, all of one workspace. Rejects as `proveEvent` does. */
+export async function certifyErasure(
+  readModels: ReadModels,
+  tombstones: readonly RecordedEvent[],
+  signingKey: KeyObject,
+): Promise<ErasureCertificate> {
+  const inLogOrder = tombstones.toSorted((a, b) => a.position - b.position);
+  const last = inLogOrder.at(-1) as RecordedEvent;
+  const { workspace } = last.metadata;
+  const { stored } = await proveEvent(readModels, last);
+  const proofs: ErasureCertificate['tombstones'] = [];
+  for (const event of inLogOrder) {
+    const { proof } = await proveEvent(readModels, event, stored.head.size);
+    const { type: _type, tree_head: _head, ...tombstone } = proof;
+    proofs.push(tombstone);
+  }
+  const body = {
+    type: CERTIFICATE as typeof CERTIFICATE,
+    workspace,
+    tombstones: proofs,
+    tree_head: signTreeHead(workspace, stored.head, stored.head.last, signingKey),
+    created_at: new Date().toISOString(),
+  };
+  return signObject(body, signingKey);
+}
+
+/** The certificate in a JSON text; undefined when the text is something else. */
+export function parseCertificate(text: string): ErasureCertificate | undefined {
+  try {
+    return certificateSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is wrong with a certificate, in words that go on after `The certificate does not hold: `; undefined: nothing. */
+export function certificateProblem(
+  certificate: ErasureCertificate,
+  publicKey: KeyObject,
+): string | undefined {
+  const { workspace, tombstones, tree_head } = certificate;
+  const problem = signatureProblem(certificate, publicKey);
+  if (problem) return problem;
+  if (tree_head.workspace !== workspace) return `tree_head is of the workspace ${tree_head.workspace}`;
+  for (const [index, tombstone] of tombstones.entries()) {
+    if (!erasureStep(tombstone.event)) return `tombstones.${index} is none`;
+    const wrong = proofProblem({ type: 'chartledger.proof.v1', ...tombstone, tree_head }, publicKey);
+    if (wrong) return `tombstones.${index}: ${wrong}`;
+  }
+  return undefined;
+}
+
+/** What a certificate says was erased, a line each. */
+export function certifiedErasures({ tombstones }: ErasureCertificate): string[] {
+  return tombstones.map(({ event: { stream, revision, recordedAt, metadata, data } }) => {
+    const { reason, parts } = dataAs<RecordErased>(data);
+    const { type, id } = metadata.principal;
+    return `${recordedAt} ${stream}, ${revision + 1 - parts} versions, by ${type} ${id}: ${reason}`;
+  });
+}
