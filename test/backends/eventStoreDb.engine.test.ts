@@ -6,6 +6,7 @@ import { eventLogContract } from '../contracts/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
+import { scavenged } from '../support/scavenged.ts';
 import { eventStoreDb } from '../support/servers.ts';
 
 const server = await eventStoreDb();
@@ -13,7 +14,7 @@ const suite = server.missing ? describe.skip : describe;
 
 suite('EventStoreDB event log', () => {
   const url = server.url ?? '';
-  eventLogContract(() => openEventLog(url));
+  eventLogContract(() => openEventLog(url), scavenged(url));
 
   describe('on a server that others use too', () => {
     const workspace = new TestWorkspace();

@@ -1,6 +1,12 @@
 import { validate as isUuid } from 'uuid';
 import { ServiceError, unavailable } from '../../errors.ts';
-import { MAX_EVENT_BYTES, type NewEvent, type Position, type RecordedEvent } from '../../events/event.ts';
+import {
+  type ErasedEvent,
+  MAX_EVENT_BYTES,
+  type NewEvent,
+  type Position,
+  type RecordedEvent,
+} from '../../events/event.ts';
 import type {
   Appended,
   EventBatch,
@@ -12,13 +18,16 @@ import type {
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
+import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends } from './logIdentity.ts';
 import { startProblem } from './startProblem.ts';
+import { startScavenge } from './startScavenge.ts';
 
 /** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
   readonly timesRise = false;
+  readonly scavenges = true;
   readonly #connection: Connection;
   readonly #closing = new AbortController();
 
@@ -54,13 +63,21 @@ export class EventStoreDbEventLog implements EventLog {
     return this.#connection.reader.readStream(stream, options);
   }
 
+  erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
+    return eraseEvents(this.#connection, stream, before, erased);
+  }
+
+  async purge(): Promise<boolean> {
+    await startScavenge(this.#connection.reader.client);
+    return false;
+  }
+
   head(): Promise<Position> {
     return this.#connection.reader.head();
   }
 
   async lastRecordedAt(): Promise<string | undefined> {
-    const head = await this.head();
-    return head === 0 ? undefined : (await this.#connection.reader.firstEntry(head))?.event?.recordedAt;
+    return (await this.#connection.reader.lastEvent())?.recordedAt;
   }
 
   async hasPosition(position: Position): Promise<boolean> {

@@ -37,6 +37,11 @@ export class Inbox implements AsyncIterable<EventBatch> {
     return this.#ended;
   }
 
+  /** Whether its source tells all that is appended. */
+  get isLive(): boolean {
+    return this.#liveFrom < Number.POSITIVE_INFINITY;
+  }
+
   /** Why the source ended it, if by a failure. */
   get error(): unknown {
     return this.#error;

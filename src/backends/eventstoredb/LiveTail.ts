@@ -1,5 +1,6 @@
 import { streamNameFilter } from '@eventstore/db-client';
 import type { Position } from '../../events/event.ts';
+import type { Erasures } from './Erasures.ts';
 import type { Inbox } from './Inbox.ts';
 import type { LogReader } from './LogReader.ts';
 import type { LogEntry } from './recordedEvent.ts';
@@ -18,6 +19,7 @@ export const userStreams = { regex: '^[^$]' };
  */
 export class LiveTail {
   readonly #reader: LogReader;
+  readonly #erasures: Erasures;
   readonly #inboxes = new Set<Inbox>();
   #followers = 0;
   #recent: LogEntry[] = [];
@@ -26,8 +28,10 @@ export class LiveTail {
   #starting: Promise<void> | undefined;
   #giveUp: (error: unknown) => void = () => undefined;
 
-  constructor(reader: LogReader) {
+  /** `erasures` is told of every removal that it sees. */
+  constructor(reader: LogReader, erasures: Erasures) {
     this.#reader = reader;
+    this.#erasures = erasures;
   }
 
   enter(): void {
@@ -86,6 +90,7 @@ export class LiveTail {
   }
 
   #take(entry: LogEntry): void {
+    if (entry.erasure) this.#erasures.add(entry.erasure);
     this.#recent.push(entry);
     if (this.#recent.length >= 2 * REMEMBERED) {
       const forgotten = this.#recent.splice(0, REMEMBERED);

@@ -26,6 +26,8 @@ import {
 
 const FIRST_PAGE = 8;
 const LARGEST_PAGE = 1_024;
+/** Events that are looked at for the last one of this service. */
+const FARTHEST_LOOK = 10_000;
 
 /** Bounded reads. In a cluster they ask the leader, so that they see what it acknowledged. */
 export class LogReader {
@@ -89,20 +91,26 @@ export class LogReader {
 
   /** Position of the last event in a stream that is not the server's own; 0 when there is none. */
   async head(): Promise<Position> {
-    let newest: Position | undefined;
-    let from: ReadPosition = END;
-    for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
-      const page = await this.#readBackwards(from, count);
-      for (const event of page) {
-        const position = toPosition(event.position);
-        newest ??= position;
-        if (position <= this.#known.below) return this.#found(newest, this.#known.head);
-        if (!isSystemStream(event.streamId)) return this.#found(newest, position);
-      }
-      const last = page.at(-1)?.position;
-      if (last === undefined || page.length < count) return this.#found(newest ?? 0, 0);
-      from = last;
+    let newest = 0;
+    for await (const event of this.#backwards()) {
+      const position = toPosition(event.position);
+      newest ||= position;
+      if (position <= this.#known.below) return this.#found(newest, this.#known.head);
+      if (!isSystemStream(event.streamId)) return this.#found(newest, position);
     }
+    return this.#found(newest, 0);
+  }
+
+  /** The last of this service's events; none where that many others stand behind it that looking for it takes too long. */
+  async lastEvent(): Promise<RecordedEvent | undefined> {
+    let seen = 0;
+    for await (const event of this.#backwards()) {
+      const entry = toLogEntry({ event });
+      if (entry.event) return entry.event;
+      seen += 1;
+      if (seen === FARTHEST_LOOK) return undefined;
+    }
+    return undefined;
   }
 
   /** Position of the last event of all, the server's own included; 0 when there is none. */
@@ -115,14 +123,18 @@ export class LogReader {
    * The first entry at or after a position (after it, where the event was scavenged); none beyond the end of the log,
    * and where no event begins.
    */
-  firstEntry(position: Position): Promise<LogEntry | undefined> {
+  async firstEntry(position: Position): Promise<LogEntry | undefined> {
+    return (await this.entriesFrom(position, 1))[0];
+  }
+
+  /** So many entries at and after a position, as `firstEntry`. */
+  entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
     return this.#read(async (client, signal) => {
-      const options = { fromPosition: fromPosition(position), maxCount: 1, requiresLeader: true };
+      const options = { fromPosition: fromPosition(position), maxCount, requiresLeader: true };
       try {
-        const [first] = await collect(client.readAll(options), signal);
-        return first && toLogEntry(first);
+        return (await collect(client.readAll(options), signal)).map(toLogEntry);
       } catch (error) {
-        if (isNoPosition(error)) return undefined;
+        if (isNoPosition(error)) return [];
         throw error;
       }
     });
@@ -130,6 +142,18 @@ export class LogReader {
 
   #read<Result>(make: (client: EventStoreDBClient, signal: AbortSignal) => Promise<Result>): Promise<Result> {
     return attempt((signal) => this.client.call(signal, (client) => make(client, signal)));
+  }
+
+  /** All events from the end of the log backwards, in pages that grow. */
+  async *#backwards() {
+    let from: ReadPosition = END;
+    for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
+      const page = await this.#readBackwards(from, count);
+      yield* page;
+      const last = page.at(-1)?.position;
+      if (last === undefined || page.length < count) return;
+      from = last;
+    }
   }
 
   #readBackwards(from: ReadPosition, maxCount: number) {

@@ -1,6 +1,7 @@
 import { Appender } from './Appender.ts';
 import { DriverClient } from './DriverClient.ts';
 import { driverUrl } from './driverUrl.ts';
+import { Erasures } from './Erasures.ts';
 import { LiveTail } from './LiveTail.ts';
 import { LogReader } from './LogReader.ts';
 import { StreamEnds } from './StreamEnds.ts';
@@ -14,6 +15,7 @@ export interface Connection {
   appending: DriverClient;
   appender: Appender;
   reader: LogReader;
+  erasures: Erasures;
   tail: LiveTail;
   users: number;
 }
@@ -27,8 +29,9 @@ export function connect(url: string): Connection {
     const reader = new LogReader(new DriverClient(driverUrl(url)));
     const appending = new DriverClient(driverUrl(url));
     const appender = new Appender(appending, new StreamEnds(reader));
-    const tail = new LiveTail(reader);
-    connection = { appending, appender, reader, tail, users: 0 };
+    const erasures = new Erasures(reader);
+    const tail = new LiveTail(reader, erasures);
+    connection = { appending, appender, reader, erasures, tail, users: 0 };
     connections.set(url, connection);
   }
   connection.users += 1;

@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventTypeFilter, type Filter, streamNameFilter } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
-import type { RecordedEvent } from '../../events/event.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { EventBatch, EventFilter, FollowOptions } from '../../ports/eventLog.ts';
 import { positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { ErasedPlaces } from './ErasedPlaces.ts';
+import type { Erasures } from './Erasures.ts';
 import { Inbox } from './Inbox.ts';
 import { type LiveTail, userStreams } from './LiveTail.ts';
 import type { LogReader } from './LogReader.ts';
@@ -12,9 +14,11 @@ import { subscribe } from './subscribe.ts';
 const LONGEST_PAUSE_MS = 1_000;
 /** Events that the server looks at between two checkpoints; its default of 32 makes sparse filters slow. */
 const SEARCH_WINDOW = 500;
+const ANCHOR_PAGE = 500;
 
 interface Source {
   reader: LogReader;
+  erasures: Erasures;
   tail: LiveTail;
 }
 
@@ -22,23 +26,23 @@ interface Source {
  * Follows the log: a filtered subscription of its own catches up until the tail, which all followers share, takes
  * over. Whatever ends either of them, the follower goes on from its last position.
  */
-export async function* follow(
-  source: Source,
-  { after, filter, signal }: FollowOptions,
-): AsyncGenerator<EventBatch> {
+export async function* follow(source: Source, options: FollowOptions): AsyncGenerator<EventBatch> {
+  const { signal, filter } = options;
   const wants = matcher(filter);
-  let position = after;
+  const told = teller(source, options);
+  let position = options.after;
   let announced = false;
   let failures = 0;
   source.tail.enter();
   try {
     while (!signal.aborted) {
-      const inbox = new Inbox(position, wants);
+      const inbox = new Inbox(position, (event) => wants(event) && !source.erasures.has(event));
       const end = () => inbox.end();
       signal.addEventListener('abort', end, { once: true });
       fill(inbox, source, filter).catch((error) => inbox.end(error));
+      let failure: unknown;
       try {
-        for await (const batch of inbox) {
+        for await (const batch of told(inbox, position)) {
           if (signal.aborted) return;
           failures = 0;
           if (batch.position === position && (announced || !batch.caughtUp)) continue;
@@ -46,12 +50,15 @@ export async function* follow(
           announced = batch.caughtUp;
           yield batch;
         }
+      } catch (error) {
+        failure = error;
       } finally {
         signal.removeEventListener('abort', end);
         inbox.end();
       }
-      if (inbox.error === undefined) continue;
-      if (inbox.error instanceof ServiceError && inbox.error.code === 'validation_failed') throw inbox.error;
+      failure ??= inbox.error;
+      if (failure === undefined) continue;
+      if (failure instanceof ServiceError && failure.code === 'validation_failed') throw failure;
       const pause = Math.min(10 * 2 ** failures, LONGEST_PAUSE_MS);
       failures += 1;
       await sleep(pause, undefined, { signal }).catch(() => undefined);
@@ -61,22 +68,56 @@ export async function* follow(
   }
 }
 
-async function fill(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | undefined): Promise<void> {
-  if (inbox.position > 0) {
-    // A server resumes after the first event at or beyond the given place. Where the event of that place is gone
-    // (scavenged), that would pass over the one behind it.
-    const first = await reader.firstEntry(inbox.position);
-    if (first === undefined) throw positionUnknown();
-    inbox.push(first);
-  }
+/** What a follower is told of an inbox's batches: without what was erased meanwhile, and where that was, if it asks. */
+function teller({ erasures, reader }: Source, { filter, erased }: FollowOptions) {
+  const isStream = matcherOfStreams(filter);
+  const places = erased ? new ErasedPlaces(erasures, reader, isStream) : undefined;
+  return async function* (inbox: Inbox, after: Position): AsyncGenerator<EventBatch> {
+    let position = after;
+    for await (const batch of inbox) {
+      if (places) {
+        // What a scavenge took out before the inbox was filled is not in the batch: it must be known to be told.
+        if (!inbox.isLive) await erasures.refresh();
+        yield* places.parts(batch, position);
+      } else {
+        yield { ...batch, events: batch.events.filter((event) => !erasures.has(event)) };
+      }
+      position = batch.position;
+    }
+  };
+}
+
+async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefined): Promise<void> {
+  const { reader, tail, erasures } = source;
   await tail.started();
+  // The tail tells of those that come.
+  await erasures.refresh();
+  if (inbox.position > 0) await anchor(inbox, source);
   const head = await reader.head();
   if (inbox.ended) return;
   if (tail.covers(inbox.position)) {
+    await erasures.refresh();
     tail.join(inbox);
     inbox.live(head);
   } else {
-    catchUp(inbox, { reader, tail }, filter);
+    catchUp(inbox, source, filter);
+  }
+}
+
+/**
+ * Pushes what stands at the inbox's position and behind it, up to a place that stays. A server resumes after the first
+ * event at or beyond the given place: where the event of that place is gone (scavenged), or goes, that would pass over
+ * the one behind it.
+ */
+async function anchor(inbox: Inbox, { reader, erasures }: Source): Promise<void> {
+  for (let count = 1; !inbox.ended; count = ANCHOR_PAGE) {
+    const page = await reader.entriesFrom(inbox.position, count);
+    if (page.length === 0) throw positionUnknown();
+    for (const entry of page) {
+      inbox.push(entry);
+      if (entry.lasts && !(entry.event && erasures.has(entry.event))) return;
+    }
+    if (count > 1 && page.length < count) return;
   }
 }
 
@@ -113,10 +154,16 @@ function serverFilter(filter: EventFilter | undefined): Filter {
 }
 
 function matcher(filter: EventFilter | undefined): (event: RecordedEvent) => boolean {
-  if (filter === undefined) return () => true;
-  if ('eventTypes' in filter) {
+  if (filter && 'eventTypes' in filter) {
     const types = new Set(filter.eventTypes);
     return ({ type }) => types.has(type);
   }
-  return ({ stream }) => filter.streamPrefixes.some((prefix) => stream.startsWith(prefix));
+  const isStream = matcherOfStreams(filter);
+  return ({ stream }) => isStream(stream);
+}
+
+function matcherOfStreams(filter: EventFilter | undefined): (stream: string) => boolean {
+  if (filter === undefined) return () => true;
+  if ('eventTypes' in filter) return () => false;
+  return (stream) => filter.streamPrefixes.some((prefix) => stream.startsWith(prefix));
 }

@@ -14,11 +14,16 @@ import {
   type RecordedEvent,
 } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
+import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
 
 /** A place in the log; `event` is undefined when what stands there is not one of this service's events. */
 export interface LogEntry {
   position: Position;
   event: RecordedEvent | undefined;
+  /** False of the server's own events, which it takes out by itself. */
+  lasts?: boolean;
+  /** What stands there of removals. */
+  erasure?: Erasure | undefined;
 }
 
 /** Names of the server's own streams begin so. */
@@ -57,9 +62,15 @@ export function toStreamEvent(event: DriverEvent): RecordedEvent {
 }
 
 /** Entry of the whole log. Other applications may write to the same server, whatever they like. */
-export function toLogEntry({ event }: AllStreamResolvedEvent): LogEntry {
+export function toLogEntry({ event }: Pick<AllStreamResolvedEvent, 'event'>): LogEntry {
   const position = toPosition(event?.position);
-  return { position, event: event && isOurs(event) ? toRecordedEvent(event) : undefined };
+  if (event === undefined || isSystemStream(event.streamId))
+    return { position, event: undefined, lasts: false };
+  if (event.streamId === ERASURES_STREAM) {
+    const erasure = isJsonObject(event.data) ? toErasure(event.data) : undefined;
+    return { position, event: undefined, lasts: true, erasure };
+  }
+  return { position, event: isOurs(event) ? toRecordedEvent(event) : undefined, lasts: true };
 }
 
 function isOurs({ streamId, isJson, data, metadata }: DriverEvent): boolean {

@@ -1,0 +1,124 @@
+import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
+import { RECORD_ERASED, type RecordErased } from '../../events/recordErased.ts';
+import type { EventBatch } from '../../ports/eventLog.ts';
+import type { Erasures } from './Erasures.ts';
+import type { Erasure } from './erasureNote.ts';
+import type { LogReader } from './LogReader.ts';
+import { toRecordedEvent } from './recordedEvent.ts';
+
+/** Streams whose tombstones are read at once. */
+const AT_ONCE = 16;
+/** Events and erased places in one part of a batch. */
+const PART = 500;
+
+interface Stream {
+  erasure: Erasure;
+  /** Undefined until its tombstones are read. */
+  places?: ErasedEvent[];
+}
+
+/**
+ * Tells one follower where events were erased, those that the server still delivers and those that a scavenge took out
+ * alike. The places stand in the tombstones, which are read when the follower comes by the first of a stream's.
+ */
+export class ErasedPlaces {
+  readonly #erasures: Erasures;
+  readonly #reader: LogReader;
+  readonly #wants: (stream: string) => boolean;
+  /** Notes that were taken. */
+  #taken = 0;
+  /** What may have places beyond those told. */
+  readonly #streams = new Map<string, Stream>();
+
+  constructor(erasures: Erasures, reader: LogReader, wants: (stream: string) => boolean) {
+    this.#erasures = erasures;
+    this.#reader = reader;
+    this.#wants = wants;
+  }
+
+  /**
+   * A batch that begins after a position, in parts: without the events that were erased, with their places. All that
+   * was removed before the batch was read must be known by now. Rejects with `unavailable`.
+   */
+  async *parts(batch: EventBatch, after: Position): AsyncGenerator<EventBatch> {
+    let position = after;
+    while (position < batch.position) {
+      const missing = this.#missing(position, batch.position);
+      const end = missing[0] ? missing[0].erasure.first - 1 : batch.position;
+      if (end > position) {
+        const { events, erased } = this.#told(batch, position, end);
+        const places = [...events, ...erased].map((place) => place.position).sort((a, b) => a - b);
+        const last = places[PART - 1] ?? (end === batch.position ? end : places.at(-1));
+        position = last ?? end;
+        if (last !== undefined) yield part(batch, events, erased, last);
+      } else {
+        await Promise.all(missing.slice(0, AT_ONCE).map((stream) => this.#read(stream)));
+        // What took a tombstone away while it was read is noted by now.
+        await this.#erasures.refresh();
+      }
+    }
+    if (after === batch.position) yield batch;
+  }
+
+  /** Streams with places in a range that are not known yet; those that begin first come first. */
+  #missing(after: Position, upTo: Position): Stream[] {
+    const { notes } = this.#erasures;
+    for (; this.#taken < notes.length; this.#taken += 1) {
+      const erasure = notes[this.#taken] as Erasure;
+      if (this.#wants(erasure.stream)) this.#streams.set(erasure.stream, { erasure });
+    }
+    const missing: Stream[] = [];
+    for (const [name, stream] of this.#streams) {
+      if (stream.erasure.last <= after) this.#streams.delete(name);
+      else if (stream.places === undefined && stream.erasure.first <= upTo) missing.push(stream);
+    }
+    return missing.sort((a, b) => a.erasure.first - b.erasure.first);
+  }
+
+  #told(batch: EventBatch, after: Position, end: Position) {
+    const within = ({ position }: { position: Position }) => position > after && position <= end;
+    const events = batch.events.filter((event) => within(event) && !this.#erasures.has(event));
+    const erased = [...this.#streams.values()].flatMap(({ places = [] }) => places.filter(within));
+    return { events, erased: erased.sort((a, b) => a.position - b.position) };
+  }
+
+  async #read(stream: Stream): Promise<void> {
+    const { stream: name, before } = stream.erasure;
+    const [first] = await this.#reader.readStream(name, { from: before, limit: 1 }, toRecordedEvent);
+    const { parts = 1 } = (first?.data ?? {}) as Partial<RecordErased>;
+    const options = { from: (first?.revision ?? before) + 1, limit: parts - 1 };
+    const others = parts > 1 ? await this.#reader.readStream(name, options, toRecordedEvent) : [];
+    stream.places = [first, ...others].flatMap((event) =>
+      event?.type === RECORD_ERASED ? placesIn(event.data as Partial<RecordErased>, stream.erasure) : [],
+    );
+  }
+}
+
+/** The part of a batch up to a position, out of what is to be told of it. */
+function part(
+  batch: EventBatch,
+  events: RecordedEvent[],
+  erased: ErasedEvent[],
+  position: Position,
+): EventBatch {
+  const fits = (place: { position: Position }) => place.position <= position;
+  const gone = erased.filter(fits);
+  return {
+    events: events.filter(fits),
+    ...(gone.length > 0 && { erased: gone }),
+    position,
+    caughtUp: batch.caughtUp && position === batch.position,
+  };
+}
+
+function placesIn({ erased = [] }: Partial<RecordErased>, { stream, before }: Erasure): ErasedEvent[] {
+  return erased
+    .filter(({ version }) => version <= before)
+    .map(({ version, position, event_id: id, leaf }) => ({
+      id,
+      stream,
+      revision: version - 1,
+      position,
+      leaf,
+    }));
+}

@@ -1,0 +1,69 @@
+import type { RecordedEvent } from '../../events/event.ts';
+import { ERASURES_STREAM, type Erasure, toErasure } from './erasureNote.ts';
+import type { LogReader } from './LogReader.ts';
+import { toRecordedEvent } from './recordedEvent.ts';
+
+const PAGE = 1_000;
+
+/**
+ * What was removed from which streams. The server delivers such events with the whole log until they are scavenged; who
+ * reads it drops them by this. It knows all that it has read or was told.
+ */
+export class Erasures {
+  readonly #reader: LogReader;
+  readonly #before = new Map<string, number>();
+  readonly #notes: Erasure[] = [];
+  /** Revision of the first note that was not read yet. */
+  #next = 0;
+  #reading: Promise<unknown> = Promise.resolve();
+  #asked: Promise<void> | undefined;
+
+  constructor(reader: LogReader) {
+    this.#reader = reader;
+  }
+
+  /** All notes, in the order in which they became known; a stream's later one holds for its earlier ones, too. */
+  get notes(): readonly Erasure[] {
+    return this.#notes;
+  }
+
+  /** The revision before which a stream's events were removed; 0 when none were. */
+  before(stream: string): number {
+    return this.#before.get(stream) ?? 0;
+  }
+
+  /** Whether an event was removed. */
+  has({ stream, revision }: Pick<RecordedEvent, 'stream' | 'revision'>): boolean {
+    return this.#before.size > 0 && revision < this.before(stream);
+  }
+
+  add(erasure: Erasure): void {
+    if (erasure.before <= this.before(erasure.stream)) return;
+    this.#before.set(erasure.stream, erasure.before);
+    this.#notes.push(erasure);
+  }
+
+  /** Reads what was noted until now. Reads that are asked for together are one. Rejects with `unavailable`. */
+  refresh(): Promise<void> {
+    this.#asked ??= this.#reading.then(() => {
+      this.#asked = undefined;
+      const reading = this.#readOn();
+      this.#reading = reading.catch(() => undefined);
+      return reading;
+    });
+    return this.#asked;
+  }
+
+  async #readOn(): Promise<void> {
+    for (let full = true; full; ) {
+      const options = { from: this.#next, limit: PAGE };
+      const events = await this.#reader.readStream(ERASURES_STREAM, options, toRecordedEvent);
+      for (const { data, revision } of events) {
+        const erasure = toErasure(data);
+        if (erasure) this.add(erasure);
+        this.#next = revision + 1;
+      }
+      full = events.length === PAGE;
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
+import { v5 as uuidv5 } from 'uuid';
+import { dataAs, type ErasedEvent, type NewEvent } from '../../events/event.ts';
+import { attempt, TIMEOUT_MS } from './attempt.ts';
+import type { Connection } from './connections.ts';
+import { ERASURES_STREAM, type Erasure } from './erasureNote.ts';
+import { toRecordedEvent } from './recordedEvent.ts';
+
+/** Namespace of the ids of notes: a repeat of one has the same id. */
+const NOTES = '5b6a6e0e-6e4f-4c5c-9a53-0a8d5f1c7b42';
+
+/**
+ * Removes a stream's events before a revision, as `EventLog.erase`: notes it for everybody, then truncates the stream. In this
+ * order, so that a removal that was cut off in between is completed by its repeat.
+ */
+export async function eraseEvents(
+  connection: Connection,
+  stream: string,
+  before: number,
+  erased: readonly ErasedEvent[],
+): Promise<void> {
+  const { appender, erasures, reader } = connection;
+  const [behind] = await reader.readStream(stream, { from: before, limit: 1 }, toRecordedEvent);
+  if (behind === undefined) throw new Error('The stream does not go on behind the events to be erased.');
+  await erasures.refresh();
+  if (erasures.before(stream) < before) {
+    const positions = erased.map(({ position }) => position);
+    const erasure = { stream, before, first: Math.min(...positions), last: Math.max(...positions) };
+    await appender.append(ERASURES_STREAM, note(erasure), 'any');
+    erasures.add(erasure);
+  }
+  await truncate(connection, stream, before);
+}
+
+function note(erasure: Erasure): NewEvent {
+  const id = uuidv5(`${erasure.before} ${erasure.stream}`, NOTES);
+  return { id, type: 'EventsErased', data: { ...erasure }, metadata: dataAs({}) };
+}
+
+/** Sets `truncateBefore` of a stream, and leaves all else of its metadata as it is. It never falls. */
+async function truncate({ appending, reader }: Connection, stream: string, before: number): Promise<void> {
+  // The driver's own reading of metadata gives a position for their revision.
+  const metadataStream = `$$${stream}`;
+  await attempt(async (signal) => {
+    const options = { direction: 'backwards', limit: 1 } as const;
+    const [present] = await reader.readStream(metadataStream, options, toRecordedEvent);
+    if (present && Number(present.data.$tb) >= before) return;
+    const metadata = jsonEvent({ type: '$metadata', data: { ...present?.data, $tb: before } });
+    const expectedRevision = present ? BigInt(present.revision) : NO_STREAM;
+    await appending.call(signal, (client) =>
+      client.appendToStream(metadataStream, metadata, { expectedRevision, deadline: TIMEOUT_MS }),
+    );
+  });
+}

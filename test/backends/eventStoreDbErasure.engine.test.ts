@@ -1,0 +1,185 @@
+import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openEventLog } from '../../src/app/openBackend.ts';
+import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
+import { startScavenge } from '../../src/backends/eventstoredb/startScavenge.ts';
+import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
+import { appendTombstones, erase } from '../support/erasure.ts';
+import { eventually } from '../support/eventually.ts';
+import { Follower, followToEnd } from '../support/follower.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+import { refusals, refusingServer } from '../support/refusingServer.ts';
+import { scavenged } from '../support/scavenged.ts';
+import { eventStoreDb, standInCommand } from '../support/servers.ts';
+import { StandIn } from '../support/standIn.ts';
+
+const server = await eventStoreDb();
+const suite = server.missing ? describe.skip : describe;
+const command = standInCommand();
+
+const numbers = (batches: EventBatch[]) => batches.flatMap(({ events }) => events.map(({ data }) => data.n));
+const erasedOf = (batches: EventBatch[]) => batches.flatMap(({ erased = [] }) => erased);
+
+suite('erasure in EventStoreDB', () => {
+  const url = server.url ?? '';
+  /** A connection that shares nothing with the others of this process. */
+  const apart = () => openEventLog(`${url}&connectionName=apart`);
+  let workspace: TestWorkspace;
+  let log: EventLog;
+  let foreign: EventStoreDBClient;
+  beforeAll(async () => {
+    log = await openEventLog(url);
+    foreign = EventStoreDBClient.connectionString(url);
+  });
+  // The driver's clients share one table of appends: the log, whose client is disposed last, goes last.
+  afterAll(async () => {
+    await foreign.dispose();
+    await log.close();
+  });
+  beforeEach(() => {
+    workspace = new TestWorkspace();
+  });
+
+  const own = () => ({ streamPrefixes: [workspace.prefix] });
+  /** `{n: 0}`, `{n: 1}` … by turns in two streams. */
+  const twoStreams = async () => {
+    const streams = [workspace.stream(), workspace.stream()] as [string, string];
+    for (let n = 0; n < 10; n += 1) await workspace.append(log, streams[n % 2] as string, { n });
+    return streams;
+  };
+
+  test('what one process erases every other one drops, from a moment on', async () => {
+    const [gone, stays] = await twoStreams();
+    const other = await apart();
+    const live = new Follower(other, { after: await log.head(), filter: own() });
+    await eventually(() => expect(live.caughtUp).toBe(true));
+    const erased = await erase(log, workspace, gone);
+    expect(await other.readStream(gone, { limit: 10 })).toMatchObject([{ revision: 5 }]);
+    await eventually(async () => {
+      const batches = await followToEnd(other, { after: 0, filter: own(), erased: true });
+      expect(numbers(batches)).toEqual([1, 3, 5, 7, 9, undefined]);
+      expect(erasedOf(batches)).toEqual(erased);
+    }, 1_000);
+    // One that goes on, its connection's list of removals long read.
+    const later = await erase(log, workspace, stays);
+    await eventually(() => expect(live.events).toHaveLength(2));
+    const batches = await followToEnd(other, { after: 0, filter: own(), erased: true });
+    expect(erasedOf(batches)).toEqual([...erased, ...later].sort((a, b) => a.position - b.position));
+    await live.stop();
+    await other.close();
+  });
+
+  test('the server still delivers what was erased, and followers drop it', async () => {
+    const [gone] = await twoStreams();
+    const [first] = await erase(log, workspace, gone);
+    const position = BigInt(first?.position ?? 0);
+    const fromPosition = { commit: position, prepare: position };
+    for await (const { event } of foreign.readAll({ fromPosition, maxCount: 1 }))
+      expect(event?.streamId).toBe(gone);
+    expect(numbers(await followToEnd(log, { after: 0, filter: own() }))).toEqual([1, 3, 5, 7, 9, undefined]);
+  });
+
+  test('a removal that was cut off after it was noted is completed by its repeat', async () => {
+    const [gone] = await twoStreams();
+    const removal = await appendTombstones(log, workspace, gone);
+    const [stream, before, erased] = removal;
+    const [first = 0, last = 0] = [erased[0]?.position, erased.at(-1)?.position];
+    const note = jsonEvent({ type: 'EventsErased', data: { stream, before, first, last } });
+    await foreign.appendToStream('erasures', note);
+    const batches = await followToEnd(log, { after: 0, filter: own(), erased: true });
+    expect(numbers(batches)).toEqual([1, 3, 5, 7, 9, undefined]);
+    expect(erasedOf(batches)).toEqual(erased);
+    expect(await log.readStream(gone, { limit: 10 })).toHaveLength(6);
+    await log.erase(...removal);
+    expect(await log.readStream(gone, { limit: 10 })).toMatchObject([{ revision: 5 }]);
+  });
+
+  test('notes that say nothing are passed over', async () => {
+    await foreign.appendToStream('erasures', jsonEvent({ type: 'Foreign', data: { stream: 1 } }));
+    const [gone] = await twoStreams();
+    await erase(log, workspace, gone);
+    expect(numbers(await followToEnd(log, { after: 0, filter: own() }))).toEqual([1, 3, 5, 7, 9, undefined]);
+  });
+
+  test("all else of a stream's metadata stays, and what was truncated stays so", async () => {
+    const [gone] = await twoStreams();
+    await foreign.setStreamMetadata(gone, { maxAge: 1_000_000_000, ours: { a: 1 } });
+    const first = await appendTombstones(log, workspace, gone);
+    await log.erase(...first);
+    expect((await foreign.getStreamMetadata(gone)).metadata).toEqual({
+      maxAge: 1_000_000_000,
+      ours: { a: 1 },
+      truncateBefore: 5,
+    });
+    await erase(log, workspace, gone);
+    await log.erase(...first);
+    expect((await foreign.getStreamMetadata(gone)).metadata).toMatchObject({ truncateBefore: 6 });
+  });
+
+  test('neither notes nor metadata are events to anybody', async () => {
+    const head = await log.head();
+    const [gone] = await twoStreams();
+    await erase(log, workspace, gone);
+    const [tombstone] = await log.readStream(gone, { limit: 1 });
+    expect(await log.lastRecordedAt()).toBe(tombstone?.recordedAt);
+    const batches = await followToEnd(log, { after: head });
+    expect(batches.flatMap(({ events }) => events).filter(({ stream }) => !stream.includes('.'))).toEqual([]);
+    expect(batches.at(-1)?.position).toBeGreaterThanOrEqual(await log.head());
+  });
+
+  test('who may not start a scavenge is told so', async () => {
+    const refusing = await refusingServer(refusals.permission);
+    const client = new DriverClient(`esdb://${refusing.host}?tls=false`);
+    await expect(startScavenge(client)).rejects.toMatchObject({
+      code: 'unavailable',
+      problem: expect.stringContaining('does not let the user in EVENT_LOG_URL start a scavenge'),
+    });
+    await client.close();
+    await refusing.close();
+  });
+});
+
+(command ? describe : describe.skip)('erasure on an EventStoreDB server that fails', () => {
+  const standIn = new StandIn(command ?? []);
+  let log: EventLog;
+  beforeAll(async () => {
+    await standIn.start();
+    log = await openEventLog(standIn.url);
+  });
+  afterAll(async () => {
+    await log.close();
+    await standIn.remove();
+  });
+
+  test('it is refused as unavailable, and its repeat completes it; followers go on without a gap', async () => {
+    const workspace = new TestWorkspace();
+    const filter = { streamPrefixes: [workspace.prefix] };
+    const [gone, stays] = [workspace.stream(), workspace.stream()];
+    await workspace.appendMany(log, 60, [gone, stays]);
+    const removal = await appendTombstones(log, workspace, gone);
+    const follower = new Follower(log, { after: 0, filter, erased: true });
+    await eventually(() => expect(follower.caughtUp).toBe(true));
+    await standIn.kill();
+    await expect(log.erase(...removal)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(log.purge()).rejects.toMatchObject({ code: 'unavailable' });
+    await standIn.start();
+    await eventually(() => log.erase(...removal));
+    const late = { after: 0, filter, erased: true };
+    expect(erasedOf(await followToEnd(log, late))).toEqual(removal[2]);
+    await scavenged(standIn.url)(log, removal[2]);
+    await standIn.kill();
+    await standIn.start();
+    await eventually(() => workspace.append(log, stays, { n: 'last' }));
+    await eventually(() => expect(follower.events.at(-1)?.data).toEqual({ n: 'last' }));
+    await follower.stop();
+    expect(follower.events).toHaveLength(62);
+    expect(erasedOf(await followToEnd(log, late))).toEqual(removal[2]);
+    // Each place that was scavenged is one to go on from.
+    for (const { position } of removal[2].slice(0, 5)) {
+      const batches = await followToEnd(log, { ...late, after: position });
+      const [next] = batches.flatMap(({ events }) => events);
+      const expected = follower.events.find((event) => event.stream === stays && event.position > position);
+      expect(next).toEqual(expected);
+    }
+  }, 60_000);
+});
