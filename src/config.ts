@@ -27,6 +27,9 @@ export interface Config {
   documentRetentionDays: number;
   /** Base64; undefined: kept in `dataDir`. */
   signingKey: string | undefined;
+  /** A path, `file:`, `gs:` or `https:`; undefined: heads are not sent. */
+  headsTo: string | undefined;
+  headsEveryMinutes: number;
   /** Base64; undefined: kept in `dataDir`. */
   deidentificationKey: string | undefined;
   /** Base64; undefined: kept in `dataDir`. */
@@ -68,6 +71,14 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
   return { issuer, clientId, clientSecret, roleClaim };
 }
 
+/** Nothing can send heads without a place for them. */
+function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
+  const roles = HEADS_TO === undefined ? ROLES.filter((role) => role !== 'heads') : ROLES;
+  if (roles.length === 0)
+    throw new ConfigError('Bad settings: ROLES has heads alone, and HEADS_TO is not set');
+  return roles;
+}
+
 /** The settings out of environment variables. Throws `ConfigError`. */
 export function loadConfig(env: Record<string, string | undefined>): Config {
   const result = settings.safeParse(env);
@@ -95,6 +106,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     trustProxy: values.TRUST_PROXY,
     documentRetentionDays: values.DOCUMENT_RETENTION_DAYS,
     signingKey: values.SIGNING_KEY,
+    headsTo: values.HEADS_TO,
+    headsEveryMinutes: values.HEADS_EVERY_MINUTES,
     deidentificationKey: values.DEIDENTIFICATION_KEY,
     webhookSecretsKey: values.WEBHOOK_SECRETS_KEY,
     totpSecretsKey: values.TOTP_SECRETS_KEY,
@@ -104,7 +117,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     openapiPublic: values.OPENAPI_PUBLIC,
     publicUrl: values.PUBLIC_URL,
     openIdConnect: openIdConnectOf(values),
-    roles: values.ROLES,
+    roles: rolesOf(values),
     allowOtherEventLog: values.ALLOW_OTHER_EVENT_LOG,
     allowOtherKeys: values.ALLOW_OTHER_KEYS,
     logLevel: values.LOG_LEVEL,

@@ -81,6 +81,14 @@ export const safeUrl = z
     { error: 'must begin with https:, as it is not on this machine' },
   );
 
+/** A folder, by its path or as `file:`, a bucket as `gs:`, or an address as `safeUrl`. */
+export const headsPlace = z.string().superRefine((value, context) => {
+  const [scheme] = /^[a-z][a-z0-9+.-]+(?=:)/i.exec(value) ?? [];
+  if (scheme === undefined) return;
+  const { error } = (/^https?$/.test(scheme) ? safeUrl : pathUrl('file', 'gs')).safeParse(value);
+  for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
+});
+
 /** An address to which paths are added. */
 export const baseUrl = z
   .url({

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   base64,
   baseUrl,
+  headsPlace,
   networks,
   onOff,
   pathUrl,
@@ -13,7 +14,7 @@ import {
 } from './settingTypes.ts';
 
 /** What a process can do; several share the work by doing less each. */
-const allRoles = ['api', 'projector', 'webhooks'] as const;
+const allRoles = ['api', 'projector', 'webhooks', 'heads'] as const;
 
 export type Role = (typeof allRoles)[number];
 
@@ -79,6 +80,16 @@ export const settings = z.object({
     'Signs exports and tree heads: an Ed25519 private key (PKCS#8, DER, base64). All instances share one.',
     '`signing-key` in `DATA_DIR`, made when first needed',
   ),
+  HEADS_TO: variable(
+    headsPlace.optional(),
+    "Where signed heads of each workspace's history are sent: a folder that is there, by its path or as `file:FOLDER`; " +
+      '`gs://BUCKET/PREFIX`; or an `https:` address that takes POST requests. The role `heads` sends them.',
+    'nowhere',
+  ),
+  HEADS_EVERY_MINUTES: variable(
+    wholeNumber(1, 525_600).default(60),
+    'How often a head is sent of each workspace that has grown since its last one.',
+  ),
   DEIDENTIFICATION_KEY: variable(
     base64(32).optional(),
     'Keys the hashes that stand for ids in the de-identified view: 32 bytes or more, base64. All instances share one.',
@@ -139,7 +150,8 @@ export const settings = z.object({
       .default(allRoles.join())
       .transform((value) => value.split(',').map((role) => role.trim()))
       .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
-    'What this process does: `api` answers requests, `projector` keeps the read models up to date, `webhooks` sends messages.',
+    'What this process does: `api` answers requests, `projector` keeps the read models up to date, `webhooks` sends messages, ' +
+      '`heads` signs and sends heads, where `HEADS_TO` is set.',
   ),
   ALLOW_OTHER_EVENT_LOG: variable(
     onOff.default(false),

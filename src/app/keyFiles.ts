@@ -107,7 +107,7 @@ export async function loadSigningKey(config: Config): Promise<KeyObject> {
 
 /**
  * Opens every key that is set or there, so that one which cannot be used stops a start instead of the first request that
- * needs it. A signing key that is kept from the service's user on purpose is a warning: commands alone sign. Rejects as
+ * needs it. A signing key that is kept from the service's user on purpose is a warning: requests are served without it. Rejects as
  * the keys do.
  */
 export async function checkKeys(config: Config, logger: Logger): Promise<void> {

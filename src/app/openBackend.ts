@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { RateLimiterMemory } from 'rate-limiter-flexible';
 import { FlexibleRateLimiter } from '../backends/FlexibleRateLimiter.ts';
@@ -5,6 +6,7 @@ import { fileProblem } from '../backends/fileProblem.ts';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, Patience } from '../ports/eventLog.ts';
+import type { HeadTarget } from '../ports/headTarget.ts';
 import type { Leases } from '../ports/leases.ts';
 import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -86,6 +88,20 @@ export async function openDocumentStore(url: string): Promise<DocumentStore> {
   }
   const { LocalDocumentStore } = await import('../backends/localFiles/LocalDocumentStore.ts');
   return openAt('document store', url, (path) => LocalDocumentStore.open(path));
+}
+
+/** Where heads are sent: a folder, by its path or as `file:`, a bucket as `gs:`, or an address that takes POST requests. */
+export async function openHeadTarget(place: string): Promise<HeadTarget> {
+  if (place.startsWith('gs:')) {
+    const { GcsHeadTarget } = await import('../backends/gcs/GcsHeadTarget.ts');
+    return new GcsHeadTarget(place);
+  }
+  if (/^https?:/.test(place)) {
+    const { HttpsHeadTarget } = await import('../backends/https/HttpsHeadTarget.ts');
+    return new HttpsHeadTarget(place);
+  }
+  const { LocalHeadTarget } = await import('../backends/localFiles/LocalHeadTarget.ts');
+  return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
 /**

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
@@ -15,6 +14,7 @@ import { takeUpParked } from '../projector/takeUpParked.ts';
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import { whileLeader } from '../threads/whileLeader.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { leaseOwner } from './leaseOwner.ts';
 import {
   openDocumentStore,
   openEventLog,
@@ -82,14 +82,6 @@ export async function runProjector(
   webhooks.close();
   const stores = [eventLog, readModels, stateStore, leases, documentStore];
   await Promise.all(stores.map((store) => store.close()));
-}
-
-/**
- * SQLite's files belong to one service at a time: its successor after a crash is the same owner and need not wait for
- * the lease to run out.
- */
-function leaseOwner({ stateUrl }: Config): string {
-  return stateUrl.startsWith('sqlite:') ? 'embedded' : randomUUID();
 }
 
 async function repeatUntil(

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { dashboardApp } from '../dashboard/shell/dashboardApp.ts';
 import type { DashboardPorts } from '../dashboard/shell/routes.ts';
 import { describeError } from '../errors.ts';
+import { parseSigningKey } from '../evidence/signing.ts';
 import { ClockWatch } from '../health/ClockWatch.ts';
 import { StoreWatch } from '../health/StoreWatch.ts';
 import { apiRoutes, healthRoutes } from '../http/endpoints/index.ts';
@@ -32,6 +33,7 @@ import {
   openReadModels,
   openStateStore,
 } from './openBackend.ts';
+import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './startHeads.ts';
 import { startProjector } from './startProjector.ts';
 import { startWebhooks } from './startWebhooks.ts';
 
@@ -56,6 +58,7 @@ export interface ServiceOptions {
   stopping?: AbortSignal;
   /** Set by tests alone, so that they need not wait. */
   webhookSchedule?: RetrySchedule;
+  headPauses?: HeadPauses;
   arrivalTimes?: ArrivalTimes;
 }
 
@@ -66,7 +69,7 @@ export interface ServiceOptions {
 export async function startService(
   config: Config,
   logger: Logger,
-  { stopping, webhookSchedule, arrivalTimes }: ServiceOptions = {},
+  { stopping, webhookSchedule, headPauses, arrivalTimes }: ServiceOptions = {},
 ): Promise<Service> {
   const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
   const draining = new AbortController();
@@ -110,6 +113,8 @@ export async function startService(
       stops.push(await step(keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger)));
     const projector = config.roles.includes('projector') ? startProjector(config, logger) : undefined;
     stops.push(() => projector?.stop());
+    const heads = await step(openHeads(config, logger, stores, headPauses));
+    stops.push(() => heads?.stop());
     if (config.roles.includes('webhooks')) {
       stops.push(startWebhooks(config, logger, webhookDirectory, webhookSchedule));
     }
@@ -128,7 +133,8 @@ export async function startService(
     const clockWatch = new ClockWatch(eventLog, logger);
     stops.push(() => clockWatch.close());
     const failingRoles = () => new Set(projector?.failing() ? (['projector'] as const) : []);
-    const health = { eventLog, readModels, storeWatch, roles: config.roles, failingRoles };
+    const findings = () => heads?.findings() ?? [];
+    const health = { eventLog, readModels, storeWatch, roles: config.roles, failingRoles, findings };
     const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(health)];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = await step(HttpServer.listen(app, config, logger, arrivalTimes));
@@ -157,7 +163,19 @@ async function openDashboard(
   return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
 }
 
-/** The keys that work with what the log holds; commands alone sign. */
+/** The role that sends heads, where the process has it. */
+async function openHeads(
+  { headsTo, ...config }: Config,
+  logger: Logger,
+  stores: Omit<HeadStores, 'signingKey'> & { knownKeys: KnownKeys<LastingKeyName> },
+  pauses: HeadPauses | undefined,
+): Promise<HeadsRole | undefined> {
+  if (headsTo === undefined || !config.roles.includes('heads')) return undefined;
+  const signingKey = async () => parseSigningKey(await stores.knownKeys.load('signing'));
+  return startHeads({ ...config, headsTo }, logger, { ...stores, signingKey }, pauses);
+}
+
+/** The keys that work with what the log holds; the role `heads` can wait for its own. */
 function neededKeys({ roles }: Config): LastingKeyName[] {
   if (roles.includes('api')) return ['deidentification', 'webhookSecrets', 'totpSecrets'];
   return roles.includes('webhooks') ? ['deidentification', 'webhookSecrets'] : [];

@@ -85,7 +85,7 @@ async function provenVersion(
 ): Promise<InclusionProof> {
   const event = await eventOfVersion(eventLog, stream, version, title);
   return withReadModels(async (readModels) => {
-    const { proof, stored } = await proveEvent(readModels, event, head?.size);
+    const { proof, stored } = await proveEvent(readModels, event, { treeSize: head?.size });
     if (head && head.root !== proof.tree_head.root) throw otherLog(head);
     const tree_head =
       head ?? signTreeHead(caller.workspace, stored.head, stored.head.last, await loadSigningKey());

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { ServiceError } from '../errors.ts';
 import { manifestSchema } from '../evidence/export/manifest.ts';
 import { parsePublicKey, signatureProblem } from '../evidence/signing.ts';
@@ -25,6 +26,25 @@ export async function readHead(path: string, publicKey: KeyObject, workspace?: s
   }
   if (workspace === undefined || head.workspace === workspace) return head;
   throw new ServiceError('validation_failed', `${path} is of the workspace ${head.workspace}.`);
+}
+
+/**
+ * The heads of a workspace in the files `*.json` of a folder, signed with the key. Rejects with `validation_failed` at the
+ * first that does not hold, or when there is none; with `conflict` when one cannot be read.
+ */
+export async function readHeads(
+  folder: string,
+  publicKey: KeyObject,
+  workspace: string,
+): Promise<TreeHead[]> {
+  const names = await ofFile(folder, () => readdir(folder));
+  const heads: TreeHead[] = [];
+  for (const name of names.filter((one) => one.endsWith('.json')).toSorted()) {
+    const head = await readHead(join(folder, name), publicKey);
+    if (head.workspace === workspace) heads.push(head);
+  }
+  if (heads.length > 0) return heads;
+  throw new ServiceError('validation_failed', `${folder} holds no head of the workspace ${workspace}.`);
 }
 
 function parseHead(text: string): TreeHead | undefined {

@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Command } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
@@ -12,7 +12,7 @@ import {
   oddityKinds,
 } from '../evidence/OddityCheck.ts';
 import { publicKeyPem } from '../evidence/signing.ts';
-import { signTreeHead } from '../evidence/treeHead.ts';
+import { signTreeHead, type TreeHead } from '../evidence/treeHead.ts';
 import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -20,13 +20,14 @@ import { erasureLines } from './erasure/erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, FAILED, fail, writeLine } from './output.ts';
-import { readHead, readPublicKey } from './signedFiles.ts';
+import { readHead, readHeads, readPublicKey } from './signedFiles.ts';
 import { verifyFile } from './verifyFile.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
 
 interface VerifyOptions {
   workspace?: string;
   head?: string;
+  heads?: string;
   saveHead?: string;
   publicKey?: string;
   documents?: boolean;
@@ -79,34 +80,47 @@ function tellOddities(oddities: Oddities, { timesRise }: EventLog): void {
   }
 }
 
-function summary({ tree, compared }: Verified): string {
+function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
   const { size } = tree;
-  return `${count(size)} events verified, ${count(compared)} of them against the read model; tree head ${treeRoot(tree)}`;
+  const held = heads.length > 1 ? ` and all against ${count(heads.length)} heads` : '';
+  return `${count(size)} events verified, ${count(compared)} of them against the read model${held}; tree head ${treeRoot(tree)}`;
 }
 
-async function verifyLog(workspace: string, { head: headFile, saveHead, publicKey }: VerifyOptions) {
+/** The heads that the log is held against, whose signatures hold. */
+async function headsOf(
+  workspace: string,
+  { head, heads }: VerifyOptions,
+  publicKey: KeyObject,
+): Promise<TreeHead[]> {
+  const one = head === undefined ? [] : [await readHead(head, publicKey, workspace)];
+  return heads === undefined ? one : [...one, ...(await readHeads(heads, publicKey, workspace))];
+}
+
+async function verifyLog(workspace: string, options: VerifyOptions) {
+  const { saveHead, publicKey } = options;
   const signingKey = await loadSigningKey();
   const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
-  const head = headFile === undefined ? undefined : await readHead(headFile, key, workspace);
+  const heads = await headsOf(workspace, options, key);
   const verifyTree = async ({ eventLog, caller }: WorkspaceTools) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(terminal().stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
-      verifyWorkspace({ eventLog, readModels }, workspace, { head, onProgress: bar.at }),
+      verifyWorkspace({ eventLog, readModels }, workspace, { heads, onProgress: bar.at }),
     ).finally(() => bar.stop());
     if (found.difference) return fail(describe(found.difference));
     if (found.headProblem) {
-      return fail(
-        `The log is not the one whose head was signed at ${head?.created_at}: ${found.headProblem}.`,
-      );
+      const { head, problem } = found.headProblem;
+      return fail(`The log is not the one whose head was signed at ${head.created_at}: ${problem}.`);
     }
     tellOddities(found.oddities, eventLog);
     if (terminal().exitCode === FAILED) return;
-    if (head === undefined && found.compared === 0) {
-      fail(`Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found)}`);
+    if (heads.length === 0 && found.compared === 0) {
+      fail(
+        `Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found, heads)}`,
+      );
       terminal().exitCode = NOTHING_COMPARED;
     } else {
-      writeLine(summary(found));
+      writeLine(summary(found, heads));
     }
     for (const line of erasureLines(found.erased)) writeLine(line);
     if (saveHead === undefined) return;
@@ -120,8 +134,8 @@ async function verify(file: string | undefined, options: VerifyOptions, command:
   const { workspace, publicKey } = options;
   if (file !== undefined && workspace === undefined) {
     if (publicKey === undefined) command.error('error: an export or a proof is checked with --public-key');
-    if (options.saveHead ?? options.documents)
-      command.error('error: --save-head and --documents go with --workspace');
+    if (options.heads ?? options.saveHead ?? options.documents)
+      command.error('error: --heads, --save-head and --documents go with --workspace');
     return verifyFile(file, publicKey, options.head);
   }
   if (file !== undefined || workspace === undefined) {
@@ -150,6 +164,7 @@ export function addVerifyCommand(program: Command): void {
       '--head <file>',
       'a signed head, or the manifest of an export, that the log must still hold; with a proof: the head that it is of',
     )
+    .option('--heads <folder>', 'a folder of signed heads, all of which the log must still hold')
     .option('--save-head <file>', 'where the signed head is written when all holds')
     .option('--documents', 'read every stored document as well, and compare it with its digest in the log')
     .option(
@@ -161,6 +176,7 @@ export function addVerifyCommand(program: Command): void {
       example(
         'chartledger verify --workspace clinic --save-head head.json',
         'chartledger verify --workspace clinic --head head.json --documents',
+        'chartledger verify --workspace clinic --heads /mnt/heads',
         "chartledger verify --workspace '*'",
         'chartledger signing-key > chartledger.pem',
         'chartledger verify clinic.ndjson --public-key chartledger.pem',

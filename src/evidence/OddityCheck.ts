@@ -34,26 +34,26 @@ export class OddityCheck {
     olderThanBefore: { count: 0, first: [] },
   };
   readonly #ids = new EventIds();
-  readonly #headSize: number;
+  readonly #headTimes: Map<number, string | undefined>;
+  /** Of the last head that was passed. */
   #headTime: string | undefined;
   #before: string | undefined;
 
-  constructor(head: TreeHead | undefined) {
-    this.#headSize = head?.size ?? Number.POSITIVE_INFINITY;
-    this.#headTime = head?.last_event_recorded_at;
+  constructor(heads: readonly TreeHead[]) {
+    this.#headTimes = new Map(heads.map((head) => [head.size, head.last_event_recorded_at]));
   }
 
   /** Takes the workspace's event number `size`, counted from 1. */
   look(event: RecordedEvent, size: number): void {
     const { id, recordedAt } = event;
     if (!this.#ids.add(id)) this.#note('repeatedId', event);
-    // The event at the head's end is covered by its hash: where the head does not tell the time, the event does.
-    if (size === this.#headSize) this.#headTime ??= recordedAt;
-    if (size > this.#headSize && this.#headTime !== undefined && recordedAt < this.#headTime) {
+    if (this.#headTime !== undefined && recordedAt < this.#headTime) {
       this.#note('olderThanHead', event, this.#headTime);
     } else if (this.#before !== undefined && recordedAt < this.#before) {
       this.#note('olderThanBefore', event, this.#before);
     }
+    // The event at a head's end is covered by its hash: where the head does not tell the time, the event does.
+    if (this.#headTimes.has(size)) this.#headTime = this.#headTimes.get(size) ?? recordedAt;
     this.#before = recordedAt;
   }
 

@@ -17,8 +17,8 @@ export interface VerifyPorts {
 }
 
 export interface VerifyOptions {
-  /** A head that was signed earlier, of this workspace; its signature has been checked. */
-  head?: TreeHead | undefined;
+  /** Heads that were signed earlier, of this workspace; their signatures have been checked. */
+  heads?: readonly TreeHead[];
   /** Told of how far into the log it is, where it will end, and how many events held. */
   onProgress?: ((position: Position, until: Position, events: number) => void) | undefined;
 }
@@ -33,6 +33,12 @@ export interface Difference {
   version?: number;
 }
 
+/** A signed head that is not one of the log's. */
+export interface HeadProblem {
+  head: TreeHead;
+  problem: string;
+}
+
 export interface Verified {
   /** Over all events of the workspace, as far as they were sound. */
   tree: HashTree;
@@ -40,8 +46,8 @@ export interface Verified {
   /** How many of them the read model held, and were compared with it. */
   compared: number;
   difference?: Difference;
-  /** What of the signed head the log does not hold. */
-  headProblem?: string;
+  /** The first of the signed heads, by size, that the log does not hold, and what of it. */
+  headProblem?: HeadProblem;
   /** What stands where no service writes it. */
   oddities: Oddities;
   /** How many events were erased, and the erasures that tell of them. */
@@ -50,18 +56,19 @@ export interface Verified {
 
 /**
  * Recomputes the tree of a workspace from the log, up to its present end, and compares it leaf by leaf with the read
- * model's, as far as that reaches, and with a signed head. Ends at the first difference; what is odd about events that
+ * model's, as far as that reaches, and with signed heads. Ends at the first difference; what is odd about events that
  * differ from nothing known is collected.
  */
 export async function verifyWorkspace(
   { eventLog, readModels }: VerifyPorts,
   workspace: string,
-  { head, onProgress }: VerifyOptions,
+  { heads = [], onProgress }: VerifyOptions,
 ): Promise<Verified> {
   // In this order: what the read model holds by now, the log holds when its end is asked for.
   const stored = await storedLeaves(readModels, workspace);
   const until = await eventLog.head();
-  const oddities = new OddityCheck(head);
+  const bySize = Map.groupBy(heads, ({ size }) => size);
+  const oddities = new OddityCheck(heads);
   const erasures = new ErasureCheck();
   const result: Verified = {
     ...{ tree: emptyTree, lastEvent: null, compared: 0, oddities: oddities.found },
@@ -86,8 +93,10 @@ export async function verifyWorkspace(
       }
       erasures.take(event);
       if (expected) result.compared += 1;
-      if (head?.size === result.tree.size && !holds(result.tree, head)) {
-        return { ...result, headProblem: `its first ${head.size} events are not those that were signed` };
+      const head = bySize.get(result.tree.size)?.find((one) => !holds(result.tree, one));
+      if (head) {
+        const problem = `its first ${head.size} events are not those that were signed`;
+        return { ...result, headProblem: { head, problem } };
       }
     }
     onProgress?.(batch.position, until, result.tree.size);
@@ -97,10 +106,10 @@ export async function verifyWorkspace(
   const { size } = result.tree;
   const expected = size < stored.size ? (await stored.leaves.next()).value : undefined;
   if (expected) return differs(missing(expected));
-  if (head && size < head.size) {
-    return { ...result, headProblem: `it holds ${size} events, and ${head.size} were signed` };
-  }
-  return result;
+  const beyond = heads.filter((head) => size < head.size).sort((a, b) => a.size - b.size)[0];
+  if (beyond === undefined) return result;
+  const problem = `it holds ${size} events, and ${beyond.size} were signed`;
+  return { ...result, headProblem: { head: beyond, problem } };
 }
 
 /** The leaf of an event, or of one that was erased; undefined of one that cannot be read. */

@@ -6,6 +6,7 @@ const needs: Record<Role, readonly StoreName[]> = {
   api: ['event_log'],
   projector: ['event_log', 'read_models'],
   webhooks: ['event_log', 'state_store'],
+  heads: ['event_log', 'read_models', 'state_store'],
 };
 
 /** What a process knows of itself. */

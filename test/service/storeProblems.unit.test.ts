@@ -51,5 +51,5 @@ const ofBuckets: [string, unknown, string | undefined][] = [
   ['what does not tell', new Error('raw'), undefined],
 ];
 test.each(ofBuckets)('on Google Cloud Storage %s is named, with what to do', (_what, error, text) => {
-  expect(gcsProblem('records', error)).toEqual(text && expect.stringContaining(text));
+  expect(gcsProblem('records', error, 'DOCUMENTS_URL')).toEqual(text && expect.stringContaining(text));
 });

@@ -123,6 +123,7 @@ export async function startFaultyApp(
     storeWatch,
     roles: service.config.roles,
     failingRoles: () => new Set<never>(),
+    findings: () => [],
   };
   const routes = [...apiRoutes(ports, false), ...healthRoutes(health)];
   const app = createApp(routes, { ...around, gate, eventLog }, dashboard);

@@ -3,12 +3,13 @@ import { afterAll, describe } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
+import type { ServiceOptions } from '../../src/app/service.ts';
 import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
 import { StandIn } from './standIn.ts';
 
 /** Starts a service on one set of engines; `env` overrides settings. */
-export type StartService = (env?: Record<string, string>) => Promise<TestService>;
+export type StartService = (env?: Record<string, string>, timing?: ServiceOptions) => Promise<TestService>;
 
 /** The production engines have a phase of their own, which needs their servers. */
 const isProductionPhase = process.env.TEST_PHASE === 'production';
@@ -16,7 +17,7 @@ const isProductionPhase = process.env.TEST_PHASE === 'production';
 /** Runs a suite on the embedded engines, and in its phase on the production engines where their servers are at hand. */
 export function onEveryEngine(suite: (start: StartService) => void): void {
   if (!isProductionPhase) {
-    describe('embedded engines', () => suite((env = {}) => startTestService(env)));
+    describe('embedded engines', () => suite(startTestService));
     return;
   }
   if (missingServer === undefined) describe('production engines', () => suite(startOnProduction));
@@ -65,10 +66,13 @@ export function productionSettings(): Record<string, string> {
 }
 
 /** Starts a service on the production engines; `env` overrides settings. */
-export async function startOnProduction(env: Record<string, string> = {}): Promise<TestService> {
+export async function startOnProduction(
+  env: Record<string, string> = {},
+  timing: ServiceOptions = {},
+): Promise<TestService> {
   const settings = { ...productionSettings(), ...env };
   await skipHistory(settings);
-  return startTestService(settings);
+  return startTestService(settings, timing);
 }
 
 /** What a shared log holds already is none of a test's business: its read models begin at the log's head. */

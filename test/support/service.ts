@@ -86,7 +86,7 @@ export async function startTestService(
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
       await service.stop();
       await meanwhile();
-      service = await startService(config, logger);
+      service = await startService(config, logger, timing);
       this.url = service.url;
     },
     async stop() {

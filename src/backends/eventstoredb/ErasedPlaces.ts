@@ -1,5 +1,5 @@
 import type { ErasedEvent, Position, RecordedEvent } from '../../events/event.ts';
-import { RECORD_ERASED, type RecordErased } from '../../events/recordErased.ts';
+import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 import type { Erasures } from './Erasures.ts';
 import type { Erasure } from './erasureNote.ts';
@@ -89,7 +89,7 @@ export class ErasedPlaces {
     const options = { from: (first?.revision ?? before) + 1, limit: parts - 1 };
     const others = parts > 1 ? await this.#reader.readStream(name, options, toRecordedEvent) : [];
     stream.places = [first, ...others].flatMap((event) =>
-      event?.type === RECORD_ERASED ? placesIn(event.data as Partial<RecordErased>, stream.erasure) : [],
+      event && erasureStep(event) ? placesIn(event.data as Partial<RecordErased>, stream.erasure) : [],
     );
   }
 }

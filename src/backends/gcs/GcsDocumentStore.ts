@@ -1,21 +1,16 @@
 import { createHash } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
-import {
-  type Bucket,
-  type CreateReadStreamOptions,
-  type File,
-  IdempotencyStrategy,
-  Storage,
-} from '@google-cloud/storage';
+import type { Bucket, CreateReadStreamOptions, File } from '@google-cloud/storage';
 import { type ServiceError, unavailable } from '../../errors.ts';
 import { documentNotStored } from '../../ports/documentNotStored.ts';
 import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '../../ports/documentStore.ts';
+import { within } from '../within.ts';
 import { GcsUploadNotes } from './GcsUploadNotes.ts';
 import { gcsProblem } from './gcsProblem.ts';
 import { ObjectWriter } from './ObjectWriter.ts';
+import { openBucket } from './openBucket.ts';
 import { readWithin } from './readWithin.ts';
-import { within } from './within.ts';
 
 const STORE = 'document store';
 const DAY_MS = 86_400_000;
@@ -46,30 +41,15 @@ export class GcsDocumentStore implements DocumentStore {
   /** Uploads that this instance has begun and that nobody settled yet. */
   readonly #running = new Set<string>();
 
-  /**
-   * `gs://bucket/prefix`; `?endpoint=http://host:port` names an emulator, which is spoken to without credentials.
-   * Does not connect: the first call does.
-   */
+  /** See `openBucket`. */
   constructor(url: string, options: GcsOptions = {}) {
     EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS_OF_A_DOWNLOAD);
-    const { hostname, pathname, searchParams } = new URL(url);
     this.#abandonedAfterMs = options.abandonedAfterMs ?? DAY_MS;
     this.#callMs = options.callMs ?? 2_500;
     this.#stallMs = options.stallMs ?? 15_000;
-    const endpoint = searchParams.get('endpoint');
-    const storage = new Storage({
-      ...(endpoint && { apiEndpoint: endpoint, projectId: 'emulator', useAuthWithCustomEndpoint: false }),
-      retryOptions: {
-        // Every request of this store may be repeated: object ids are never used again.
-        idempotencyStrategy: IdempotencyStrategy.RetryAlways,
-        maxRetries: 3,
-        maxRetryDelay: 1,
-        totalTimeout: this.#stallMs / 1000,
-      },
-    });
-    this.#bucket = storage.bucket(hostname);
-    const path = decodeURIComponent(pathname).replace(/^\/|\/$/g, '');
-    this.#prefix = path === '' ? '' : `${path}/`;
+    const { bucket, prefix } = openBucket(url, this.#stallMs);
+    this.#bucket = bucket;
+    this.#prefix = prefix;
     this.#notes = new GcsUploadNotes(this.#bucket, `${this.#prefix}uploads`, (work) => this.#call(work));
   }
 
@@ -203,7 +183,7 @@ export class GcsDocumentStore implements DocumentStore {
     try {
       return await within(this.#callMs, work());
     } catch (error) {
-      throw unavailable(STORE, error, gcsProblem(this.#bucket.name, error));
+      throw unavailable(STORE, error, gcsProblem(this.#bucket.name, error, 'DOCUMENTS_URL'));
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import type { File } from '@google-cloud/storage';
-import { within } from './within.ts';
+import { within } from '../within.ts';
 
 /** Held in memory until the store has acknowledged it, so that a broken request can be repeated. */
 const CHUNK_BYTES = 8 * 1024 * 1024;

@@ -1,14 +1,14 @@
 const FORBIDDEN = [401, 403];
 
 /**
- * What is the matter with a bucket of Google Cloud Storage, for operators, and what to do. Undefined when the error does not
- * tell.
+ * What is the matter with a bucket of Google Cloud Storage, which `setting` names, for operators, and what to do. Undefined
+ * when the error does not tell.
  */
-export function gcsProblem(bucket: string, error: unknown): string | undefined {
+export function gcsProblem(bucket: string, error: unknown, setting: string): string | undefined {
   const { code, message = '' } = (error ?? {}) as { code?: unknown; message?: string };
   if (FORBIDDEN.includes(Number(code)))
     return `The bucket ${bucket} may not be used with these credentials. Give them the role Storage Object Admin on it.`;
-  if (code === 404) return `There is no bucket ${bucket}. Make it, or mend DOCUMENTS_URL.`;
+  if (code === 404) return `There is no bucket ${bucket}. Make it, or mend ${setting}.`;
   if (/default credentials|invalid_grant/i.test(message))
     return `No valid credentials for the bucket ${bucket}. Set GOOGLE_APPLICATION_CREDENTIALS, or the workload's identity.`;
   return undefined;

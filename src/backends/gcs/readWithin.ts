@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { ServiceError } from '../../errors.ts';
-import { within } from './within.ts';
+import { within } from '../within.ts';
 
 interface Limits {
   /** How long the first bytes may take. */

@@ -36,7 +36,7 @@ export async function certifyErasure(
   const { stored } = await proveEvent(readModels, last);
   const proofs: ErasureCertificate['tombstones'] = [];
   for (const event of inLogOrder) {
-    const { proof } = await proveEvent(readModels, event, stored.head.size);
+    const { proof } = await proveEvent(readModels, event, { treeSize: stored.head.size });
     const { type: _type, tree_head: _head, ...tombstone } = proof;
     proofs.push(tombstone);
   }

@@ -16,8 +16,6 @@ const treeRootSchema = z.strictObject({
   root: hashSchema,
 });
 
-export type UnsignedRoot = z.infer<typeof treeRootSchema>;
-
 /** What the leaf of an event covers, see `HashedEvent`. */
 const hashedEventSchema = z.strictObject({
   id: z.string(),

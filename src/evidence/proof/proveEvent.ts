@@ -8,15 +8,13 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { untilReached } from '../../reads/page.ts';
 import { validationError } from '../../records/validate.ts';
-import type { InclusionProof, UnsignedRoot } from './proof.ts';
+import type { TreeHead } from '../treeHead.ts';
+import type { InclusionProof } from './proof.ts';
 import { StoredTree } from './StoredTree.ts';
-
-/** A proof whose head is not signed. */
-export type UnsignedProof = InclusionProof & { tree_head: UnsignedRoot };
 
 /** A proof, and the tree that it was taken from: at its present size, unless another one was asked for. */
 export interface EventProof {
-  proof: UnsignedProof;
+  proof: InclusionProof;
   stored: StoredTree;
 }
 
@@ -39,15 +37,23 @@ export async function eventOfVersion(
   throw new ServiceError('not_found', `The ${title.toLowerCase()} has no version ${version}.`);
 }
 
+/** Which tree an event is to be in; left out: as it stands. */
+export interface WantedTree {
+  /** As it stood when it had so many events. */
+  treeSize?: number | undefined;
+  /** A signed head, whose tree is taken where no size is asked for and the event is in it, and which is then in the proof. */
+  signed?: TreeHead | undefined;
+}
+
 /**
- * Proves that an event is in the tree of its workspace, as that stands or stood when it had `treeSize` events. Waits for
+ * Proves that an event is in the tree of its workspace. Waits for
  * the projector, and rejects with `unavailable` when that is more than two seconds behind; with `validation_failed` when
  * the tree never had that size, or not yet this event; with `conflict` when it does not hold the event as the log does.
  */
 export async function proveEvent(
   readModels: ReadModels,
   event: RecordedEvent,
-  treeSize?: number,
+  { treeSize, signed }: WantedTree = {},
 ): Promise<EventProof> {
   const { workspace } = event.metadata;
   await untilReached(readModels, treeModel, event.position, 'hash tree');
@@ -56,13 +62,17 @@ export async function proveEvent(
   const leaf = eventLeaf(event);
   if (stored === undefined || placed?.leaf[2] !== leaf) throw eventDiffers(workspace);
   const { index } = placed;
-  const size = treeSize ?? stored.head.size;
-  requireSize(size, index, stored.head.size);
+  const present = stored.head.size;
+  const isCovered = signed !== undefined && index < signed.size && signed.size <= present;
+  const size = treeSize ?? (isCovered ? signed.size : present);
+  requireSize(size, index, present);
+  const head = signed?.size === size ? signed : undefined;
   const [inclusion, root] = await Promise.all([
     stored.roots(inclusionRanges(index, size)),
     stored.rootAt(size),
   ]);
-  if (rootOfInclusion(leaf, index, size, inclusion) !== root) throw eventDiffers(workspace);
+  if (rootOfInclusion(leaf, index, size, inclusion) !== root || (head && head.root !== root))
+    throw eventDiffers(workspace);
   const { id, type, stream, revision, recordedAt, metadata, data } = event;
   return {
     proof: {
@@ -71,7 +81,7 @@ export async function proveEvent(
       leaf,
       index,
       inclusion,
-      tree_head: { type: 'chartledger.tree_root.v1', workspace, size, root },
+      tree_head: head ?? { type: 'chartledger.tree_root.v1', workspace, size, root },
     },
     stored,
   };

@@ -1,6 +1,5 @@
 import type { DocumentPorts } from '../../commands/uploadDocument.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
-import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import { buildDocument } from '../document/buildDocument.ts';
 import { routeOf } from '../endpoint/endpoint.ts';
@@ -8,6 +7,7 @@ import type { Route } from '../server/serveEndpoint.ts';
 import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
+import type { ProofPorts } from './history/proofSchemas.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { readHealth } from './service/readHealth.ts';
 import { readOpenApi } from './service/readOpenApi.ts';
@@ -15,7 +15,7 @@ import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
 import type { WebhookRoutePorts } from './webhooks/webhookAddress.ts';
 import { webhookEndpoints } from './webhooks/webhookEndpoints.ts';
 
-export type AppPorts = DocumentPorts & QueryPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
+export type AppPorts = DocumentPorts & ProofPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
 
 /** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [

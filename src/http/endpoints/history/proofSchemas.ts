@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { ServiceError } from '../../../errors.ts';
-import type { UnsignedProof } from '../../../evidence/proof/proveEvent.ts';
+import type { RecordedEvent } from '../../../events/event.ts';
+import { sentHeads } from '../../../evidence/heads/sentHeads.ts';
+import { proveEvent } from '../../../evidence/proof/proveEvent.ts';
+import type { StateStore } from '../../../ports/stateStore.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { validate } from '../../../records/validate.ts';
 import { versionNumber } from '../../document/answerSchemas.ts';
 import { exampleRequestId } from '../../document/examples.ts';
@@ -23,6 +27,12 @@ export const proofQuerySchema = z.object({
 });
 
 const hash = z.string().meta({ description: 'SHA-256, lower-case hex' });
+
+const treeFields = {
+  workspace: z.string(),
+  size: z.int().min(1).meta({ description: 'Events of the tree' }),
+  root: hash,
+};
 
 export const proofSchema = z
   .object({
@@ -47,14 +57,23 @@ export const proofSchema = z
       .array(hash)
       .meta({ description: 'The inclusion proof (RFC 9162, section 2.1.3), the deepest node first' }),
     tree_head: z
-      .object({
-        type: z.literal('chartledger.tree_root.v1'),
-        workspace: z.string(),
-        size: z.int().min(1).meta({ description: 'Events of the tree' }),
-        root: hash,
-      })
+      .discriminatedUnion('type', [
+        z.object({ type: z.literal('chartledger.tree_root.v1'), ...treeFields }),
+        z.object({
+          type: z.literal('chartledger.tree_head.v1'),
+          ...treeFields,
+          chain: hash,
+          last_event_id: z.string(),
+          last_event_recorded_at: z.string().optional(),
+          created_at: z.string(),
+          key_id: z.string(),
+          signature: z.string(),
+        }),
+      ])
       .meta({
-        description: 'The tree that the event is in. It is not signed: compare it with a signed head',
+        description:
+          'The tree that the event is in: the last signed head that was sent, where the event is in it; else a root ' +
+          '(`tree_root`) that nobody signed, to be compared with a signed head',
       }),
   })
   .meta({
@@ -105,7 +124,17 @@ export function requestedTreeSize({ req }: Exchange): number | undefined {
   return validate(proofQuerySchema, req.query).tree_size;
 }
 
-/** A proof as the body of an answer. */
-export function proofBody({ event, ...proof }: UnsignedProof) {
+export type ProofPorts = QueryPorts & { stateStore: StateStore };
+
+/** The proof of an event as the body of an answer, with a signed head where one was sent that it is in. */
+export async function proofBody(
+  { readModels, stateStore }: ProofPorts,
+  recorded: RecordedEvent,
+  treeSize: number | undefined,
+): Promise<z.output<typeof proofSchema>> {
+  const { workspace } = recorded.metadata;
+  const signed = (await sentHeads(stateStore, [workspace])).get(workspace);
+  const { proof } = await proveEvent(readModels, recorded, { treeSize, signed });
+  const { event } = proof;
   return { ...proof, event: { ...event, metadata: { ...event.metadata } } };
 }

@@ -1,7 +1,6 @@
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import { documentStream } from '../../../events/streamNames.ts';
-import { eventOfVersion, proveEvent } from '../../../evidence/proof/proveEvent.ts';
-import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { eventOfVersion } from '../../../evidence/proof/proveEvent.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import {
@@ -12,6 +11,7 @@ import {
   encounterId,
 } from '../documents/documentAddress.ts';
 import {
+  type ProofPorts,
   pathVersion,
   proofBody,
   proofExample,
@@ -37,20 +37,20 @@ export const readDocumentProof = endpoint({
   answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },
   errors: ['VersionNotFound', 'NotProvable'],
   subject: documentSubject,
-  handler: (ports: QueryPorts) => async (exchange) => {
+  handler: (ports: ProofPorts) => async (exchange) => {
     const caller = callerOf(exchange);
     const names = { record_id: encounterId(exchange.req), document_id: documentId(exchange.req) };
     const version = pathVersion(exchange, 'Document');
     const treeSize = requestedTreeSize(exchange);
     const stream = documentStream(caller.workspace, names.record_id, names.document_id);
     const event = await eventOfVersion(ports.eventLog, stream, version, 'Document');
-    const { proof } = await proveEvent(ports.readModels, event, treeSize);
+    const body = await proofBody(ports, event, treeSize);
     await recordAccess(ports.eventLog, caller, {
       action: 'document.proof',
       kind: 'document',
       ...names,
       query: { version, ...(treeSize !== undefined && { tree_size: treeSize }) },
     });
-    return { body: proofBody(proof) };
+    return { body };
   },
 });

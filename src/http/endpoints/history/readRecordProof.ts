@@ -1,7 +1,6 @@
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import { recordStream } from '../../../events/streamNames.ts';
-import { eventOfVersion, proveEvent } from '../../../evidence/proof/proveEvent.ts';
-import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { eventOfVersion } from '../../../evidence/proof/proveEvent.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { tagOf } from '../../document/kindNames.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -9,6 +8,7 @@ import { callerOf } from '../../server/exchange.ts';
 import { recordPath } from '../documentedParameters.ts';
 import { accessSubject, pathId } from '../parameters.ts';
 import {
+  type ProofPorts,
   pathVersion,
   proofBody,
   proofExample,
@@ -28,8 +28,9 @@ export function readRecordProof(entry: CatalogEntry) {
     summary: `Prove a version of a ${kind}`,
     description:
       `The event of one version of the ${kind} as the event log has it, and the proof that it is in the hash tree of the ` +
-      'workspace. With a signed head of that tree anybody can check it offline: `chartledger verify proof.json --head ' +
-      'head.json --public-key key.pem`. A proof with a head that is signed comes from `chartledger prove`.',
+      'workspace, which anybody can check offline: `chartledger verify proof.json --public-key key.pem`. Where heads are ' +
+      'sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a ' +
+      'signed head of that size (`--head head.json`).',
     tag: tagOf(entry),
     permission: 'read',
     params: recordPath(entry).extend(versionPath),
@@ -37,21 +38,21 @@ export function readRecordProof(entry: CatalogEntry) {
     answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },
     errors: ['VersionNotFound', 'NotProvable'],
     subject: ({ req }) => accessSubject(kind, req.params.id),
-    handler: (ports: QueryPorts) => async (exchange) => {
+    handler: (ports: ProofPorts) => async (exchange) => {
       const id = pathId(exchange.req, 'id', title);
       const caller = callerOf(exchange);
       const version = pathVersion(exchange, title);
       const treeSize = requestedTreeSize(exchange);
       const stream = recordStream(caller.workspace, kind, id);
       const event = await eventOfVersion(ports.eventLog, stream, version, title);
-      const { proof } = await proveEvent(ports.readModels, event, treeSize);
+      const body = await proofBody(ports, event, treeSize);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.proof',
         kind,
         record_id: id,
         query: { version, ...(treeSize !== undefined && { tree_size: treeSize }) },
       });
-      return { body: proofBody(proof) };
+      return { body };
     },
   });
 }

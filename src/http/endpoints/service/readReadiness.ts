@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { clockProblem } from '../../../health/clockProblem.ts';
+import type { Finding } from '../../../health/finding.ts';
 import { type ProcessHealth, readiness } from '../../../health/readiness.ts';
 import { systemClock } from '../../../ports/clock.ts';
 import { projectionStatus } from '../../../reads/projectionStatus.ts';
@@ -14,7 +15,7 @@ const readinessSchema = z
   .object({
     status: roleState,
     roles: z
-      .object({ api: roleState, projector: roleState, webhooks: roleState })
+      .object({ api: roleState, projector: roleState, webhooks: roleState, heads: roleState })
       .partial()
       .meta({ description: 'What each role of the process can do' }),
     degraded: z
@@ -58,7 +59,11 @@ const readyExample = {
 
 type Readiness = z.output<typeof readinessSchema>;
 
-export type HealthPorts = QueryPorts & ProcessHealth;
+export type HealthPorts = QueryPorts &
+  ProcessHealth & {
+    /** What operators should see to, of what the process does beside its requests. */
+    findings(): Finding[];
+  };
 
 async function lags({ eventLog, readModels }: QueryPorts) {
   const statuses = await projectionStatus(eventLog, readModels);
@@ -111,7 +116,7 @@ export const readReadiness = endpoint({
       degraded,
       ...stores,
       ...(projections && { projections }),
-      warnings: clock ? [clock] : [],
+      warnings: [...(clock ? [clock] : []), ...ports.findings()],
     };
     return ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
   },

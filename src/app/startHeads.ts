@@ -1,0 +1,141 @@
+import type { KeyObject } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { treeModel } from '../../projections/tree.ts';
+import type { Config } from '../config.ts';
+import { describeError, ServiceError } from '../errors.ts';
+import { INSTALLATION } from '../events/streamNames.ts';
+import { type HeadPorts, sendHeads } from '../evidence/heads/sendHeads.ts';
+import type { Finding } from '../health/finding.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
+import { untilReached } from '../reads/page.ts';
+import { whileLeader } from '../threads/whileLeader.ts';
+import { leaseOwner } from './leaseOwner.ts';
+import { openHeadTarget, openLeases } from './openBackend.ts';
+
+const LEASE = 'heads';
+const MINUTE_MS = 60_000;
+/** How soon it is tried again when a head could not be sent. */
+const RETRY_MS = 30_000;
+/** So long a stop waits for the last heads. */
+const LAST_MS = 15_000;
+
+export interface HeadStores extends Omit<HeadPorts, 'target'> {
+  eventLog: EventLog;
+  directory: KeyDirectory;
+  signingKey(): Promise<KeyObject>;
+}
+
+/** Pauses in milliseconds; set by tests alone. */
+export interface HeadPauses {
+  everyMs: number;
+  retryMs: number;
+}
+
+/** The role that sends heads. */
+export interface HeadsRole {
+  findings(): Finding[];
+  /** Sends what there is to send, and ends. */
+  stop(): Promise<void>;
+}
+
+/** Starts to send heads while this instance holds the lease, until `stop`. */
+export async function startHeads(
+  config: Config & { headsTo: string },
+  logger: Logger,
+  stores: HeadStores,
+  pauses: HeadPauses = { everyMs: config.headsEveryMinutes * MINUTE_MS, retryMs: RETRY_MS },
+): Promise<HeadsRole> {
+  const sender = new HeadSender({ ...stores, target: await openHeadTarget(config.headsTo) }, logger);
+  const leases = await openLeases(config.stateUrl);
+  const stopping = new AbortController();
+  const work = async (leading: AbortSignal) => {
+    while (!leading.aborted) {
+      const isSent = await sender.send();
+      await sleep(isSent ? pauses.everyMs : pauses.retryMs, undefined, { signal: leading }).catch(
+        () => undefined,
+      );
+    }
+    if (stopping.signal.aborted) await sender.send();
+  };
+  const working = whileLeader(leases, LEASE, leaseOwner(config), stopping.signal, work);
+  return {
+    findings: () => sender.findings(),
+    async stop() {
+      stopping.abort();
+      const late = new AbortController();
+      const tooLate = sleep(LAST_MS, undefined, { signal: late.signal }).catch(() => undefined);
+      await Promise.race([working, tooLate]);
+      late.abort();
+      await leases.close();
+    },
+  };
+}
+
+/** Sends heads, and tells of what is in the way: each problem once. */
+class HeadSender {
+  readonly #ports: HeadStores & HeadPorts;
+  readonly #logger: Logger;
+  #problem: string | undefined;
+  #contradicted = new Set<string>();
+
+  constructor(ports: HeadStores & HeadPorts, logger: Logger) {
+    this.#ports = ports;
+    this.#logger = logger;
+  }
+
+  /** Whether all heads were sent. Never rejects. */
+  async send(): Promise<boolean> {
+    const { eventLog, readModels, directory, signingKey } = this.#ports;
+    try {
+      // What the projector has not reached by then is in the next head.
+      await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
+      const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
+      this.#tellContradicted(await sendHeads(this.#ports, workspaces, await signingKey()));
+    } catch (error) {
+      this.#tellProblem(error);
+      return false;
+    }
+    if (this.#problem !== undefined) this.#logger.info('heads are sent again');
+    this.#problem = undefined;
+    return true;
+  }
+
+  findings(): Finding[] {
+    const findings = [...this.#contradicted].map(contradiction);
+    return this.#problem === undefined ? findings : [...findings, notSent(this.#problem)];
+  }
+
+  #tellProblem(error: unknown): void {
+    const known = error instanceof ServiceError ? (error.problem ?? error.message) : undefined;
+    const problem = known ?? 'It failed unexpectedly.';
+    if (problem !== this.#problem)
+      this.#logger.error({ problem, error: describeError(error) }, 'heads cannot be sent');
+    this.#problem = problem;
+  }
+
+  #tellContradicted(contradicted: Set<string>): void {
+    for (const workspace of contradicted) {
+      const { code, message } = contradiction(workspace);
+      if (!this.#contradicted.has(workspace)) this.#logger.error({ code, workspace }, message);
+      this.#contradicted.add(workspace);
+    }
+  }
+}
+
+function notSent(problem: string): Finding {
+  return {
+    code: 'heads_not_sent',
+    message: `Signed heads cannot be sent, which is tried again by itself. ${problem}`,
+  };
+}
+
+function contradiction(workspace: string): Finding {
+  return {
+    code: 'head_contradicted',
+    message:
+      `The history of the workspace ${workspace} is not the one whose head was sent last: events were changed or removed, ` +
+      `or the event log was restored. See: chartledger verify --workspace ${workspace} --heads FOLDER`,
+  };
+}

@@ -1,0 +1,30 @@
+import { unavailable } from '../../errors.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+
+const LIMIT_MS = 10_000;
+
+/** Heads as the bodies of POST requests to an address, which has taken one when it answers with 2xx. */
+export class HttpsHeadTarget implements HeadTarget {
+  readonly #url: string;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async keep(name: string, text: string): Promise<void> {
+    // What follows the host may be a secret.
+    const { host } = new URL(this.#url);
+    const failed = (problem: string, error?: unknown) => unavailable('target of heads', error, problem);
+    const response = await fetch(this.#url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'idempotency-key': name },
+      body: text,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(LIMIT_MS),
+    }).catch((error) => {
+      throw failed(`${host} does not answer, or its certificate is not accepted.`, error);
+    });
+    await response.body?.cancel().catch(() => undefined);
+    if (!response.ok) throw failed(`${host} answered with ${response.status} instead of 200.`);
+  }
+}

@@ -1,0 +1,51 @@
+import { constants } from 'node:fs';
+import { copyFile, link, open, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { unavailable } from '../../errors.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+import { fileProblem } from '../fileProblem.ts';
+import { within } from '../within.ts';
+import { syncFolder } from './durableFiles.ts';
+
+const LIMIT_MS = 10_000;
+/** What file systems without hard links answer. */
+const NO_LINKS = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** Heads as files of a folder. It is not made: where it is missing, so is perhaps the disk that should be there. */
+export class LocalHeadTarget implements HeadTarget {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async keep(name: string, text: string): Promise<void> {
+    try {
+      await within(LIMIT_MS, this.#keep(name, text));
+    } catch (error) {
+      const problem = fileProblem(this.#folder, error) ?? `${this.#folder} does not take a file.`;
+      throw unavailable('target of heads', error, problem);
+    }
+  }
+
+  async #keep(name: string, text: string): Promise<void> {
+    const path = join(this.#folder, name);
+    const draft = `${path}.part`;
+    try {
+      const file = await open(draft, 'w');
+      try {
+        await file.writeFile(text);
+        await file.sync();
+      } finally {
+        await file.close();
+      }
+      await link(draft, path).catch((error: NodeJS.ErrnoException) => {
+        if (!NO_LINKS.includes(error.code ?? '')) throw error;
+        return copyFile(draft, path, constants.COPYFILE_EXCL);
+      });
+      await syncFolder(this.#folder);
+    } finally {
+      await rm(draft, { force: true }).catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,66 @@
+import type { KeyObject } from 'node:crypto';
+import { INSTALLATION } from '../../events/streamNames.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import { StoredTree } from '../proof/StoredTree.ts';
+import { signTreeHead, type TreeHead } from '../treeHead.ts';
+import { rememberSentHead, sentHeads } from './sentHeads.ts';
+
+/** Workspaces whose last heads are asked for at once. */
+const ASKED_AT_ONCE = 100;
+const SIZE_DIGITS = 12;
+
+export interface HeadPorts {
+  readModels: ReadModels;
+  stateStore: StateStore;
+  target: HeadTarget;
+}
+
+/**
+ * Signs and sends a head of each workspace that has grown since its last one, by what the read model of the tree holds. The
+ * result names the workspaces whose history no longer has the last head that was sent. Rejects with `unavailable` at the
+ * first head that cannot be sent: those before it are not sent again.
+ */
+export async function sendHeads(
+  ports: HeadPorts,
+  workspaces: readonly string[],
+  signingKey: KeyObject,
+): Promise<Set<string>> {
+  const contradicted = new Set<string>();
+  for (let at = 0; at < workspaces.length; at += ASKED_AT_ONCE) {
+    const some = workspaces.slice(at, at + ASKED_AT_ONCE);
+    const last = await sentHeads(ports.stateStore, some);
+    for (const workspace of some) {
+      const holds = await sendHead(ports, workspace, last.get(workspace), signingKey);
+      if (!holds) contradicted.add(workspace);
+    }
+  }
+  return contradicted;
+}
+
+/** Whether the workspace's history still has the last head. */
+async function sendHead(
+  { readModels, stateStore, target }: HeadPorts,
+  workspace: string,
+  last: TreeHead | undefined,
+  signingKey: KeyObject,
+): Promise<boolean> {
+  const stored = await StoredTree.open(readModels, workspace);
+  // One that is smaller is being built anew, or of a log that was restored.
+  if (stored === undefined || stored.head.size < (last?.size ?? 1)) return true;
+  const holds = last === undefined || (await stored.rootAt(last.size)) === last.root;
+  if (stored.head.size === last?.size) return holds;
+  const head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);
+  // A head that contradicts the last one goes out all the same: it is what shows the contradiction.
+  await target.keep(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
+  await rememberSentHead(stateStore, head);
+  return holds;
+}
+
+/** `clinic-000000001024-20260314T093000000Z.json` */
+function fileName({ workspace, size, created_at }: TreeHead): string {
+  // No workspace has an id with a hyphen.
+  const name = workspace === INSTALLATION ? 'all-workspaces' : workspace;
+  return `${name}-${String(size).padStart(SIZE_DIGITS, '0')}-${created_at.replaceAll(/[-:.]/g, '')}.json`;
+}
