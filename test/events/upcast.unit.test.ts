@@ -43,9 +43,9 @@ function foldedEntry([name, value]: [string, unknown]): [string, unknown] {
 const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
 
 function fold(events: RecordedEvent[]): unknown {
-  const { type } = events.at(-1) as RecordedEvent;
-  const entry = catalog.find(
-    ({ eventType, kind }) => eventType === type || events.at(-1)?.data.kind === kind,
+  const { type, data } = events.at(-1) as RecordedEvent;
+  const entry = catalog.find(({ eventType, kind }) =>
+    type === 'RecordErased' ? kind === data.kind : eventType === type,
   );
   if (entry) {
     return events.reduce<RecordState | undefined>(
