@@ -45,6 +45,7 @@ export async function openApiPorts(
     ...stores,
     names,
     webhookDirectory,
+    webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
     users,
     signInLimits: openSignInLimits(limiters),
     secondFactor: new SecondFactor({ eventLog, users, totpSecretsKey: () => knownKeys.load('totpSecrets') }),

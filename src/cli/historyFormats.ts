@@ -44,12 +44,15 @@ function tableVersion(version: Version): string {
   const by = principal.name ?? principal.id;
   const head = (what: string) =>
     columns(String(version.version), recorded_at, what, by, client_ip ?? principal.type);
+  const erased =
+    version.reason === undefined ? '' : line(`${INDENT}reason: ${JSON.stringify(version.reason)}`);
   if ('changes' in version) {
     const changes = version.changes.map(({ field, from, to }) =>
       line(`${INDENT}${field}: ${JSON.stringify(from)} → ${JSON.stringify(to)}`),
     );
-    return head(version.outcome) + changes.join('');
+    return head(version.outcome) + erased + changes.join('');
   }
+  if (version.type === 'DocumentErased') return head('erased') + erased;
   if (version.sha256 === null) return head('removed');
   const { category, filename, size, sha256, content_available } = version;
   const kept = content_available ? 'kept' : 'no longer kept';
@@ -93,20 +96,20 @@ const file = ['category', 'filename', 'content_type', 'size', 'sha256', 'content
 
 function csvVersion(version: Version): string {
   const { type, id, name } = version.principal;
-  const { event_id, recorded_at, client_ip, user_agent, request_id } = version;
+  const { event_id, recorded_at, client_ip, user_agent, request_id, reason } = version;
   const own = [version.version, event_id, version.type, recorded_at, type, id, name];
   const cells = [...own, client_ip, user_agent, request_id];
-  if (!('changes' in version)) return row([...cells, ...file.map((column) => version[column])]);
-  if (version.changes.length === 0) return row([...cells, version.outcome, null, null, null]);
+  if (!('changes' in version)) return row([...cells, ...file.map((column) => version[column]), reason]);
+  if (version.changes.length === 0) return row([...cells, version.outcome, null, null, null, reason]);
   const rows = version.changes.map(({ field, from, to }) =>
-    row([...cells, version.outcome, field, from, to]),
+    row([...cells, version.outcome, field, from, to, reason]),
   );
   return rows.join('');
 }
 
 function csv(isDocument: boolean): HistoryFormat {
   return {
-    begin: row([...who, ...(isDocument ? file : change)]),
+    begin: row([...who, ...(isDocument ? file : change), 'reason']),
     version: csvVersion,
     end: '',
     state: (fields) => row([...fields.keys()]) + row([...fields.values()]),

@@ -65,8 +65,8 @@ async function appendParts(
   }
 }
 
-/** The last tombstone of this erasure, as the log has it. */
-async function doneTombstone(
+/** The last tombstone of an erasure, as the log has it; undefined where there is none in the stream. */
+export async function doneTombstone(
   eventLog: EventLog,
   stream: string,
   erasureId: string,

@@ -5,6 +5,7 @@ import { recordStream } from '../events/streamNames.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
 import { validationError } from '../records/validate.ts';
 import { appendTombstones } from './appendTombstones.ts';
+import { countByKind } from './countByKind.ts';
 import { findReferrers, type Referrer } from './findReferrers.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 
@@ -48,11 +49,8 @@ export async function eraseRecord(
 }
 
 function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ServiceError {
-  const counts = Map.groupBy(referrers, (referrer) => referrer.kind);
-  const named = [...counts].map(([other, { length }]) => `${length} ${other}${length === 1 ? '' : 's'}`);
+  const counts = countByKind(referrers.map((referrer) => referrer.kind));
+  const verb = referrers.length === 1 ? 'refers' : 'refer';
   const way = kind === 'patient' ? 'Erase those first, or together with the patient.' : 'Erase those first.';
-  return new ServiceError(
-    'conflict',
-    `${title} cannot be erased: ${named.join(' and ')} still refer to it. ${way}`,
-  );
+  return new ServiceError('conflict', `${title} cannot be erased: ${counts} still ${verb} to it. ${way}`);
 }

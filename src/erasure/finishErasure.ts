@@ -1,19 +1,16 @@
-import { documentsModel } from '../../projections/documents.ts';
 import { ServiceError } from '../errors.ts';
 import { dataAs, type RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import type { RecordErased } from '../events/recordErased.ts';
 import { documentIdsOf, recordStream } from '../events/streamNames.ts';
 import type { StateStore } from '../ports/stateStore.ts';
-import { readPage } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
 import { removeAttempts } from '../webhooks/delivery/removeAttempts.ts';
-import { appendTombstones, type Erasure } from './appendTombstones.ts';
+import { appendTombstones, doneTombstone, type Erasure } from './appendTombstones.ts';
+import { findDocuments } from './findDocuments.ts';
 import { findReferrers } from './findReferrers.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
-
-const PAGE = 500;
 
 /** What erasing works with. */
 export interface ErasurePorts extends QueryPorts, RemovalPorts {
@@ -57,18 +54,10 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
 async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { record_id, reason } = dataAs<RecordErased>(done.data);
   const found: RecordedEvent[] = [];
-  for (const partition of [done.stream, `${done.stream} removed`]) {
-    for (let pageToken: string | undefined; ; ) {
-      const page = await readPage(ports, documentsModel, partition, { limit: PAGE, pageToken });
-      for (const { id: stream, position } of page.items) {
-        if (position >= done.position) continue;
-        const { documentId: document_id } = documentIdsOf(stream);
-        const erasure = { kind: 'document', record_id, document_id, reason };
-        found.push(...(await eraseAlso(ports, done, stream, 'Document', erasure)));
-      }
-      if (page.next_page_token === null) break;
-      pageToken = page.next_page_token;
-    }
+  for (const stream of await findDocuments(ports, done.stream, done.position)) {
+    const { documentId: document_id } = documentIdsOf(stream);
+    const erasure = { kind: 'document', record_id, document_id, reason };
+    found.push(...(await eraseAlso(ports, done, stream, 'Document', erasure)));
   }
   return found;
 }
@@ -85,8 +74,10 @@ async function eraseAlso(
     const also = await appendTombstones(ports.eventLog, callerOf(done), stream, title, erasure);
     return await finishErasure(ports, also);
   } catch (error) {
-    if (error instanceof ServiceError && error.code === 'gone') return [];
-    throw error;
+    if (!(error instanceof ServiceError && error.code === 'gone')) throw error;
+    // Another process may finish the same erasure: it is complete when that part is.
+    const also = await doneTombstone(ports.eventLog, stream, done.metadata.requestId);
+    return also ? finishErasure(ports, also) : [];
   }
 }
 

@@ -26,7 +26,7 @@ async function growOld(page: Page): Promise<void> {
   await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
 }
 
-test('everything that changes users, roles or keys takes a fresh proof', () => {
+test('everything that changes users, roles or keys, or erases, takes a fresh proof', () => {
   const sensitive = dashboardRoutes({} as DashboardPorts).filter(({ isSensitive }) => isSensitive);
   expect(sensitive.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
@@ -44,6 +44,7 @@ test('everything that changes users, roles or keys takes a fresh proof', () => {
       '/workspaces/:workspace/keys/:id/delete',
       '/workspaces/:workspace/keys/:id/rotate',
       '/workspaces/:workspace/keys/new',
+      '/workspaces/:workspace/records/:kind/:id/erase',
     ].map((path) => `post ${path}`),
   );
 });

@@ -64,6 +64,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
+    ...both('/workspaces/:workspace/records/:kind/:id/erase'),
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
     ...both('/workspaces/:workspace/webhooks/new'),

@@ -43,7 +43,8 @@ const rooms: Record<string, string[]> = {
   ],
   dashboard: [
     ...['errors', 'events', 'ports', 'records', 'projections'],
-    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'http'],
+    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
+    'http',
   ],
   app: [
     ...['errors', 'sealing', 'listeningAddress', 'logger', 'config', 'misspeltSettings'],

@@ -96,6 +96,7 @@ export async function startFaultyApp(
     feed,
     webhooks,
     webhookDirectory,
+    webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
     publicUrl: undefined,
   };
   const draining = new AbortController().signal;

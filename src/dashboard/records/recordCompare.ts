@@ -5,7 +5,7 @@ import { momentQuerySchema, pathId } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
-import type { RecordView } from '../../reads/readRecord.ts';
+import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../records/diff.ts';
 import { validate } from '../../records/validate.ts';
@@ -17,21 +17,24 @@ import { formError, input } from '../ui/formFields.ts';
 import { fieldValue } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { time } from '../ui/text.ts';
+import { orErased } from './orErased.ts';
 import { kindOf, recordCrumbs, recordsSection, refusedQuery } from './recordQuery.ts';
 
 const { version } = momentQuerySchema.shape;
 const querySchema = z.object({ from: version.unwrap(), to: version.unwrap() });
 
+interface ComparePorts extends QueryPorts, HistoryPorts {}
+
 /** `…/records/{kinds}/{id}/compare?from=1&to=3`: two versions of a record, field by field. */
-export function recordCompareRoutes(ports: HistoryPorts): DashboardRoute[] {
+export function recordCompareRoutes(ports: ComparePorts): DashboardRoute[] {
   return [
-    {
+    orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/compare',
       roles: phiReaders,
       query: Object.keys(querySchema.shape),
       handle: (visit) => comparePage(ports, visit),
-    },
+    }),
   ];
 }
 
@@ -40,7 +43,8 @@ interface Comparison {
   to: RecordView;
 }
 
-async function comparePage({ eventLog }: HistoryPorts, visit: Visit): Promise<Reply> {
+async function comparePage(ports: ComparePorts, visit: Visit): Promise<Reply> {
+  const { eventLog } = ports;
   const { req, workspace, caller } = visit;
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
@@ -60,6 +64,8 @@ async function comparePage({ eventLog }: HistoryPorts, visit: Visit): Promise<Re
     );
   } catch (error) {
     refusal = refusedQuery(error);
+    // One whose id is in use again has other versions to compare.
+    if (refusal.code === 'gone') await readRecord(ports, workspace, entry, id);
   }
   const body = html`${recordCrumbs(workspace, entry, id)}
 <h1>Compare versions</h1>

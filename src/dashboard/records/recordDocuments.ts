@@ -1,8 +1,9 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
-import { requireEncounter } from '../../commands/uploadDocument.ts';
 import { documentId, encounterId } from '../../http/endpoints/documents/documentAddress.ts';
+import { requireReadableEncounter } from '../../http/endpoints/documents/requireReadableEncounter.ts';
 import { pageRequest, requestedMoment } from '../../http/endpoints/parameters.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import {
   type DocumentName,
@@ -18,9 +19,11 @@ import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable, fileSize } from '../ui/documents.ts';
+import { erasedBanner } from '../ui/erasedBanner.ts';
 import { table } from '../ui/table.ts';
 import { badge, code, leftOut, tryAgain } from '../ui/text.ts';
 import { origin } from '../ui/versions.ts';
+import { orErased } from './orErased.ts';
 import { documentsPath } from './recordPaths.ts';
 import {
   momentParameters,
@@ -51,7 +54,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
       handle: (visit: Visit) => page(ports, visit),
     }) as const;
   return [
-    route('', pageParameters, listPage),
+    orErased(ports, route('', pageParameters, listPage)),
     route('/:documentId', pageParameters, historyPage),
     route('/:documentId/download', momentParameters, download),
   ];
@@ -60,7 +63,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
 async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {
   const id = encounterId(req);
   const request = pageRequest(req);
-  await requireEncounter(ports.existence, workspace, id);
+  await requireReadableEncounter(ports, workspace, id);
   const list = await unlessBehind(listDocuments(ports, workspace, id, request));
   if (list) {
     const access = { kind: 'document', record_id: id, query: { ...request } } as const;
@@ -84,14 +87,25 @@ async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }:
     query: { ...request },
   });
   const path = `/dashboard${documentsPath(workspace, name.encounterId, name.documentId)}`;
+  const [newest] = items;
+  const erasedAt = newest?.reason === undefined ? undefined : newest.recorded_at;
   const body = html`${recordCrumbs(workspace, encounter, name.encounterId)}
 <h1>Document</h1>
 <p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
+${erasedAt && erasedBanner('document', erasedAt)}
 <h2>Timeline</h2>
 ${versionTable(path, items)}
 ${next(path, next_page_token, 'Older versions')}`;
-  return { page: { title: 'Document', section: recordsSection, body } };
+  return {
+    page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },
+  };
 }
+
+const whatWasDone: Record<DocumentVersion['type'], string> = {
+  DocumentUploaded: 'uploaded',
+  DocumentRemoved: 'removed',
+  DocumentErased: 'erased',
+};
 
 function versionTable(path: string, versions: readonly DocumentVersion[]): Html {
   return table(
@@ -100,7 +114,7 @@ function versionTable(path: string, versions: readonly DocumentVersion[]): Html 
       { title: 'Version', isHeader: true, cell: ({ version }) => version },
       {
         title: 'What',
-        cell: ({ sha256 }) => (sha256 === null ? badge('removed', 'bad') : badge('uploaded', 'good')),
+        cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
       },
       { title: 'When, by whom', cell: origin },
       { title: 'File', cell: file },

@@ -12,6 +12,11 @@ export function recordPath(workspace: string, kind: string, id: string): string 
   return `${recordsPath(workspace)}/${catalogEntry(kind).plural}/${encodeURIComponent(id)}`;
 }
 
+/** The address of the page that erases a record, below `/dashboard`. */
+export function erasePath(workspace: string, kind: string, id: string): string {
+  return `${recordPath(workspace, kind, id)}/erase`;
+}
+
 /** The address of an encounter's documents, below `/dashboard`; that of one document's history where it is named. */
 export function documentsPath(workspace: string, encounterId: string, documentId?: string): string {
   const path = `${recordPath(workspace, encounter.kind, encounterId)}/documents`;

@@ -14,6 +14,7 @@ import { facts } from '../ui/facts.ts';
 import { recordFields, recordName } from '../ui/recordFields.ts';
 import { code, time, tryAgain } from '../ui/text.ts';
 import { printedVersion } from '../ui/versions.ts';
+import { orErased } from './orErased.ts';
 import { recordPath } from './recordPaths.ts';
 import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
 
@@ -26,13 +27,13 @@ interface PrintPorts extends QueryPorts, HistoryPorts {}
 /** `…/records/{kinds}/{id}/print`: a record's current state and its whole timeline, for paper. */
 export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
   return [
-    {
+    orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/print',
       roles: phiReaders,
       query: [],
       handle: (visit) => printPage(ports, visit),
-    },
+    }),
   ];
 }
 

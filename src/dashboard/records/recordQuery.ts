@@ -40,9 +40,8 @@ export function recordCrumbs(workspace: string, entry: CatalogEntry, id?: string
 
 /** Why a query names no state of a record; throws any other error again. */
 export function refusedQuery(error: unknown): ServiceError {
-  if (error instanceof ServiceError && (error.code === 'validation_failed' || error.code === 'not_found')) {
-    return error;
-  }
+  const codes = ['validation_failed', 'not_found', 'gone'];
+  if (error instanceof ServiceError && codes.includes(error.code)) return error;
   throw error;
 }
 

@@ -1,8 +1,8 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
 import type { ServiceError } from '../../errors.ts';
-import { pageRequest, pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
+import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
-import { readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
+import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { Page as ListPage } from '../../reads/page.ts';
 import { listDocuments } from '../../reads/readDocument.ts';
@@ -12,13 +12,15 @@ import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
 import { formError, input } from '../ui/formFields.ts';
 import { recordFields, recordName } from '../ui/recordFields.ts';
 import { code, time, tryAgain } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
-import { documentsPath, recordPath, seenPath } from './recordPaths.ts';
+import { orErased } from './orErased.ts';
+import { readTimeline } from './readTimeline.ts';
+import { documentsPath, erasePath, recordPath, seenPath } from './recordPaths.ts';
 import {
   filledQuery,
   kindOf,
@@ -30,7 +32,6 @@ import {
   unlessBehind,
 } from './recordQuery.ts';
 
-const VERSIONS_A_PAGE = 20;
 /** Documents that stand on an encounter's page; a page of their own lists all. */
 const DOCUMENTS_SHOWN = 10;
 
@@ -47,7 +48,7 @@ interface Shown {
 /** `…/records/{kinds}/{id}`: a record's state, now or at a moment, beside its timeline. */
 export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
   return [
-    {
+    orErased(ports, {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id',
       roles: phiReaders,
@@ -58,7 +59,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
         const isPart = visit.req.get('HX-Request') !== undefined;
         return isPart ? olderPart(ports, visit, entry, id) : statePage(ports, visit, entry, id);
       },
-    },
+    }),
   ];
 }
 
@@ -89,7 +90,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const path = recordPath(workspace, entry.kind, id);
   const isOlderPage = filledQuery(req).page_token !== undefined;
   const body = html`${recordCrumbs(workspace, entry)}
-${heading(workspace, entry, path, view)}
+${heading(visit, entry, path, view)}
 ${asked && banner(path, view)}
 <div class="record-columns">
 <section aria-labelledby="state">
@@ -134,18 +135,6 @@ async function readShown(
   return { view: await readRecord(ports, workspace, entry, id) };
 }
 
-async function readTimeline(ports: HistoryPorts, { req, workspace }: Visit, entry: CatalogEntry, id: string) {
-  const request = pageRequest({ query: { limit: String(VERSIONS_A_PAGE), ...filledQuery(req) } });
-  const versions = await readRecordHistory(ports, workspace, entry, id, request);
-  const access: AccessRecorded = {
-    action: 'record.history',
-    kind: entry.kind,
-    record_id: id,
-    query: { ...request },
-  };
-  return { versions, access };
-}
-
 /** An encounter's first documents; undefined while their read model is too far behind. */
 async function readDocuments(ports: QueryPorts, workspace: string, id: string) {
   const request = { limit: DOCUMENTS_SHOWN, pageToken: undefined };
@@ -159,12 +148,21 @@ async function readDocuments(ports: QueryPorts, workspace: string, id: string) {
   return list && { list, access };
 }
 
-function heading(workspace: string, { kind, title }: CatalogEntry, path: string, view: RecordView): Html {
+function heading(
+  { workspace, user }: Visit,
+  { kind, title }: CatalogEntry,
+  path: string,
+  view: RecordView,
+): Html {
   const { id, version, record, created_at, updated_at } = view;
   return html`<div class="record-heading">
 <h1>${title} ${recordName(record)}</h1>
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
-<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a></p>
+<a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
+${
+  admins.includes(user.role) &&
+  html`<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
+}</p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;
 }

@@ -38,7 +38,7 @@ function confirmationPage(visit: Visit, error?: string): Reply {
       title: 'Confirm that it is you',
       status: 403,
       body: html`<h1>Confirm that it is you</h1>
-<p>Users, roles and keys are changed only when you have proved within the last ten minutes who you are. Nothing was changed yet.</p>
+<p>Users, roles and keys are changed, and records are erased, only when you have proved within the last ten minutes who you are. Nothing was changed yet.</p>
 ${formError(error)}
 ${visit.user.origin === 'openid_connect' ? providerLink(visit) : proofForm(visit)}`,
     },

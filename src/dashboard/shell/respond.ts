@@ -177,6 +177,7 @@ function errorPage(error: ServiceError, requestId: string): Page {
 
 const titles: Partial<Record<ServiceError['code'], string>> = {
   not_found: 'Not found',
+  gone: 'Erased',
   permission_denied: 'Not allowed',
   rate_limited: 'Too many requests',
   unavailable: 'Not available right now',

@@ -20,7 +20,7 @@ export interface DashboardRoute {
   query?: readonly string[];
   /** Asked for by the page, not by the user: it does not prolong the session. */
   isBackground?: boolean;
-  /** It changes users, roles or keys: it takes a fresh proof of who the user is. */
+  /** It changes users, roles or keys, or erases a record: it takes a fresh proof of who the user is. */
   isSensitive?: boolean;
   /** Open to users who have to set up an authenticator app first. */
   isForSetup?: boolean;

@@ -1,5 +1,5 @@
+import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
-import type { StateStore } from '../../ports/stateStore.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
@@ -9,6 +9,7 @@ import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
 import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
+import { recordEraseRoutes } from '../records/recordErase.ts';
 import { recordPrintRoutes } from '../records/recordPrint.ts';
 import { recordStateRoutes } from '../records/recordState.ts';
 import { recordsRoutes } from '../records/records.ts';
@@ -29,9 +30,8 @@ import { webhooksRoutes } from '../webhooks/webhooks.ts';
 import type { RequestLimit } from './requestLimit.ts';
 import type { DashboardRoute } from './route.ts';
 
-export interface DashboardPorts extends AppPorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
+export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
   webhookDirectory: WebhookDirectory;
-  stateStore: StateStore;
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
   requestLimit: RequestLimit;
@@ -56,6 +56,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),
     ...recordPrintRoutes(ports),
+    ...recordEraseRoutes(ports),
     ...recordStateRoutes(ports),
     ...auditRoutes(ports),
     ...workspacesRoutes(ports),

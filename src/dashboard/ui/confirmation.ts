@@ -1,3 +1,4 @@
+import type { FieldMessage } from '../../errors.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { refusalOf } from '../shell/sentForm.ts';
@@ -11,7 +12,8 @@ export interface Confirmation {
   text: HtmlValue;
   /** What the answer is made of beyond the button. */
   fields?: Html | undefined;
-  button: string;
+  /** Undefined where the change cannot be made. */
+  button: string | undefined;
   isDangerous?: boolean | undefined;
   /** Where no leads to: a path below `/dashboard`. */
   back: string;
@@ -22,9 +24,14 @@ export interface ConfirmedChange<Subject> {
   path: string;
   /** What is changed, as the path names it. */
   find(visit: Visit): Subject | Promise<Subject>;
-  question(subject: Subject, visit: Visit): Confirmation | Promise<Confirmation>;
+  /** `details`: what was wrong with the answer before. */
+  question(
+    subject: Subject,
+    visit: Visit,
+    details?: readonly FieldMessage[],
+  ): Confirmation | Promise<Confirmation>;
   make(subject: Subject, visit: Visit): Promise<Reply>;
-  /** Whether it changes users, roles or keys. */
+  /** Whether it changes users, roles or keys, or erases a record. */
   isSensitive?: boolean;
 }
 
@@ -48,8 +55,8 @@ export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): Dash
         try {
           return await make(subject, visit);
         } catch (error) {
-          const { text, status } = refusalOf(error);
-          return { page: { ...questionPage(await question(subject, visit), visit, text), status } };
+          const { text, status, details } = refusalOf(error);
+          return { page: { ...questionPage(await question(subject, visit, details), visit, text), status } };
         }
       },
     },
@@ -67,7 +74,7 @@ function questionPage(asked: Confirmation, { csrf }: Visit, error?: string): Pag
 ${formError(error)}
 <form method="post">${csrf}
 ${fields}
-<div class="actions"><button type="submit"${isDangerous && html` class="danger"`}>${button}</button>
+<div class="actions">${button && html`<button type="submit"${isDangerous && html` class="danger"`}>${button}</button>`}
 <a role="button" class="outline secondary" href="/dashboard${back}">Cancel</a></div>
 </form>`,
   };

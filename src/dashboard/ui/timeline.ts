@@ -1,3 +1,4 @@
+import { RECORD_ERASED } from '../../events/recordErased.ts';
 import type { RecordVersion } from '../../reads/history/recordHistory.ts';
 import type { Page } from '../../reads/page.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -15,10 +16,14 @@ interface Chosen {
 
 /**
  * A page of the versions of a record, newest first, any two of which can be chosen to be compared. `path` is the
- * record's address below `/dashboard`, `shown` the version whose state stands beside it.
+ * record's address below `/dashboard`, `shown` the version whose state stands beside it. Tombstones have no state.
  */
-export function timeline(path: string, { items, next_page_token }: Page<RecordVersion>, shown: number): Html {
-  const [newest, second] = items;
+export function timeline(
+  path: string,
+  { items, next_page_token }: Page<RecordVersion>,
+  shown?: number,
+): Html {
+  const [newest, second] = items.filter(hasState);
   const chosen = second && { from: second.version, ...(newest && { to: newest.version }) };
   const list = html`<ol class="timeline">${items.map((version) => item(path, version, chosen, shown))}${older(path, next_page_token)}</ol>`;
   if (chosen === undefined) return list;
@@ -36,12 +41,14 @@ export function olderVersions(path: string, { items, next_page_token }: Page<Rec
 function item(path: string, version: RecordVersion, chosen: Chosen | undefined, shown?: number): Html {
   const { version: number, changes } = version;
   const isShown = number === shown;
+  const isThere = hasState(version);
   return html`<li class="version">
 <div class="version-line">
-<h3><a href="/dashboard${path}?version=${number}"${isShown && html` aria-current="true"`}>Version ${number}</a></h3>
+<h3>${isThere ? html`<a href="/dashboard${path}?version=${number}"${isShown && html` aria-current="true"`}>Version ${number}</a>` : `Version ${number}`}</h3>
 ${outcomeBadge(version)}
 ${
   chosen &&
+  isThere &&
   html`<span class="version-choice">${choice('from', number, chosen)}${choice('to', number, chosen)}</span>`
 }
 </div>
@@ -52,6 +59,10 @@ ${
     : html`<details${changes.length <= MAX_OPEN_CHANGES && html` open`}><summary>${changeCount(version)}</summary>${changeList(changes)}</details>`
 }
 </li>`;
+}
+
+function hasState({ type }: RecordVersion): boolean {
+  return type !== RECORD_ERASED;
 }
 
 function choice(name: 'from' | 'to', version: number, chosen: Chosen): Html {

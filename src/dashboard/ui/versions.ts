@@ -5,19 +5,22 @@ import { changeList } from './changes.ts';
 import { who } from './principal.ts';
 import { badge, code, time } from './text.ts';
 
-/** When, by whom, from where and in which request a version was made. */
-export function origin({ recorded_at, principal, client_ip, request_id }: VersionEntry): Html {
+/** When, by whom, from where and in which request a version was made; of an erasure also why. */
+export function origin({ recorded_at, principal, client_ip, request_id, reason }: VersionEntry): Html {
   return html`<p class="origin">${time(recorded_at)} by ${who(principal)}<br>
-<span class="muted">${client_ip !== null && html`from ${code(client_ip)}, `}request ${code(request_id)}</span></p>`;
+<span class="muted">${client_ip !== null && html`from ${code(client_ip)}, `}request ${code(request_id)}</span>${reason !== undefined && html`<br>Reason: ${reason}`}</p>`;
 }
+
+const tones = { created: 'good', updated: 'neutral', unchanged: 'neutral', erased: 'bad' } as const;
 
 /** What a version did. */
 export function outcomeBadge({ outcome }: RecordVersion): Html {
-  return badge(outcome, outcome === 'created' ? 'good' : 'neutral');
+  return badge(outcome, tones[outcome]);
 }
 
 /** How much a version changed. */
 export function changeCount({ outcome, changes: { length } }: RecordVersion): string {
+  if (outcome === 'erased') return 'All versions before it are gone for good';
   if (length === 0) return 'No field changed';
   return `${length} ${length === 1 ? 'field' : 'fields'} ${outcome === 'created' ? 'set' : 'changed'}`;
 }

@@ -27,6 +27,8 @@ export interface VersionEntry {
   client_ip: string | null;
   user_agent: string | null;
   request_id: string;
+  /** Of the version that erased all before it: why that was done. */
+  reason?: string;
 }
 
 /** A page of a stream's events, newest first; empty when the stream does not exist. */
@@ -112,5 +114,6 @@ function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string
     client_ip: clientIp ?? null,
     user_agent: userAgent ?? null,
     request_id: requestId,
+    ...(erasureStep(event) === 'done' && { reason: dataAs<RecordErased>(event.data).reason }),
   };
 }

@@ -11,6 +11,10 @@ export const versionEntrySchema = z.object({
   client_ip: z.string().nullable().meta({ description: 'Where it came from' }),
   user_agent: z.string().nullable(),
   request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),
+  reason: z
+    .string()
+    .optional()
+    .meta({ description: 'Of an erasure alone: why all versions before it were erased' }),
 });
 
 /** Who sent the versions of examples. */

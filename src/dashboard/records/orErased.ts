@@ -1,0 +1,47 @@
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { html } from '../shell/html.ts';
+import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { erasedBanner } from '../ui/erasedBanner.ts';
+import { code } from '../ui/text.ts';
+import { timeline } from '../ui/timeline.ts';
+import { readTimeline } from './readTimeline.ts';
+import { recordPath, seenPath } from './recordPaths.ts';
+import { kindOf, recordCrumbs, recordsSection } from './recordQuery.ts';
+
+/** A page of a record; where that was erased, one that says so, with what is left: the timeline. */
+export function orErased(ports: HistoryPorts, route: DashboardRoute): DashboardRoute {
+  return {
+    ...route,
+    async handle(visit) {
+      try {
+        return await route.handle(visit);
+      } catch (error) {
+        if (error instanceof ServiceError && error.code === 'gone') return erasedPage(ports, visit, error);
+        throw error;
+      }
+    },
+  };
+}
+
+async function erasedPage(ports: HistoryPorts, visit: Visit, error: ServiceError): Promise<Reply> {
+  const { req, workspace } = visit;
+  const entry = kindOf(req.params.kind ?? encounter.plural);
+  const id = pathId(req, 'id', entry.title);
+  const { versions, access } = await readTimeline(ports, visit, entry, id);
+  await recordAccess(ports.eventLog, visit.caller, access);
+  const body = html`${recordCrumbs(workspace, entry)}
+<div class="record-heading">
+<h1>${entry.title}</h1>
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a></p>
+</div>
+<p class="record-facts"><span>ID ${code(id)}</span></p>
+${erasedBanner(entry.kind, error.erasedAt as string)}
+<h2>Timeline</h2>
+${timeline(recordPath(workspace, entry.kind, id), versions)}`;
+  return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
+}

@@ -1,0 +1,173 @@
+import { countByKind } from '../../erasure/countByKind.ts';
+import { eraseRecord } from '../../erasure/eraseRecord.ts';
+import { findDocuments } from '../../erasure/findDocuments.ts';
+import { findReferrers, type Referrer } from '../../erasure/findReferrers.ts';
+import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { purgeErased } from '../../erasure/purgeErased.ts';
+import type { FieldMessage } from '../../errors.ts';
+import { kindOfStream, recordStream } from '../../events/streamNames.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { readRecord } from '../../reads/readRecord.ts';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { validationError } from '../../records/validate.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
+import { textOf, valuesOf } from '../shell/sentForm.ts';
+import { type Confirmation, confirmedChange } from '../ui/confirmation.ts';
+import { checkboxes, input, messageOf } from '../ui/formFields.ts';
+import { code } from '../ui/text.ts';
+import { orErased } from './orErased.ts';
+import { recordPath } from './recordPaths.ts';
+import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
+
+interface ErasePorts extends ErasurePorts, HistoryPorts {}
+
+/** The record that is to be erased. */
+interface Subject {
+  entry: CatalogEntry;
+  id: string;
+}
+
+/** `…/records/{kinds}/{id}/erase`: asks whether a record shall be erased for good, and why, and erases it. */
+export function recordEraseRoutes(ports: ErasePorts): DashboardRoute[] {
+  return confirmedChange<Subject>({
+    path: '/workspaces/:workspace/records/:kind/:id/erase',
+    isSensitive: true,
+    async find({ req, workspace }) {
+      const entry = kindOf(req.params.kind);
+      const id = pathId(req, 'id', entry.title);
+      await readRecord(ports, workspace, entry, id);
+      return { entry, id };
+    },
+    question: (subject, visit, details) => question(ports, subject, visit, details),
+    make: (subject, visit) => erase(ports, subject, visit),
+  }).map((route) => orErased(ports, route));
+}
+
+async function question(
+  ports: ErasePorts,
+  { entry, id }: Subject,
+  { workspace, form }: Visit,
+  details?: readonly FieldMessage[],
+): Promise<Confirmation> {
+  const { kind } = entry;
+  const referrers = await findReferrers(ports, workspace, kind, id);
+  const isPossible = referrers.length === 0 || kind === patient.kind;
+  const fields = html`${referrers.length > 0 && withEncounters(form)}
+${input({
+  name: 'reason',
+  label: 'Reason',
+  value: textOf(form, 'reason'),
+  hint: 'In words that do not say whom it concerns: it stays.',
+  error: messageOf(details, 'reason'),
+  isRequired: true,
+  autocomplete: 'off',
+})}
+${input({
+  name: 'record_id',
+  label: `Type the ID of the ${kind}, ${id}, to confirm`,
+  error: messageOf(details, 'record_id'),
+  isRequired: true,
+  autocomplete: 'off',
+})}`;
+  return {
+    title: `Erase this ${kind}?`,
+    section: recordsSection,
+    text: html`${code(id)}. It is taken out of all stores for good, and nothing can bring it back. Its ID may be used again.`,
+    fields: html`${await whatElse(ports, workspace, entry, id, referrers)}
+${goesAndStays(kind, ports.eventLog.scavenges)}
+${isPossible && fields}`,
+    button: isPossible ? `Erase ${kind}` : undefined,
+    isDangerous: true,
+    back: recordPath(workspace, kind, id),
+  };
+}
+
+function withEncounters(form: Visit['form']): Html {
+  const isChecked = valuesOf(form, 'with_encounters').length > 0;
+  const choice = { value: 'yes', text: 'Erase the encounters, too, with their documents', isChecked };
+  return checkboxes('with_encounters', 'Encounters', [choice]);
+}
+
+/** What goes with the record, or stands in the way of erasing it. */
+async function whatElse(
+  ports: ErasePorts,
+  workspace: string,
+  { kind }: CatalogEntry,
+  id: string,
+  referrers: readonly Referrer[],
+): Promise<Html | undefined> {
+  const counts = html`<strong>${countByKind(referrers.map((referrer) => referrer.kind))}</strong> ${referrers.length === 1 ? 'refers' : 'refer'} to it`;
+  if (kind !== patient.kind && referrers.length > 0) {
+    return html`<p class="banner">${counts}, so it cannot be erased. Erase those first, or let them refer to another ${kind}.</p>`;
+  }
+  const encounters = kind === encounter.kind ? [{ kind, id }] : referrers;
+  const documents = await countDocuments(ports, workspace, encounters);
+  const named = html`<strong>${countByKind(Array<string>(documents).fill('document'))}</strong>`;
+  if (referrers.length > 0) {
+    return html`<p class="banner">${counts}${documents > 0 && html`, with ${named}`}. Unless they are erased, too, the ${kind} cannot be.</p>`;
+  }
+  return documents > 0
+    ? html`<p class="banner">${named} ${documents === 1 ? 'goes' : 'go'} with it.</p>`
+    : undefined;
+}
+
+async function countDocuments(
+  ports: ErasePorts,
+  workspace: string,
+  encounters: readonly Referrer[],
+): Promise<number> {
+  let count = 0;
+  for (const { kind, id } of encounters) {
+    count += (await findDocuments(ports, recordStream(workspace, kind, id))).length;
+  }
+  return count;
+}
+
+function goesAndStays(kind: string, scavenges: boolean): Html {
+  const holdsDocuments = kind === encounter.kind || kind === patient.kind;
+  return html`<h2>What goes</h2>
+<ul>
+<li>every event of it, with all that was sent, and its state in lists and read models</li>
+${holdsDocuments && html`<li>the documents of each encounter that goes: their names and their bytes</li>`}
+<li>the attempts to tell webhooks of it, and what they answered</li>
+</ul>
+${scavenges && html`<p>Nobody is given the events any more. The files of EventStoreDB hold their bytes until the server’s next scavenge.</p>`}
+<h2>What stays</h2>
+<ul>
+<li>its ID, in the tombstone, in the names of streams and in the audit trail</li>
+<li>who erased it, when and why</li>
+<li>for each version a hash, which proves the log whole and tells nothing of what was sent</li>
+<li>backups that were made before, until they expire</li>
+</ul>`;
+}
+
+async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): Promise<Reply> {
+  const { form, caller, workspace, notice } = visit;
+  if (textOf(form, 'record_id') !== id.trim()) {
+    throw validationError([{ field: 'record_id', message: `is not the ID of the ${entry.kind}` }]);
+  }
+  const erased = await eraseRecord(ports, caller, entry, id, {
+    reason: textOf(form, 'reason'),
+    withEncounters: valuesOf(form, 'with_encounters').length > 0,
+  });
+  const others = countByKind(erased.slice(1).map(({ stream }) => kindOfStream(stream)));
+  const end = await whereBytesAre(ports);
+  notice(`The ${entry.kind} is erased${others && `, with ${others}`}. ${end}`);
+  return { redirect: recordPath(workspace, entry.kind, id) };
+}
+
+/** Takes what was erased out of the files, and tells how far that came: the erasure stands either way. */
+async function whereBytesAre(ports: ErasePorts): Promise<string> {
+  const isPurged = await unlessBehind(purgeErased(ports).then(() => true));
+  if (!isPurged) {
+    return 'Nobody is given it any more. The files of the stores may hold its bytes a little longer, because a read is under way or a read model is behind: they go with the next erasure, or when the service stops.';
+  }
+  if (ports.eventLog.scavenges) {
+    return 'Nobody is given it any more. The files of EventStoreDB hold it until the server’s next scavenge.';
+  }
+  return 'Nothing of it is left in the files of the stores.';
+}

@@ -1,0 +1,65 @@
+import { parse } from 'csv-parse/sync';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCli, storesOf } from '../support/cli.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { expectDocumented } from '../support/openapi.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+const REASON = '=Request 2026-117';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let encounter: string;
+  const document = documentForm();
+  const documentId = document.get('document_id') as string;
+  beforeAll(async () => {
+    service = await start();
+    encounter = await createEncounter(service);
+    expect((await service.upload(documentsPath(encounter), document)).status).toBe(200);
+  });
+  afterAll(() => service.stop());
+
+  const cli = (...args: string[]) =>
+    runCli([...args, '--workspace', service.workspaceId('clinic')], { env: storesOf(service.config) });
+
+  test('histories say why all before was erased, and only there', async () => {
+    const appended = await appendedBy(service, async () => {
+      expect((await cli('erase', 'encounter', encounter, '--reason', REASON)).code).toBe(0);
+    });
+    expect(appended.map((line) => line.replace(/.*: /, ''))).toEqual(['RecordErased', 'DocumentErased']);
+    await service.post('/integration/payers', { id: 'payer', name: 'Aetna' });
+    const openapi = (await service.get('/openapi/json')).body;
+    for (const [operationId, path, items] of [
+      [
+        'getEncounterHistory',
+        `/integration/encounters/${encounter}`,
+        [{ outcome: 'erased', reason: REASON }],
+      ],
+      [
+        'getDocumentHistory',
+        documentsPath(encounter, documentId),
+        [{ type: 'DocumentErased', sha256: null, reason: REASON }],
+      ],
+      ['getPayerHistory', '/integration/payers/payer', [{ outcome: 'created' }]],
+    ] as const) {
+      const answer = await service.get(`${path}/history`);
+      expectDocumented(openapi, operationId, answer);
+      expect(answer.body.items).toMatchObject(items);
+    }
+    const { body } = await service.get('/integration/payers/payer/history');
+    expect(body.items[0]).not.toHaveProperty('reason');
+  });
+
+  test('so does the command line, in every format', async () => {
+    const ofDocument = ['document', documentId, '--encounter', encounter];
+    for (const args of [['encounter', encounter], ofDocument]) {
+      const table = await cli('history', ...args);
+      expect(table.stdout).toMatch(new RegExp(`^2 .* erased .*\n +reason: "${REASON}"\n$`, 'm'));
+      const json = await cli('history', ...args, '--format', 'json');
+      expect(JSON.parse(json.stdout)).toMatchObject([{ version: 2, reason: REASON }]);
+      const csv = await cli('history', ...args, '--format', 'csv');
+      expect(parse(csv.stdout, { columns: true })).toMatchObject([{ version: '2', reason: `'${REASON}` }]);
+    }
+  });
+});
