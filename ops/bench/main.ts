@@ -9,6 +9,7 @@ import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
 import { history } from './scenarios/history.ts';
 import { projector } from './scenarios/projector.ts';
+import { proof } from './scenarios/proof.ts';
 import { rebuild } from './scenarios/rebuild.ts';
 import { startup } from './scenarios/startup.ts';
 import { stream } from './scenarios/stream.ts';
@@ -27,6 +28,7 @@ const scenarios: Scenario[] = [
   rebuild,
   growth,
   history,
+  proof,
   projector,
   stream,
   webhooks,

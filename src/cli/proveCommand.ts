@@ -85,7 +85,7 @@ async function provenVersion(
 ): Promise<InclusionProof> {
   const event = await eventOfVersion(eventLog, stream, version, title);
   return withReadModels(async (readModels) => {
-    const { proof, stored } = await proveEvent(readModels, event, { treeSize: head?.size });
+    const { proof, stored } = await proveEvent({ eventLog, readModels }, event, { treeSize: head?.size });
     if (head && head.root !== proof.tree_head.root) throw otherLog(head);
     const tree_head =
       head ?? signTreeHead(caller.workspace, stored.head, stored.head.last, await loadSigningKey());
@@ -105,9 +105,9 @@ async function proveTwoHeads(
   const second = await readHead(secondFile, key, workspace);
   await withWorkspace(
     workspace,
-    () =>
+    ({ eventLog }) =>
       withReadModels(async (readModels) => {
-        const found = await proveConsistency(readModels, first, second);
+        const found = await proveConsistency({ eventLog, readModels }, first, second);
         if ('differs' in found) throw otherLog(found.differs);
         const said = `The ${count(first.size)} events are those with which the ${count(second.size)} begin: the proof is`;
         await writeProof(found satisfies ConsistencyProof, out, said);

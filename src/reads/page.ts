@@ -44,12 +44,16 @@ export async function readPage<Body extends object>(
 }
 
 /**
- * Waits until the read model holds everything up to the log's head, which is the result. Rejects with `unavailable`
+ * Waits until the read model, which is `what` to callers, holds everything up to the log's head, which is the result. Rejects with `unavailable`
  * when that takes more than two seconds.
  */
-export async function caughtUp({ eventLog, readModels }: QueryPorts, model: string): Promise<Position> {
+export async function caughtUp(
+  { eventLog, readModels }: QueryPorts,
+  model: string,
+  what = 'list',
+): Promise<Position> {
   const head = await eventLog.head();
-  await untilReached(readModels, model, head, 'list');
+  await untilReached(readModels, model, head, what);
   return head;
 }
 

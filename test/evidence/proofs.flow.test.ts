@@ -10,6 +10,7 @@ import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cl
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, newEvents, type TestService } from '../support/service.ts';
 
@@ -25,6 +26,7 @@ onEveryEngine((start) => {
     for (let n = 0; n < 3; n++) await service.post('/integration/payers', payer);
     for (let n = 0; n < 80; n++) await service.post('/integration/payers', samples.payer());
     writeFileSync(inFolder('key.pem'), (await cli('signing-key')).stdout);
+    await eventually(async () => expect((await service.get(proofPath(1))).status).toBe(200), LONG_MS);
   }, LONG_MS);
   afterAll(() => service.stop());
 

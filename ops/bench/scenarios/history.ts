@@ -3,12 +3,11 @@ import { openEventLog } from '../../../src/app/openBackend.ts';
 import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import type { EventLog } from '../../../src/ports/eventLog.ts';
-import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
-import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { bodies } from '../support/bodies.ts';
 import { caughtUp, makeStores, type Stores, startChartledger } from '../support/chartledger.ts';
+import { readerKey } from '../support/readerKey.ts';
 import { number, withRange } from '../support/report.ts';
 import { median, ratios, spread } from '../support/statistics.ts';
 
@@ -45,14 +44,11 @@ async function grow(eventLog: EventLog, { key }: Stores, versions: number): Prom
 async function makeHistory(bench: Bench): Promise<{ stores: Stores; key: string }> {
   const stores = await makeStores(bench);
   const eventLog = await openEventLog(stores.config.eventLogUrl);
-  const directory = await KeyDirectory.open(eventLog);
-  const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'bench' } });
-  const { key } = await manager.createKey(stores.key.workspace, 'Reader', ['read']);
+  const key = await readerKey(eventLog, stores);
   for (const versions of VERSIONS) {
     bench.progress(`a record of ${number(versions)} versions`);
     await grow(eventLog, stores, versions);
   }
-  directory.close();
   await eventLog.close();
   return { stores, key };
 }

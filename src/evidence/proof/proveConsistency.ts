@@ -1,6 +1,7 @@
-import { unavailable } from '../../errors.ts';
+import { treeModel } from '../../../projections/tree.ts';
 import { consistencyRanges } from '../../hashing/treeProofs.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
+import { caughtUp } from '../../reads/page.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { validationError } from '../../records/validate.ts';
 import type { TreeHead } from '../treeHead.ts';
 import type { ConsistencyProof } from './proof.ts';
@@ -9,17 +10,18 @@ import { StoredTree } from './StoredTree.ts';
 /**
  * Proves that the events of an earlier head of a workspace are those with which a later one begins; `differs` is the head
  * that is none of the stored tree. Rejects with `validation_failed` when the first one has more events, and with
- * `unavailable` when the tree does not hold all of them yet.
+ * `unavailable` when the projector is more than two seconds behind.
  */
 export async function proveConsistency(
-  readModels: ReadModels,
+  ports: QueryPorts,
   first: TreeHead,
   second: TreeHead,
 ): Promise<ConsistencyProof | { differs: TreeHead }> {
   if (first.size > second.size)
     throw validationError([{ field: 'first', message: 'must not have more events than the second head' }]);
-  const stored = await StoredTree.open(readModels, second.workspace);
-  if (stored === undefined || stored.head.size < second.size) throw unavailable('hash tree');
+  await caughtUp(ports, treeModel, 'hash tree');
+  const stored = await StoredTree.open(ports.readModels, second.workspace);
+  if (stored === undefined || stored.head.size < second.size) return { differs: second };
   for (const head of [first, second])
     if ((await stored.rootAt(head.size)) !== head.root) return { differs: head };
   const consistency = await stored.roots(consistencyRanges(first.size, second.size));

@@ -5,8 +5,8 @@ import { erasureStep } from '../../events/recordErased.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { inclusionRanges, rootOfInclusion } from '../../hashing/treeProofs.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
-import { untilReached } from '../../reads/page.ts';
+import { caughtUp, untilReached } from '../../reads/page.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { validationError } from '../../records/validate.ts';
 import type { TreeHead } from '../treeHead.ts';
 import type { InclusionProof } from './proof.ts';
@@ -51,13 +51,17 @@ export interface WantedTree {
  * the tree never had that size, or not yet this event; with `conflict` when it does not hold the event as the log does.
  */
 export async function proveEvent(
-  readModels: ReadModels,
+  { eventLog, readModels }: QueryPorts,
   event: RecordedEvent,
   { treeSize, signed }: WantedTree = {},
 ): Promise<EventProof> {
   const { workspace } = event.metadata;
   await untilReached(readModels, treeModel, event.position, 'hash tree');
-  const stored = await StoredTree.open(readModels, workspace);
+  let stored = await StoredTree.open(readModels, workspace);
+  if (stored && treeSize !== undefined && treeSize > stored.head.size) {
+    await caughtUp({ eventLog, readModels }, treeModel, 'hash tree');
+    stored = await StoredTree.open(readModels, workspace);
+  }
   const placed = await stored?.find(event.position);
   const leaf = eventLeaf(event);
   if (stored === undefined || placed?.leaf[2] !== leaf) throw eventDiffers(workspace);

@@ -128,13 +128,13 @@ export type ProofPorts = QueryPorts & { stateStore: StateStore };
 
 /** The proof of an event as the body of an answer, with a signed head where one was sent that it is in. */
 export async function proofBody(
-  { readModels, stateStore }: ProofPorts,
+  { eventLog, readModels, stateStore }: ProofPorts,
   recorded: RecordedEvent,
   treeSize: number | undefined,
 ): Promise<z.output<typeof proofSchema>> {
   const { workspace } = recorded.metadata;
   const signed = (await sentHeads(stateStore, [workspace])).get(workspace);
-  const { proof } = await proveEvent(readModels, recorded, { treeSize, signed });
+  const { proof } = await proveEvent({ eventLog, readModels }, recorded, { treeSize, signed });
   const { event } = proof;
   return { ...proof, event: { ...event, metadata: { ...event.metadata } } };
 }
