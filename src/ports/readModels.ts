@@ -41,10 +41,7 @@ export interface ParkedEvent {
  * Methods reject with `ServiceError('unavailable')` when the store is away or does not answer within three seconds.
  */
 export interface ReadModels {
-  /** Which of these ids have a row. Rows may lag behind the log: a yes is certain, a no is not. */
-  existing(model: ModelName, ids: string[]): Promise<Set<string>>;
-
-  /** The rows with these ids; absent ones are left out. */
+  /** The rows with these ids; absent ones are left out. Rows may lag behind the log. */
   load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]>;
 
   /** Rows of one partition by rising `order`. */

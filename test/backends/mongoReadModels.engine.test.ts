@@ -6,6 +6,7 @@ import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
+import { existing } from '../support/existing.ts';
 import { mongoDb } from '../support/servers.ts';
 import { type TcpProxy, tcpProxy } from '../support/tcpProxy.ts';
 
@@ -67,7 +68,6 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     });
 
     const calls = {
-      existing: () => store.existing('away_v1', ['a']),
       load: () => store.load('away_v1', ['a']),
       page: () => store.page('away_v1', { partition: 'p', limit: 10 }),
       write: () => store.write('away_v1', [row('b', 2)], 2),
@@ -85,12 +85,12 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
         const answers = await Promise.allSettled(Object.values(calls).map((call) => call()));
         expect(answers.map(({ status }) => status)).toEqual(Array(answers.length).fill('rejected'));
         for (const answer of answers) expect(answer).toMatchObject({ reason: away });
-        await expect(store.existing('away_v1', ['a'])).rejects.toMatchObject(away);
+        await expect(existing(store, 'away_v1', ['a'])).rejects.toMatchObject(away);
 
         proxy.restore();
         await eventually(() => store.checkpoint('away_v1'), 5_000);
         for (const call of Object.values(calls)) await call();
-        expect(await store.existing('away_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
+        expect(await existing(store, 'away_v1', ['a', 'b'])).toEqual(new Set(['a', 'b']));
       },
     );
 
@@ -115,7 +115,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     test('opening and closing need no server', async () => {
       proxy.freeze();
       const another = new MongoReadModels(urlOf(database, proxy));
-      await expect(another.existing('away_v1', ['a'])).rejects.toMatchObject(away);
+      await expect(existing(another, 'away_v1', ['a'])).rejects.toMatchObject(away);
       proxy.restore();
       await eventually(() => another.checkpoint('away_v1'), 5_000);
       proxy.freeze();

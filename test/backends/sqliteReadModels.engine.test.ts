@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { SqliteReadModels } from '../../src/backends/sqlite/SqliteReadModels.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
+import { existing } from '../support/existing.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'chartledger-read-models-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -43,7 +44,7 @@ describe('when the file is deleted under it', () => {
   test.each(Object.entries(deletions))('%s: every read model is written again', async (_what, remove) => {
     await writer.write('a_v1', [row('a', 5)], 5);
     await writer.write('b_v1', [row('b', 5)], 5);
-    await reader.existing('a_v1', ['a']);
+    await existing(reader, 'a_v1', ['a']);
     remove();
 
     const refused = { code: 'conflict' };
@@ -54,7 +55,7 @@ describe('when the file is deleted under it', () => {
       await writer.write(model, [row('a', 5), row('c', 6)], 6);
     }
     await eventually(async () => expect(await reader.checkpoint('b_v1')).toBe(6));
-    expect(await reader.existing('a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
+    expect(await existing(reader, 'a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
   });
 
   test('a reader notices by itself', async () => {
@@ -70,7 +71,7 @@ describe('when the file is deleted under it', () => {
     writeFileSync(join(path, '..'), 'not a folder');
     await expect(writer.write('a_v1', [row('b', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
     await eventually(() =>
-      expect(reader.existing('a_v1', ['a'])).rejects.toMatchObject({ code: 'unavailable' }),
+      expect(existing(reader, 'a_v1', ['a'])).rejects.toMatchObject({ code: 'unavailable' }),
     );
     rmSync(join(path, '..'));
     expect(await writer.checkpoint('a_v1')).toBe(0);

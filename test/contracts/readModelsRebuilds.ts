@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { existing } from '../support/existing.ts';
 import { row } from './readModelsRows.ts';
 import type { Two } from './readModelsWrites.ts';
 
@@ -19,7 +20,7 @@ export function rebuildsContract(at: () => Two): void {
       row('both', 2),
       row('new', 4, { order: 2 }),
     ]);
-    expect(await store.existing(model, ['old', 'both', 'new'])).toEqual(new Set(['both', 'new']));
+    expect(await existing(store, model, ['old', 'both', 'new'])).toEqual(new Set(['both', 'new']));
     expect(await store.parked(model)).toEqual([parked('new')]);
     expect(await other.count(beside)).toBe(0);
     expect(await other.checkpoint(beside)).toBe(0);
@@ -42,7 +43,7 @@ export function rebuildsContract(at: () => Two): void {
     expect(await store.count(model)).toBe(0);
     await store.write(model, [row('a', 4)], 4);
     await store.replace(model, beside);
-    expect(await store.existing(model, ['a'])).toEqual(new Set(['a']));
+    expect(await existing(store, model, ['a'])).toEqual(new Set(['a']));
     expect(await store.checkpoint(model)).toBe(4);
   });
 
@@ -64,7 +65,7 @@ export function rebuildsContract(at: () => Two): void {
     await store.park(model, parked('x'));
     await store.drop(model);
     await other.drop(model);
-    expect(await store.existing(model, ['a'])).toEqual(new Set());
+    expect(await existing(store, model, ['a'])).toEqual(new Set());
     expect(await other.checkpoint(model)).toBe(0);
     expect(await store.parked(model)).toEqual([]);
   });
@@ -78,7 +79,7 @@ export function rebuildsContract(at: () => Two): void {
 
     await other.begin(model, 'log a');
     expect(await store.checkpoint(model)).toBe(0);
-    expect(await store.existing(model, ['old'])).toEqual(new Set());
+    expect(await existing(store, model, ['old'])).toEqual(new Set());
     expect(await store.parked(model)).toEqual([]);
     await store.write(model, [row('a', 2)], 3);
     await other.write(model, [row('b', 3)], 3);

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { existing } from '../support/existing.ts';
 import { row } from './readModelsRows.ts';
 
 /** Two instances over one store, and a read model that is the test's own. */
@@ -69,7 +70,7 @@ export function checkpointsContract(at: () => Two): void {
     await expect(store.write(model, [row('b', 6)], 6)).rejects.toMatchObject({ code: 'conflict' });
     expect(await store.checkpoint(model)).toBe(0);
     await store.write(model, [row('a', 5), row('b', 6)], 6);
-    expect(await other.existing(model, ['a', 'b'])).toEqual(new Set(['a', 'b']));
+    expect(await existing(other, model, ['a', 'b'])).toEqual(new Set(['a', 'b']));
     expect(await other.checkpoint(model)).toBe(6);
   });
 }

@@ -13,7 +13,6 @@ import { storedFiles } from '../support/storedFiles.ts';
 const away = (what: string) => () => Promise.reject(unavailable(what, new Error('ECONNREFUSED 10.0.0.7')));
 const logIsAway = { append: away('event log'), readStream: away('event log'), head: away('event log') };
 const modelsAreAway = {
-  existing: away('read model store'),
   load: away('read model store'),
   page: away('read model store'),
   checkpoint: away('read model store'),

@@ -12,6 +12,7 @@ import { catalogEntry } from '../../src/records/catalog.ts';
 import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { existing } from '../support/existing.ts';
 import { Follower } from '../support/follower.ts';
 import { answeredWrites, withOwnServers } from '../support/ownServers.ts';
 import { allRows, rebuiltRows } from '../support/rebuilt.ts';
@@ -97,7 +98,7 @@ withOwnServers('an import during which servers are killed', (servers) => {
     for (const model of projections.map(modelName)) {
       const rows = client.db().collection<{ _id: string }>(`rows.${model}`);
       const ids = (await rows.find().toArray()).map(({ _id }) => _id);
-      const found = await readModels.existing(model, ids);
+      const found = await existing(readModels, model, ids);
       if (found.size < ids.length) await readModels.drop(model);
     }
     await Promise.all([client.close(), readModels.close()]);

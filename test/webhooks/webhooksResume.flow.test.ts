@@ -11,6 +11,7 @@ import type { DeliveryState } from '../../src/webhooks/delivery/session/Delivery
 import { temporaryFolder } from '../support/cli.ts';
 import { OffsetClock } from '../support/delivery.ts';
 import { openState, waitingRecord } from '../support/deliveryState.ts';
+import { existing } from '../support/existing.ts';
 import { sampleWebhook } from '../support/sampleWebhook.ts';
 
 const HOUR_MS = 3_600_000;
@@ -146,6 +147,6 @@ test('what an earlier version kept in the read models is taken over once, then r
   await state.save();
   expect(await state.failed(-1, 10)).toMatchObject([{ ...failed, position: 7 }]);
   await dropEarlierModels(readModels, stateStore, [webhook.id]);
-  expect(await readModels.existing(model, [webhook.id])).toEqual(new Set());
+  expect(await existing(readModels, model, [webhook.id])).toEqual(new Set());
   expect(lost).toEqual([]);
 });

@@ -48,15 +48,6 @@ export class MongoReadModels implements ReadModels {
     });
   }
 
-  async existing(model: string, ids: string[]): Promise<Set<string>> {
-    const found = await this.#connection.call((db) =>
-      rowsOf(db, rowsName(model))
-        .find({ _id: { $in: ids } }, { projection: { _id: 1 }, batchSize: ids.length + 1 })
-        .toArray(),
-    );
-    return new Set(found.map(({ _id }) => _id));
-  }
-
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
     return (await loadRows(this.#connection, rowsName(model), ids)).map(toRow<Body>);
   }

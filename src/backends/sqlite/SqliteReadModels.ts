@@ -16,7 +16,6 @@ import { setUpReadModels } from './setUpReadModels.ts';
 const STORE = 'read model store';
 
 interface ModelStatements extends RowStatements {
-  existing: Statement;
   count: Statement;
 }
 
@@ -44,11 +43,6 @@ export class SqliteReadModels implements ReadModels {
       this.#checkpoints = undefined;
     };
     this.#file = new SqliteFile({ path, store: STORE, setUp: setUpReadModels, onReset });
-  }
-
-  async existing(model: string, ids: string[]): Promise<Set<string>> {
-    const rows = this.#file.run((db) => this.#model(db, model).existing.all(JSON.stringify(ids)));
-    return new Set(rows.map((row) => row.id as string));
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
@@ -196,7 +190,6 @@ function prepareModel(db: DatabaseSync, model: string): ModelStatements {
   const table = quoted(tableOf(model));
   return {
     ...rows,
-    existing: db.prepare(`SELECT id FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`),
     count: db.prepare(`SELECT count(*) AS count FROM ${table}`),
   };
 }

@@ -54,7 +54,7 @@ export function addEraseCommand(program: Command): void {
             byKind.map(([one, tombstones]) => [one, count(tombstones.length), count(versionsOf(tombstones))]),
           );
           if (certificate !== undefined) {
-            const signed = await certifyErasure(ports.readModels, erased, await loadSigningKey());
+            const signed = await certifyErasure(ports, erased, await loadSigningKey());
             await ofFile(certificate, () => writeWhole(certificate, signed));
           }
           await purgeErased(ports, { scavenge });

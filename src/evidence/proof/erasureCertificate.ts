@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
-import type { ReadModels } from '../../ports/readModels.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { signatureProblem, signObject } from '../signing.ts';
 import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
 import { inclusionProofSchema, proofProblem } from './proof.ts';
@@ -26,17 +26,17 @@ export type ErasureCertificate = z.infer<typeof certificateSchema>;
 
 /** Certifies the tombstones of an erasure, all of one workspace. Rejects as `proveEvent` does. */
 export async function certifyErasure(
-  readModels: ReadModels,
+  ports: QueryPorts,
   tombstones: readonly RecordedEvent[],
   signingKey: KeyObject,
 ): Promise<ErasureCertificate> {
   const inLogOrder = tombstones.toSorted((a, b) => a.position - b.position);
   const last = inLogOrder.at(-1) as RecordedEvent;
   const { workspace } = last.metadata;
-  const { stored } = await proveEvent(readModels, last);
+  const { stored } = await proveEvent(ports, last);
   const proofs: ErasureCertificate['tombstones'] = [];
   for (const event of inLogOrder) {
-    const { proof } = await proveEvent(readModels, event, { treeSize: stored.head.size });
+    const { proof } = await proveEvent(ports, event, { treeSize: stored.head.size });
     const { type: _type, tree_head: _head, ...tombstone } = proof;
     proofs.push(tombstone);
   }
