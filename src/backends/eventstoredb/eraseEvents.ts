@@ -22,6 +22,7 @@ export async function eraseEvents(
   const { appender, erasures, reader } = connection;
   const [behind] = await reader.readStream(stream, { from: before, limit: 1 }, toRecordedEvent);
   if (behind === undefined) throw new Error('The stream does not go on behind the events to be erased.');
+  if (erased.length < before) throw new Error('An event to be erased is not among those named.');
   await erasures.refresh();
   if (erasures.before(stream) < before) {
     const positions = erased.map(({ position }) => position);
