@@ -62,7 +62,7 @@ async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise
   return found;
 }
 
-/** Erases what goes with a record, in the name of who asked for that; nothing where it is erased already. */
+/** Erases what goes with a record, in the name of who asked for that; nothing where another erasure took it before. */
 async function eraseAlso(
   ports: ErasurePorts,
   done: RecordedEvent,
