@@ -7,7 +7,7 @@ import type { Route } from '../server/serveEndpoint.ts';
 import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
-import type { ProofPorts } from './history/proofSchemas.ts';
+import type { ProofPorts } from './history/answerProof.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { readHealth } from './service/readHealth.ts';
 import { readOpenApi } from './service/readOpenApi.ts';

@@ -1,14 +1,6 @@
 import { z } from 'zod';
-import { ServiceError } from '../../../errors.ts';
-import type { RecordedEvent } from '../../../events/event.ts';
-import { sentHeads } from '../../../evidence/heads/sentHeads.ts';
-import { proveEvent } from '../../../evidence/proof/proveEvent.ts';
-import type { StateStore } from '../../../ports/stateStore.ts';
-import type { QueryPorts } from '../../../reads/readRecord.ts';
-import { validate } from '../../../records/validate.ts';
 import { versionNumber } from '../../document/answerSchemas.ts';
 import { exampleRequestId } from '../../document/examples.ts';
-import type { Exchange } from '../../server/exchange.ts';
 import { wholeNumber } from '../parameters.ts';
 
 /** What a path that ends in a version has beyond that of the record. */
@@ -111,30 +103,3 @@ export const proofExample: z.output<typeof proofSchema> = {
     root: '96cec825a5319ff604cbed2534961e372e3387975b27e2e381c85c9562e353d5',
   },
 };
-
-/** The version that the path names. One that nothing can have is `not_found`. */
-export function pathVersion({ req }: Exchange, title: string): number {
-  const text = String(req.params.version);
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new ServiceError('not_found', `The ${title.toLowerCase()} has no such version.`);
-}
-
-/** The size of the tree that is asked for, if one is. Throws `validation_failed`. */
-export function requestedTreeSize({ req }: Exchange): number | undefined {
-  return validate(proofQuerySchema, req.query).tree_size;
-}
-
-export type ProofPorts = QueryPorts & { stateStore: StateStore };
-
-/** The proof of an event as the body of an answer, with a signed head where one was sent that it is in. */
-export async function proofBody(
-  { eventLog, readModels, stateStore }: ProofPorts,
-  recorded: RecordedEvent,
-  treeSize: number | undefined,
-): Promise<z.output<typeof proofSchema>> {
-  const { workspace } = recorded.metadata;
-  const signed = (await sentHeads(stateStore, [workspace])).get(workspace);
-  const { proof } = await proveEvent({ eventLog, readModels }, recorded, { treeSize, signed });
-  const { event } = proof;
-  return { ...proof, event: { ...event, metadata: { ...event.metadata } } };
-}

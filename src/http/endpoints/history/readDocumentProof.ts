@@ -1,6 +1,4 @@
-import { recordAccess } from '../../../audit/recordAccess.ts';
 import { documentStream } from '../../../events/streamNames.ts';
-import { eventOfVersion } from '../../../evidence/proof/proveEvent.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import {
@@ -10,16 +8,8 @@ import {
   documentSubject,
   encounterId,
 } from '../documents/documentAddress.ts';
-import {
-  type ProofPorts,
-  pathVersion,
-  proofBody,
-  proofExample,
-  proofQuerySchema,
-  proofSchema,
-  requestedTreeSize,
-  versionPath,
-} from './proofSchemas.ts';
+import { answerProof, type ProofPorts } from './answerProof.ts';
+import { proofExample, proofQuerySchema, proofSchema, versionPath } from './proofSchemas.ts';
 
 /** `GET /integration/encounters/{id}/documents/{documentId}/history/{version}/proof` */
 export const readDocumentProof = endpoint({
@@ -38,19 +28,9 @@ export const readDocumentProof = endpoint({
   errors: ['VersionNotFound', 'NotProvable'],
   subject: documentSubject,
   handler: (ports: ProofPorts) => async (exchange) => {
-    const caller = callerOf(exchange);
     const names = { record_id: encounterId(exchange.req), document_id: documentId(exchange.req) };
-    const version = pathVersion(exchange, 'Document');
-    const treeSize = requestedTreeSize(exchange);
-    const stream = documentStream(caller.workspace, names.record_id, names.document_id);
-    const event = await eventOfVersion(ports.eventLog, stream, version, 'Document');
-    const body = await proofBody(ports, event, treeSize);
-    await recordAccess(ports.eventLog, caller, {
-      action: 'document.proof',
-      kind: 'document',
-      ...names,
-      query: { version, ...(treeSize !== undefined && { tree_size: treeSize }) },
-    });
-    return { body };
+    const stream = documentStream(callerOf(exchange).workspace, names.record_id, names.document_id);
+    const access = { action: 'document.proof', kind: 'document', ...names } as const;
+    return answerProof(ports, exchange, { stream, title: 'Document', access });
   },
 });

@@ -1,22 +1,12 @@
-import { recordAccess } from '../../../audit/recordAccess.ts';
 import { recordStream } from '../../../events/streamNames.ts';
-import { eventOfVersion } from '../../../evidence/proof/proveEvent.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { tagOf } from '../../document/kindNames.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { recordPath } from '../documentedParameters.ts';
 import { accessSubject, pathId } from '../parameters.ts';
-import {
-  type ProofPorts,
-  pathVersion,
-  proofBody,
-  proofExample,
-  proofQuerySchema,
-  proofSchema,
-  requestedTreeSize,
-  versionPath,
-} from './proofSchemas.ts';
+import { answerProof, type ProofPorts } from './answerProof.ts';
+import { proofExample, proofQuerySchema, proofSchema, versionPath } from './proofSchemas.ts';
 
 /** `GET /integration/{kinds}/{id}/history/{version}/proof` */
 export function readRecordProof(entry: CatalogEntry) {
@@ -40,19 +30,9 @@ export function readRecordProof(entry: CatalogEntry) {
     subject: ({ req }) => accessSubject(kind, req.params.id),
     handler: (ports: ProofPorts) => async (exchange) => {
       const id = pathId(exchange.req, 'id', title);
-      const caller = callerOf(exchange);
-      const version = pathVersion(exchange, title);
-      const treeSize = requestedTreeSize(exchange);
-      const stream = recordStream(caller.workspace, kind, id);
-      const event = await eventOfVersion(ports.eventLog, stream, version, title);
-      const body = await proofBody(ports, event, treeSize);
-      await recordAccess(ports.eventLog, caller, {
-        action: 'record.proof',
-        kind,
-        record_id: id,
-        query: { version, ...(treeSize !== undefined && { tree_size: treeSize }) },
-      });
-      return { body };
+      const stream = recordStream(callerOf(exchange).workspace, kind, id);
+      const access = { action: 'record.proof', kind, record_id: id } as const;
+      return answerProof(ports, exchange, { stream, title, access });
     },
   });
 }

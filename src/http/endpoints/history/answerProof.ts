@@ -1,0 +1,48 @@
+import type { z } from 'zod';
+import { type AccessRecorded, recordAccess } from '../../../audit/recordAccess.ts';
+import { ServiceError } from '../../../errors.ts';
+import { sentHeads } from '../../../evidence/heads/sentHeads.ts';
+import { eventOfVersion, proveEvent } from '../../../evidence/proof/proveEvent.ts';
+import type { StateStore } from '../../../ports/stateStore.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { validate } from '../../../records/validate.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { proofQuerySchema, type proofSchema } from './proofSchemas.ts';
+
+export type ProofPorts = QueryPorts & { stateStore: StateStore };
+
+/** What is to be proved: its stream, what people call it, and what the audit trail says. */
+interface ProofSubject {
+  stream: string;
+  title: string;
+  access: AccessRecorded;
+}
+
+/**
+ * The answer to the request for the proof of a version, with a signed head where one was sent that has the version. It is
+ * in the audit trail.
+ */
+export async function answerProof(
+  { eventLog, readModels, stateStore }: ProofPorts,
+  exchange: Exchange,
+  { stream, title, access }: ProofSubject,
+): Promise<{ body: z.output<typeof proofSchema> }> {
+  const caller = callerOf(exchange);
+  const { workspace } = caller;
+  const version = pathVersion(exchange, title);
+  const { tree_size } = validate(proofQuerySchema, exchange.req.query);
+  const recorded = await eventOfVersion(eventLog, stream, version, title);
+  const signed = (await sentHeads(stateStore, [workspace])).get(workspace);
+  const { proof } = await proveEvent({ eventLog, readModels }, recorded, { treeSize: tree_size, signed });
+  const query = { version, ...(tree_size !== undefined && { tree_size }) };
+  await recordAccess(eventLog, caller, { ...access, query });
+  const { event } = proof;
+  return { body: { ...proof, event: { ...event, metadata: { ...event.metadata } } } };
+}
+
+/** The version that the path names. One that nothing can have is `not_found`. */
+function pathVersion({ req }: Exchange, title: string): number {
+  const text = String(req.params.version);
+  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
+  throw new ServiceError('not_found', `The ${title.toLowerCase()} has no such version.`);
+}
