@@ -102,7 +102,7 @@ test(
       expect(data).toMatchObject({ reason: REASON });
     }
     expect(await textOf(page.getByRole('status'))).toBe(
-      'The patient is erased, with 1 encounter and 2 documents. Nothing of it is left in the files of the stores.',
+      'The patient is erased, with 1 encounter and 2 documents. Nobody is given it any more. Its bytes go out of the files of the stores in a moment.',
     );
 
     await showsErased(path, patient.last_name);

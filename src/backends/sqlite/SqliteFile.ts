@@ -8,8 +8,7 @@ import { giveSqliteFile, makeOwnedFolders } from '../folderOwner.ts';
 
 const FILE_CHECK_MS = 500;
 const BUSY_MS = 2_500;
-/** `user_version` of a file from which nothing was ever deleted without overwriting it. */
-const OVERWRITTEN = 1;
+const SQLITE_BUSY = 5;
 
 export interface SqliteFileOptions {
   path: string;
@@ -70,13 +69,18 @@ export class SqliteFile {
   }
 
   /**
-   * Takes what was deleted or replaced out of the file and its write-ahead log. False while another connection reads: then it
-   * is called again. A file of an earlier version, which did not overwrite what it deleted, is written anew once.
+   * Takes what was deleted or replaced out of the file and its write-ahead log: the file is written anew, because where pages
+   * are split and joined copies stay behind that `secure_delete` knows nothing of. False while another connection is in the
+   * way: then it is called again.
    */
   purge(): boolean {
     return this.run((db) => {
-      const { user_version } = db.prepare('PRAGMA user_version').get() as { user_version: number };
-      if (user_version < OVERWRITTEN) db.exec(`VACUUM; PRAGMA user_version = ${OVERWRITTEN}`);
+      try {
+        db.exec('VACUUM');
+      } catch (error) {
+        if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
+        throw error;
+      }
       const { busy } = db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number };
       return busy === 0;
     });
@@ -94,15 +98,13 @@ export class SqliteFile {
   #open(): DatabaseSync {
     const { path, setUp } = this.#options;
     makeOwnedFolders(dirname(path));
-    const isNew = fileIdentity(path) === undefined;
-    if (isNew) {
+    if (fileIdentity(path) === undefined) {
       // Left by a deleted file, and possibly still mapped by who has it open: a new file must not take them over.
       for (const leftover of [`${path}-wal`, `${path}-shm`]) rmSync(leftover, { force: true });
     }
     const db = new DatabaseSync(path, { timeout: BUSY_MS });
     try {
       db.exec('PRAGMA journal_mode = WAL; PRAGMA secure_delete = ON');
-      if (isNew) db.exec(`PRAGMA user_version = ${OVERWRITTEN}`);
       setUp(db);
       giveSqliteFile(path);
       return db;

@@ -3,7 +3,6 @@ import { eraseRecord } from '../../erasure/eraseRecord.ts';
 import { findDocuments } from '../../erasure/findDocuments.ts';
 import { findReferrers, type Referrer } from '../../erasure/findReferrers.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
-import { purgeErased } from '../../erasure/purgeErased.ts';
 import type { FieldMessage } from '../../errors.ts';
 import { kindOfStream, recordStream } from '../../events/streamNames.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
@@ -21,7 +20,7 @@ import { checkboxes, input, messageOf } from '../ui/formFields.ts';
 import { code } from '../ui/text.ts';
 import { orErased } from './orErased.ts';
 import { recordPath } from './recordPaths.ts';
-import { kindOf, recordsSection, unlessBehind } from './recordQuery.ts';
+import { kindOf, recordsSection } from './recordQuery.ts';
 
 interface ErasePorts extends ErasurePorts, HistoryPorts {}
 
@@ -155,19 +154,14 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
     withEncounters: valuesOf(form, 'with_encounters').length > 0,
   });
   const others = countByKind(erased.slice(1).map(({ stream }) => kindOfStream(stream)));
-  const end = await whereBytesAre(ports);
+  const end = whereBytesAre(ports);
   notice(`The ${entry.kind} is erased${others && `, with ${others}`}. ${end}`);
   return { redirect: recordPath(workspace, entry.kind, id) };
 }
 
-/** Takes what was erased out of the files, and tells how far that came: the erasure stands either way. */
-async function whereBytesAre(ports: ErasePorts): Promise<string> {
-  const isPurged = await unlessBehind(purgeErased(ports).then(() => true));
-  if (!isPurged) {
-    return 'Nobody is given it any more. The files of the stores may hold its bytes a little longer, because a read is under way or a read model is behind: they go with the next erasure, or when the service stops.';
-  }
-  if (ports.eventLog.scavenges) {
-    return 'Nobody is given it any more. The files of EventStoreDB hold it until the server’s next scavenge.';
-  }
-  return 'Nothing of it is left in the files of the stores.';
+/** Where the bytes of what was erased are: the projector takes them out of the files of the stores. */
+function whereBytesAre({ eventLog }: ErasePorts): string {
+  return eventLog.scavenges
+    ? 'Nobody is given it any more. The files of EventStoreDB hold it until the server’s next scavenge.'
+    : 'Nobody is given it any more. Its bytes go out of the files of the stores in a moment.';
 }
