@@ -30,7 +30,7 @@ beforeAll(async () => {
   service = await startTestService();
   followed = await openReadModels(service.config.readModelUrl);
   empty = await openReadModels(`sqlite:${join(temporaryFolder(), 'empty.db')}`);
-  db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length), { timeout: 5_000 });
   const [payer, other] = [samples.payer(), samples.payer()];
   for (const body of [payer, other, payer]) await service.post('/integration/payers', body);
   const before = await readAll(service.eventLog);
