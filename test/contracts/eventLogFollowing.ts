@@ -9,6 +9,9 @@ const eventsOf = (batches: EventBatch[]) => batches.flatMap(({ events }) => even
 const numbers = (events: RecordedEvent[]) => events.map(({ data }) => data.n);
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n);
 
+/** Events appended in a rush: more than a backend remembers for its followers. */
+const RUSH = 4_800;
+
 export function eventLogFollowing(open: () => Promise<EventLog>): void {
   let workspace: TestWorkspace;
   let log: EventLog;
@@ -61,6 +64,29 @@ export function eventLogFollowing(open: () => Promise<EventLog>): void {
       expect(numbers(events)).toEqual(upTo(10).slice(n + 1));
     }
   });
+
+  test('who begins while much is appended, wherever it begins, misses nothing', async () => {
+    const streams = Array.from({ length: 32 }, () => workspace.stream());
+    const places: number[] = [];
+    const followers: { after: number; follower: Follower }[] = [];
+    const chain = async (stream: string) => {
+      for (let n = 0; n < RUSH / streams.length; n += 1) {
+        places.push((await workspace.append(log, stream, { n })).position);
+        if (places.length % 40 > 0) continue;
+        // Among what a backend remembers for its followers, and beyond it.
+        const after = places[Math.max(0, places.length - 300 * (followers.length % 8))] ?? 0;
+        followers.push({ after, follower: new Follower(log, { after, filter: own() }) });
+      }
+    };
+    await Promise.all(streams.map(chain));
+    const end = Math.max(...places);
+    for (const { after, follower } of followers) {
+      await eventually(() => expect(follower.position).toBeGreaterThanOrEqual(end));
+      await follower.stop();
+      const expected = places.filter((position) => position > after).sort((a, b) => a - b);
+      expect(follower.events.map(({ position }) => position)).toEqual(expected);
+    }
+  }, 60_000);
 
   test('stream prefixes are matched to the letter', async () => {
     const { id } = workspace;

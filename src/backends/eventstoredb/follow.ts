@@ -93,10 +93,10 @@ async function fill(inbox: Inbox, source: Source, filter: EventFilter | undefine
   // The tail tells of those that come.
   await erasures.refresh();
   if (inbox.position > 0) await anchor(inbox, source);
-  const head = await reader.head();
+  const [head] = await Promise.all([reader.head(), erasures.refresh()]);
   if (inbox.ended) return;
+  // Nothing may be awaited between these: meanwhile the tail forgets, or ends.
   if (tail.covers(inbox.position)) {
-    await erasures.refresh();
     tail.join(inbox);
     inbox.live(head);
   } else {

@@ -108,12 +108,12 @@ export class ChangedFields {
 
   async #foldBelow(stream: string, revision: number): Promise<State> {
     let state: State | undefined;
-    for (let from = 0; from < revision; from = (state?.revision ?? revision) + 1) {
+    for (let from = 0; from < revision; ) {
       const limit = Math.min(PAGE, revision - from);
-      for (const event of await this.#eventLog.readStream(stream, { from, limit })) {
-        // Where the versions before it were erased, a stream begins with another one.
-        if (event.revision < revision) state = apply(state, event).state;
-      }
+      const events = await this.#eventLog.readStream(stream, { from, limit });
+      // Where the versions before it were erased, a stream begins with another one.
+      for (const event of events) if (event.revision < revision) state = apply(state, event).state;
+      from = (events.at(-1)?.revision ?? revision) + 1;
     }
     return state as State;
   }
