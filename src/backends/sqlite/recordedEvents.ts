@@ -1,5 +1,5 @@
 import { stringify as formatUuid } from 'uuid';
-import { dataAs, isJsonObject, type RecordedEvent, type UnreadableEvent } from '../../events/event.ts';
+import { isJsonObject, type RecordedEvent, type UnreadableEvent } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 
 const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
@@ -12,9 +12,14 @@ export function toEvents(rows: Record<string, unknown>[]): Pick<EventBatch, 'eve
     try {
       events.push(toEvent(row));
     } catch {
-      const { type, stream, revision, position } = dataAs<UnreadableEvent>(row);
       const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
-      unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
+      unreadable.push({
+        id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'),
+        type: row.type as string,
+        stream: row.stream as string,
+        revision: row.revision as number,
+        position: row.position as number,
+      });
     }
   }
   return unreadable.length > 0 ? { events, unreadable } : { events };
