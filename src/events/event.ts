@@ -13,7 +13,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Data of an event as its type has them: nobody but the service itself writes them. */
+/** Data, or metadata, of an event as its type has them: nobody but the service itself writes them. */
 export function dataAs<Data extends object>(data: object): Data {
   return data as Data;
 }

@@ -3,7 +3,8 @@ import type { Projection } from '../../projections/projection.ts';
 import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { type ResumePorts, resumeAfter } from '../sameLog/resumeAfter.ts';
+import type { SameLogPorts } from '../sameLog/beginIfOther.ts';
+import { resumeAfter } from '../sameLog/resumeAfter.ts';
 import { ownTarget, type Target } from './applyBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';
 
@@ -19,7 +20,7 @@ const LOOK_MS = 1_000;
  */
 export async function projectAll(
   projections: readonly Projection[],
-  ports: ProjectorPorts & ResumePorts,
+  ports: ProjectorPorts & SameLogPorts,
   signal: AbortSignal,
 ): Promise<void> {
   const targets = projections.map(ownTarget);

@@ -6,7 +6,8 @@ import { describeError, ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { logMismatch, mismatchTexts } from './logMismatch.ts';
+import { beginIfOther } from './beginIfOther.ts';
+import { type LogMismatch, mismatchTexts } from './logMismatch.ts';
 
 interface Stores {
   eventLog: EventLog;
@@ -46,14 +47,12 @@ export async function requireStoresOfLog(
     );
   }
   if (ofDocuments !== identity) await ifThere(() => documentStore.setLog(identity));
-  await ifThere(async () => {
-    for (const model of projections.map(modelName)) {
-      const mismatch = await logMismatch({ eventLog, readModels }, model);
-      if (mismatch === undefined) continue;
-      logger.error({ model, mismatch }, mismatchTexts[mismatch]);
-      await readModels.begin(model, identity);
-    }
-  });
+  const onMismatch = (model: string, mismatch: LogMismatch) =>
+    logger.error({ model, mismatch }, mismatchTexts[mismatch]);
+  const ports = { eventLog, readModels, onMismatch };
+  await ifThere(() =>
+    Promise.all(projections.map((projection) => beginIfOther(modelName(projection), ports))),
+  );
 }
 
 function notLookedAt(error: unknown, logger: Logger): undefined {

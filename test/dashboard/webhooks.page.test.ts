@@ -85,9 +85,12 @@ describe('the pages of webhooks', () => {
       await expectAccessible(page);
       await takePictures(page, 'webhook');
       const shown = async (outcome: string, recordId: string) => {
-        await page.getByLabel('Outcome').selectOption(outcome);
+        const [value] = await page.getByLabel('Outcome').selectOption(outcome);
         await page.getByLabel('Record id').fill(recordId);
         await button('Show').click();
+        await page.waitForURL(({ searchParams: sent }) => {
+          return sent.get('outcome') === value && sent.get('record_id') === recordId;
+        });
         return (await page.getByRole('rowheader').allTextContents()).length;
       };
       expect(await shown('Any outcome', payer.id)).toBe(1);

@@ -1,6 +1,5 @@
 import { stringify as formatUuid } from 'uuid';
 import {
-  dataAs,
   type ErasedEvent,
   isJsonObject,
   type RecordedEvent,
@@ -26,9 +25,14 @@ export function toEvents(
       if (row.leaf === null) events.push(toEvent(row));
       else erased.push(toErased(row));
     } catch {
-      const { type, stream, revision, position } = dataAs<UnreadableEvent>(row);
       const id = Buffer.from(row.event_id as Uint8Array).toString('hex');
-      unreadable.push({ id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'), type, stream, revision, position });
+      unreadable.push({
+        id: id.replace(HEX_UUID, '$1-$2-$3-$4-$5'),
+        type: row.type as string,
+        stream: row.stream as string,
+        revision: row.revision as number,
+        position: row.position as number,
+      });
     }
   }
   return {
@@ -39,8 +43,13 @@ export function toEvents(
 }
 
 function toErased(row: Record<string, unknown>): ErasedEvent {
-  const { stream, revision, position, leaf } = dataAs<ErasedEvent>(row);
-  return { id: formatUuid(row.event_id as Uint8Array), stream, revision, position, leaf };
+  return {
+    id: formatUuid(row.event_id as Uint8Array),
+    stream: row.stream as string,
+    revision: row.revision as number,
+    position: row.position as number,
+    leaf: row.leaf as string,
+  };
 }
 
 /** Throws when the row's bytes are not those of an event. */

@@ -11,6 +11,7 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
@@ -83,10 +84,7 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   try {
     query = auditQuery(req);
   } catch (error) {
-    const sent = Object.entries(req.query).filter(
-      (pair): pair is [string, string] => typeof pair[1] === 'string',
-    );
-    return framed(ports, trail, Object.fromEntries(sent), html``, refusalOf(error));
+    return framed(ports, trail, textsOf(req), html``, refusalOf(error));
   }
   const limits = limitsOf(query);
   const filter = await auditFilter(ports.eventLog, trail.workspace, query);

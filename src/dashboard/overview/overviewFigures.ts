@@ -11,6 +11,7 @@ import type { DashboardPorts } from '../shell/routes.ts';
 import { barChart } from '../ui/chart.ts';
 import { table } from '../ui/table.ts';
 import { badge, empty, time } from '../ui/text.ts';
+import { wordsOf } from '../ui/words.ts';
 
 /** What the overview shows of a workspace at one moment. */
 export interface Overview {
@@ -100,7 +101,7 @@ function reasons(minutes: AuditMinute[]): Html {
   return table(
     'Refusals of the last 60 minutes by reason',
     [
-      { title: 'Reason', isHeader: true, cell: ([code]) => code.replaceAll('_', ' ') },
+      { title: 'Reason', isHeader: true, cell: ([code]) => wordsOf(code) },
       { title: 'Refusals', cell: ([, count]) => count },
     ],
     sorted,

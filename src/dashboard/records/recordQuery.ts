@@ -17,6 +17,12 @@ export function filledQuery({ query }: Request): Request['query'] {
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
 }
 
+/** The parameters of a query that were sent once, as sent. */
+export function textsOf({ query }: Pick<Request, 'query'>): Record<string, string> {
+  const isText = (pair: [string, unknown]): pair is [string, string] => typeof pair[1] === 'string';
+  return Object.fromEntries(Object.entries(query).filter(isText));
+}
+
 /** The kind of a plural name, as it stands in paths; `not_found` for another one. */
 export function kindOf(plural: unknown): CatalogEntry {
   const entry = catalog.find((one) => one.plural === plural);

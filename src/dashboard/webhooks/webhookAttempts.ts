@@ -8,7 +8,7 @@ import {
 } from '../../webhooks/delivery/attempts.ts';
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookView } from '../../webhooks/settings/webhookView.ts';
-import { filledQuery } from '../records/recordQuery.ts';
+import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
@@ -16,7 +16,7 @@ import { filterForm } from '../ui/filterForm.ts';
 import { input, messageOf, select } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
-import { titleOf } from '../ui/words.ts';
+import { titleOf, wordsOf } from '../ui/words.ts';
 import { webhookCaller, webhookId, webhookPath } from './webhookPaths.ts';
 
 /** The query parameters of a page with attempts. */
@@ -30,10 +30,8 @@ export interface Attempts extends Page<DeliveryAttempt> {
 
 /** The attempts of a webhook that a visit asks for. */
 export async function webhookAttempts(webhooks: WebhookManager, visit: Visit): Promise<Attempts> {
-  const { page_token: _token, ...filter } = filledQuery(visit.req);
-  const isText = (pair: [string, unknown]): pair is [string, string] => typeof pair[1] === 'string';
-  const limits = Object.fromEntries(Object.entries(filter).filter(isText));
   const req = { query: filledQuery(visit.req) };
+  const { page_token: _token, ...limits } = textsOf(req);
   try {
     const [request, only] = [pageRequest(req), attemptFilter(req)];
     return { ...(await webhooks.attempts(webhookCaller(visit), webhookId(visit), request, only)), limits };
@@ -120,7 +118,7 @@ function attemptTable({ csrf }: Visit, path: string, { state }: WebhookView, ite
 }
 
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {
-  const word = html`${status ?? ''}${error && html` ${error.replaceAll('_', ' ')}`}`;
+  const word = html`${status ?? ''}${error && html` ${wordsOf(error)}`}`;
   if (answer === undefined || answer === '') return word;
   return html`<details><summary>${word}</summary><pre>${answer}</pre></details>`;
 }
