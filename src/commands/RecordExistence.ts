@@ -18,6 +18,8 @@ export class RecordExistence {
   /** How many erasures were heard of. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Erased as was heard, and not known to be there again. */
+  readonly #erased = new LRUCache<string, true>({ max: REMEMBERED });
 
   constructor(eventLog: EventLog, readModels: ReadModels) {
     this.#eventLog = eventLog;
@@ -41,15 +43,22 @@ export class RecordExistence {
     return this.#known.has(stream);
   }
 
+  /** Whether a record was heard to be erased, and was not remembered since. */
+  wasErased(stream: string): boolean {
+    return this.#erased.has(stream);
+  }
+
   /** Notes that a record exists, as its writer knows. */
   remember(stream: string): void {
     this.#known.set(stream, true);
+    this.#erased.delete(stream);
   }
 
   /** Notes that a record was erased. */
   forget(stream: string): void {
     this.#erasures += 1;
     this.#known.delete(stream);
+    this.#erased.set(stream, true);
   }
 
   /** Which of these streams do not exist. Rejects with `unavailable` when the log cannot be asked. */

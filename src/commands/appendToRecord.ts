@@ -18,7 +18,7 @@ interface AppendedToRecord {
 
 /**
  * Appends to a record's stream under a condition on the record; one that was erased is not there. What is known to be there
- * costs no read. Rejects as `EventLog.append` does.
+ * costs no read, nor does what was never erased. Rejects as `EventLog.append` does.
  */
 export async function appendToRecord(
   ports: RecordPorts,
@@ -32,8 +32,13 @@ export async function appendToRecord(
   if (condition !== 'any' && !isKnown && (await existence.missing([stream])).size > 0) {
     throw conditionNotMet('record');
   }
-  const { revision } = await eventLog.append(stream, event, condition === 'exists' ? 'any' : condition);
-  if (revision === 0 || isKnown || condition !== 'any') return { revision, isNew: revision === 0 };
+  const wasErased = existence.wasErased(stream);
+  const { revision, erased = wasErased } = await eventLog.append(
+    stream,
+    event,
+    condition === 'exists' ? 'any' : condition,
+  );
+  if (revision === 0 || isKnown || condition !== 'any' || !erased) return { revision, isNew: revision === 0 };
   const [before] = await eventLog.readStream(stream, {
     direction: 'backwards',
     from: revision - 1,

@@ -6,6 +6,8 @@ export type ExpectedRevision = 'any' | 'none' | number;
 export interface Appended {
   revision: number;
   position: Position;
+  /** Earlier events of the stream were removed. */
+  erased?: true;
 }
 
 export interface ReadOptions {

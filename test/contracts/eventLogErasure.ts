@@ -52,6 +52,16 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
     ['purged', (...args) => purged(...args)],
   ];
   describeStates(states, (state, reach) => {
+    test(`an append tells that events of its stream were ${state}`, async () => {
+      const [gone, stays] = await twoStreams();
+      await reach(log, await erase(log, workspace, gone));
+      expect(await workspace.append(log, gone, {})).toMatchObject({ erased: true });
+      expect(await workspace.append(log, stays, {})).not.toHaveProperty('erased');
+      const another = await open();
+      expect(await workspace.append(another, gone, {})).toMatchObject({ erased: true });
+      await another.close();
+    });
+
     test(`no read and no follower gives events that were ${state}`, async () => {
       const [gone, stays] = await twoStreams();
       const head = await log.head();

@@ -43,6 +43,7 @@ export class EventStoreDbEventLog implements EventLog {
     const connection = connect(url);
     try {
       await answered(connection, url, patience);
+      await connection.erasures.refresh();
     } catch (error) {
       await disconnect(connection);
       throw error;
@@ -56,7 +57,9 @@ export class EventStoreDbEventLog implements EventLog {
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     checkEvent(event);
-    return this.#connection.appender.append(stream, event, expected);
+    const { appender, erasures } = this.#connection;
+    const appended = await appender.append(stream, event, expected);
+    return erasures.before(stream) > 0 ? { ...appended, erased: true } : appended;
   }
 
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {

@@ -26,13 +26,14 @@ export class AppendWriter {
       rollback: db.prepare('ROLLBACK'),
       prove: db.prepare('INSERT OR REPLACE INTO proof (only, bytes) VALUES (1, zeroblob(?))'),
       latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
-      findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
+      findStream: db.prepare('SELECT id, erased FROM streams WHERE name = ?'),
       addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
       lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
       findEvent: db.prepare(
         'SELECT revision, position FROM events WHERE event_id = ? AND stream_id = ? ORDER BY position LIMIT 1',
       ),
       hasRevision: db.prepare('SELECT 1 FROM events WHERE stream_id = ? AND revision = ?'),
+      markErased: db.prepare('UPDATE streams SET erased = 1 WHERE id = ?'),
       emptyEvent: db.prepare(
         `UPDATE events SET type = '', recorded_at = 0, metadata = '', data = '', leaf = ?
          WHERE position = ? AND stream_id = ? AND revision < ? AND leaf IS NULL`,
@@ -66,11 +67,12 @@ export class AppendWriter {
    * mended with rows of its neighbours, of which SQLite leaves copies behind. Throws `NotErasable`, with nothing changed.
    */
   erase({ stream, before, erased }: EraseRequest): void {
-    const { findStream, hasRevision, emptyEvent, unerased } = this.#statements;
+    const { findStream, hasRevision, markErased, emptyEvent, unerased } = this.#statements;
     this.#transaction(() => {
       const found = findStream.get(stream) as { id: number } | undefined;
       if (!found || !hasRevision.get(found.id, before))
         throw new NotErasable('The stream does not go on behind the events to be erased.');
+      markErased.run(found.id);
       for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);
       if (unerased.get(found.id, before))
         throw new NotErasable('An event to be erased is not among those named.');
@@ -91,19 +93,20 @@ export class AppendWriter {
 
   #append(request: AppendRequest, time: number): AppendOutcome {
     const { findStream, addStream, lastRevision, findEvent, addEvent } = this.#statements;
-    const found = findStream.get(request.stream) as { id: number } | undefined;
+    const found = findStream.get(request.stream) as { id: number; erased: 1 | null } | undefined;
     const last = found ? ((lastRevision.get(found.id) as { revision: number | null }).revision ?? -1) : -1;
+    const afterErasure = found?.erased ? { erased: true as const } : undefined;
     const eventId = parseUuid(request.eventId);
     if (found) {
       const original = findEvent.get(eventId, found.id) as { revision: number; position: number } | undefined;
       if (original && holds(request.expected, original.revision - 1)) {
-        return { revision: original.revision, position: original.position };
+        return { revision: original.revision, position: original.position, ...afterErasure };
       }
     }
     if (!holds(request.expected, last)) return { conflict: last };
     const streamId = found?.id ?? Number(addStream.run(request.stream).lastInsertRowid);
     const { type, metadata, data } = request;
     const added = addEvent.run(streamId, last + 1, eventId, type, time, metadata, data);
-    return { revision: last + 1, position: Number(added.lastInsertRowid) };
+    return { revision: last + 1, position: Number(added.lastInsertRowid), ...afterErasure };
   }
 }

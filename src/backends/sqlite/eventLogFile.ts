@@ -13,8 +13,9 @@ const schema = `
     bytes BLOB NOT NULL
   );
   CREATE TABLE IF NOT EXISTS streams (
-    id   INTEGER PRIMARY KEY,
-    name TEXT NOT NULL UNIQUE
+    id     INTEGER PRIMARY KEY,
+    name   TEXT NOT NULL UNIQUE,
+    erased INTEGER
   );
   CREATE TABLE IF NOT EXISTS events (
     position    INTEGER PRIMARY KEY,
@@ -30,6 +31,10 @@ const schema = `
   CREATE UNIQUE INDEX IF NOT EXISTS events_by_stream ON events (stream_id, revision);
   CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
 `;
+
+/** What files lack that were made before anything could be erased. */
+const erasureColumns =
+  'ALTER TABLE events ADD COLUMN leaf TEXT; ALTER TABLE streams ADD COLUMN erased INTEGER;';
 
 /** `PRAGMA user_version` of a file that nobody wrote to without `secure_delete`, or that was rewritten since. */
 const CLEAN = 1;
@@ -47,7 +52,7 @@ export function openForAppending(path: string): DatabaseSync {
   const columns = db.prepare('PRAGMA table_info (events)').all();
   db.exec(schema);
   if (columns.length === 0) db.exec(`PRAGMA user_version = ${CLEAN}`);
-  else if (!columns.some(({ name }) => name === 'leaf')) db.exec('ALTER TABLE events ADD COLUMN leaf TEXT');
+  else if (!columns.some(({ name }) => name === 'leaf')) db.exec(erasureColumns);
   db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
   db.exec('COMMIT');
   giveSqliteFile(path);
