@@ -1,12 +1,15 @@
+import { setInterval } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
-import { erasureStep, RECORD_ERASED } from '../events/recordErased.ts';
+import { erasureStep } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 const REMEMBERED = 100_000;
+/** How often it is asked what was erased: following the whole log would cost every request. */
+const POLL_MS = 200;
 
 /**
  * Answers whether records exist. A yes is remembered until the record is erased, which is heard of within a second
@@ -18,24 +21,23 @@ export class RecordExistence {
   /** How many erasures were heard of. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
-  /** Erased as was heard, and not known to be there again. */
-  readonly #erased = new LRUCache<string, true>({ max: REMEMBERED });
 
   constructor(eventLog: EventLog, readModels: ReadModels) {
     this.#eventLog = eventLog;
     this.#readModels = readModels;
   }
 
-  /** Forgets what is erased from now on, until the signal. Rejects when the event log cannot be asked where it ends. */
+  /** Forgets what is erased from now on, until the signal; while the event log is away, nothing. Rejects with `unavailable`. */
   async followErasures(signal: AbortSignal): Promise<void> {
-    const after = await this.#eventLog.head();
-    const batches = this.#eventLog.follow({ after, filter: { eventTypes: [RECORD_ERASED] }, signal });
+    let { place } = await this.#eventLog.removals();
     const follow = async () => {
-      for await (const { events } of batches) {
-        for (const { stream } of events) this.forget(stream);
+      for await (const _ of setInterval(POLL_MS, undefined, { signal })) {
+        const removals = await this.#eventLog.removals(place).catch(() => undefined);
+        for (const stream of removals?.streams ?? []) this.forget(stream);
+        place = removals?.place ?? place;
       }
     };
-    follow().catch(() => this.#known.clear());
+    follow().catch(() => undefined);
   }
 
   /** Whether a record is known to exist, without asking anybody. */
@@ -43,22 +45,15 @@ export class RecordExistence {
     return this.#known.has(stream);
   }
 
-  /** Whether a record was heard to be erased, and was not remembered since. */
-  wasErased(stream: string): boolean {
-    return this.#erased.has(stream);
-  }
-
   /** Notes that a record exists, as its writer knows. */
   remember(stream: string): void {
     this.#known.set(stream, true);
-    this.#erased.delete(stream);
   }
 
   /** Notes that a record was erased. */
   forget(stream: string): void {
     this.#erasures += 1;
     this.#known.delete(stream);
-    this.#erased.set(stream, true);
   }
 
   /** Which of these streams do not exist. Rejects with `unavailable` when the log cannot be asked. */

@@ -32,12 +32,8 @@ export async function appendToRecord(
   if (condition !== 'any' && !isKnown && (await existence.missing([stream])).size > 0) {
     throw conditionNotMet('record');
   }
-  const wasErased = existence.wasErased(stream);
-  const { revision, erased = wasErased } = await eventLog.append(
-    stream,
-    event,
-    condition === 'exists' ? 'any' : condition,
-  );
+  const expected = condition === 'exists' ? 'any' : condition;
+  const { revision, erased } = await eventLog.append(stream, event, expected);
   if (revision === 0 || isKnown || condition !== 'any' || !erased) return { revision, isNew: revision === 0 };
   const [before] = await eventLog.readStream(stream, {
     direction: 'backwards',

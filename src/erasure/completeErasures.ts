@@ -1,10 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { Position } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
+import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 import type { StateTable } from '../ports/stateStore.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { purgeErased } from './purgeErased.ts';
 
+/** How often the log is looked at: following it would cost the projector of every event. */
+const LOOK_EVERY_MS = 1_000;
 /** How far the log goes on, in positions, before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
 
@@ -25,10 +29,9 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   const isPlace = row !== undefined && (await eventLog.hasPosition(row.body.position));
   const after = isPlace ? row.body.position : 0;
   if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
-  const filter = { eventTypes: [...tombstoneTypes] };
   let saved = after;
   let toPurge = false;
-  for await (const { events, position, caughtUp } of eventLog.follow({ after, filter, signal })) {
+  for await (const { events, position, caughtUp } of tombstones(eventLog, after, signal)) {
     for (const event of events) {
       if (erasureStep(event) !== 'done') continue;
       await finishErasure(ports, event);
@@ -40,5 +43,22 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
     saved = position;
     const place = { id: log, partition: log, order: 0, revision: position, body: { position } };
     await stateStore.save(placeTable, [place]);
+  }
+}
+
+/** Batches of tombstones after a position, at every look at least one, until the signal. */
+async function* tombstones(
+  eventLog: EventLog,
+  after: Position,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch> {
+  const filter = { eventTypes: [...tombstoneTypes] };
+  for (let position = after; !signal.aborted; ) {
+    for await (const batch of eventLog.follow({ after: position, filter, signal })) {
+      position = batch.position;
+      yield batch;
+      if (batch.caughtUp) break;
+    }
+    await sleep(LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
   }
 }

@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { Principal } from './eventMetadata.ts';
+import { makeSalt } from './makeSalt.ts';
 import { currentVersion } from './upcast.ts';
-
-const SALT_BYTES = 16;
 
 /** Who asks, for which workspace, in which request. */
 export interface Caller {
@@ -39,7 +37,7 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
       ...(traceparent !== undefined && { traceparent }),
       $correlationId: requestId,
       schemaVersion: currentVersion(type),
-      salt: randomBytes(SALT_BYTES).toString('base64url'),
+      salt: makeSalt(),
     },
   };
 }

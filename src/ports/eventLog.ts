@@ -46,6 +46,12 @@ export interface EventBatch {
   caughtUp: boolean;
 }
 
+/** Streams of which events were removed, and the place in the order of removals up to which these are all. */
+export interface Removals {
+  streams: string[];
+  place: number;
+}
+
 /** How long who opens a log waits for its store, and what it is told each time that it was not there. */
 export interface Patience {
   ms: number;
@@ -97,6 +103,12 @@ export interface EventLog {
    * whenever it comes by. A removal that was cut off may have happened; repeating it completes it, and changes nothing where it was complete.
    */
   erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void>;
+
+  /**
+   * Streams of which events were removed since a place in the order of removals, and the place to go on from; without a
+   * place none. Places are this object's own.
+   */
+  removals(after?: number): Promise<Removals>;
 
   /**
    * Whether the bytes of removed events stay in the log's files until the server is asked to scavenge them, which takes long;

@@ -52,6 +52,19 @@ export function eventLogErasure(open: () => Promise<EventLog>, purged: Purged): 
     ['purged', (...args) => purged(...args)],
   ];
   describeStates(states, (state, reach) => {
+    test(`streams of which events were ${state} are told in the order of the removals`, async () => {
+      const [first, second] = await twoStreams();
+      const { streams, place } = await log.removals();
+      expect(streams).toEqual([]);
+      await reach(log, await erase(log, workspace, second));
+      const later = await log.removals(place);
+      expect(later.streams).toEqual([second]);
+      await reach(log, await erase(log, workspace, first));
+      expect((await log.removals(later.place)).streams).toEqual([first]);
+      expect((await log.removals(place)).streams).toEqual([second, first]);
+      expect((await log.removals(0)).streams).toEqual(expect.arrayContaining([second, first]));
+    });
+
     test(`an append tells that events of its stream were ${state}`, async () => {
       const [gone, stays] = await twoStreams();
       await reach(log, await erase(log, workspace, gone));

@@ -99,6 +99,10 @@ onEveryEngine((start) => {
           body: { code: 'gone', error: `${title} was erased.`, erased_at: expect.any(String) },
         });
       }
+      // Within a second it is known to every process that serves requests.
+      await eventually(async () =>
+        expect((await service.delete(documentsPath(encounter.id, documentId))).status).toBe(404),
+      );
       const refused = await appendedBy(service, async () => {
         expect((await service.upload(documentsPath(encounter.id), documentForm())).status).toBe(404);
         expect((await service.delete(documentsPath(encounter.id, documentId))).status).toBe(404);
@@ -169,6 +173,8 @@ onEveryEngine((start) => {
     await post(path, payer);
     expect((await erase('payer', payer.id)).code).toBe(0);
     expect((await erase('payer', payer.id)).stderr).toContain('was erased');
+    // It has nothing in memory: for a moment those that were there take the payer to be there.
+    await service.restart();
     const stale = await service.post(path, payer, { 'if-match': '"2"' });
     expect(stale.status).toBe(412);
     const created = await service.post(path, { id: payer.id, name: 'Anew' }, { 'if-none-match': '*' });

@@ -15,6 +15,7 @@ import type {
   FollowOptions,
   Patience,
   ReadOptions,
+  Removals,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
@@ -68,6 +69,14 @@ export class EventStoreDbEventLog implements EventLog {
 
   erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
     return eraseEvents(this.#connection, stream, before, erased);
+  }
+
+  async removals(after?: number): Promise<Removals> {
+    const { erasures } = this.#connection;
+    await erasures.refresh();
+    const { length: place } = erasures.notes;
+    const notes = erasures.notes.slice(after ?? place);
+    return { streams: notes.map(({ stream }) => stream), place };
   }
 
   async purge(): Promise<boolean> {

@@ -18,6 +18,7 @@ import type {
   ExpectedRevision,
   FollowOptions,
   ReadOptions,
+  Removals,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
@@ -58,6 +59,8 @@ export class SqliteEventLog implements EventLog {
       head: db.prepare('SELECT max(position) AS head FROM events'),
       lastTime: db.prepare('SELECT recorded_at FROM events ORDER BY position DESC LIMIT 1'),
       dataVersion: db.prepare('PRAGMA data_version'),
+      lastRemoval: db.prepare('SELECT max(erased) AS place FROM streams WHERE erased IS NOT NULL'),
+      removals: db.prepare('SELECT name, erased AS place FROM streams WHERE erased > ? ORDER BY erased'),
       forwards: db.prepare(
         `SELECT ${eventColumns} WHERE s.name = ? AND e.revision >= ? AND e.leaf IS NULL
          ORDER BY e.revision LIMIT ?`,
@@ -108,6 +111,16 @@ export class SqliteEventLog implements EventLog {
   async erase(stream: string, before: number, erased: readonly ErasedEvent[]): Promise<void> {
     const writer = this.#usableWriter() ?? (await this.#openWriter());
     await writer.erase({ stream, before, erased });
+  }
+
+  async removals(after?: number): Promise<Removals> {
+    const { lastRemoval, removals } = this.#statements;
+    if (after === undefined) {
+      const place = this.#reading(() => lastRemoval.get()?.place as number | null);
+      return { streams: [], place: place ?? 0 };
+    }
+    const rows = this.#reading(() => removals.all(after)) as { name: string; place: number }[];
+    return { streams: rows.map(({ name }) => name), place: rows.at(-1)?.place ?? after };
   }
 
   async purge(): Promise<boolean> {

@@ -33,7 +33,10 @@ export class AppendWriter {
         'SELECT revision, position FROM events WHERE event_id = ? AND stream_id = ? ORDER BY position LIMIT 1',
       ),
       hasRevision: db.prepare('SELECT 1 FROM events WHERE stream_id = ? AND revision = ?'),
-      markErased: db.prepare('UPDATE streams SET erased = 1 WHERE id = ?'),
+      markErased: db.prepare(
+        `UPDATE streams SET erased = 1 + coalesce((SELECT max(erased) FROM streams WHERE erased IS NOT NULL), 0)
+         WHERE id = ?`,
+      ),
       emptyEvent: db.prepare(
         `UPDATE events SET type = '', recorded_at = 0, metadata = '', data = '', leaf = ?
          WHERE position = ? AND stream_id = ? AND revision < ? AND leaf IS NULL`,
@@ -93,7 +96,7 @@ export class AppendWriter {
 
   #append(request: AppendRequest, time: number): AppendOutcome {
     const { findStream, addStream, lastRevision, findEvent, addEvent } = this.#statements;
-    const found = findStream.get(request.stream) as { id: number; erased: 1 | null } | undefined;
+    const found = findStream.get(request.stream) as { id: number; erased: number | null } | undefined;
     const last = found ? ((lastRevision.get(found.id) as { revision: number | null }).revision ?? -1) : -1;
     const afterErasure = found?.erased ? { erased: true as const } : undefined;
     const eventId = parseUuid(request.eventId);

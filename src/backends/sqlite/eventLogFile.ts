@@ -31,6 +31,8 @@ const schema = `
   CREATE UNIQUE INDEX IF NOT EXISTS events_by_stream ON events (stream_id, revision);
   CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
 `;
+const erasedStreams =
+  'CREATE INDEX IF NOT EXISTS streams_erased ON streams (erased) WHERE erased IS NOT NULL';
 
 /** What files lack that were made before anything could be erased. */
 const erasureColumns =
@@ -53,6 +55,7 @@ export function openForAppending(path: string): DatabaseSync {
   db.exec(schema);
   if (columns.length === 0) db.exec(`PRAGMA user_version = ${CLEAN}`);
   else if (!columns.some(({ name }) => name === 'leaf')) db.exec(erasureColumns);
+  db.exec(erasedStreams);
   db.prepare('INSERT OR IGNORE INTO log (only, identity) VALUES (1, ?)').run(randomUUID());
   db.exec('COMMIT');
   giveSqliteFile(path);
