@@ -145,7 +145,7 @@ onEveryEngine((start) => {
       });
       expect(events.map(({ metadata }) => metadata)).toEqual([
         {
-          salt: expect.stringMatching(/^[\w-]{22}$/),
+          salt: expect.stringMatching(/^[0-9a-f]{32}$/),
           workspace: service.workspaceId('clinic'),
           principal: { type: 'api_key', id },
           requestId,

@@ -89,7 +89,7 @@ export const proofExample: z.output<typeof proofSchema> = {
       requestId: exampleRequestId,
       $correlationId: exampleRequestId,
       schemaVersion: 1,
-      salt: 'pV2cPZbq0Yk3Jd0oW1uF5A',
+      salt: 'a55d9c3d96ead1893725dd28d6e14517',
     },
     data: { id: 'payer-aetna', name: 'Aetna' },
   },
