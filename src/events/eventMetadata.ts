@@ -25,7 +25,7 @@ export interface EventMetadata {
   /** Version of the shape of the event's data. */
   schemaVersion: number;
   /**
-   * 16 random bytes, base64url: the event's leaf covers them, so that the leaf of an event that is gone tells nothing of what
+   * 16 random bytes, hex: the event's leaf covers them, so that the leaf of an event that is gone tells nothing of what
    * it said. Events of earlier versions of the service have none.
    */
   salt?: string;
