@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { Principal } from './eventMetadata.ts';
 import { currentVersion } from './upcast.ts';
@@ -17,6 +18,8 @@ export interface Caller {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
+  /** To whom what is read goes, and why, as far as that was said: for the audit trail. */
+  disclosedTo?: DisclosureTerms | undefined;
 }
 
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */

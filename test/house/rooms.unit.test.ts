@@ -28,7 +28,7 @@ const rooms: Record<string, string[]> = {
   commands: ['errors', 'events', 'ports', 'records', 'projections'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
-  audit: ['errors', 'events', 'ports', 'projections', 'reads'],
+  audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
   principals: ['errors', 'sealing', 'config', 'events', 'ports', 'audit'],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
