@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
 import { parseTerms } from '../audit/disclosureTermsSchema.ts';
@@ -18,8 +18,7 @@ import { type ExportManifest, manifestPath } from '../evidence/export/manifest.t
 import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
-import { requiredDate } from '../records/fields.ts';
-import { instantOf } from '../records/instantOf.ts';
+import { parseInstant } from './disclosures/parseInstant.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
@@ -34,13 +33,6 @@ interface ExportOptions extends TermOptions {
   format: ExportFormat;
   out?: string;
   force?: boolean;
-}
-
-/** An ISO 8601 date or date-time, as the log writes its times. */
-function parseInstant(text: string): string {
-  const result = requiredDate(text).safeParse(text);
-  if (!result.success) throw new InvalidArgumentError(`It ${result.error.issues[0]?.message}.`);
-  return new Date(instantOf(text)).toISOString();
 }
 
 /** Standard output, at the pace of whoever reads it. */

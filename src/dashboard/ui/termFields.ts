@@ -5,7 +5,8 @@ import type { Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
 import { input, messageOf, select } from './formFields.ts';
 
-const purposeTexts: Record<Purpose, string> = {
+/** Purposes as people read them. */
+export const purposeTexts: Record<Purpose, string> = {
   treatment: 'Treatment',
   payment: 'Payment',
   operations: 'Health care operations',
