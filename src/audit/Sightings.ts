@@ -13,6 +13,7 @@ const rangeActions: readonly AccessAction[] = [
   'events.read',
   'events.sent',
   'webhook.sent',
+  'webhook.attempts',
   'export',
 ];
 /** Of these, those that are recorded after they went: within minutes, unless the log was away. */

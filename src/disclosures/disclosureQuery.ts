@@ -16,11 +16,13 @@ export interface DisclosureQuery {
 
 const YEARS_ACCOUNTED = 6;
 
-/** From when on an accounting that is asked for at a moment tells, unless said otherwise: the same day six years before, UTC. */
+/** From when on an accounting tells that is asked for at a moment, unless said otherwise: the same day six years before, UTC. */
 export function accountedFrom(now: Date): string {
   const from = new Date(now);
   from.setUTCHours(0, 0, 0, 0);
   from.setUTCFullYear(from.getUTCFullYear() - YEARS_ACCOUNTED);
+  // There may be no 29 February.
+  if (from.getUTCDate() !== now.getUTCDate()) from.setUTCDate(0);
   return from.toISOString();
 }
 

@@ -8,6 +8,7 @@ import {
   type TestDashboard,
   takePictures,
 } from '../support/dashboard.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, newEvents, type TestService } from '../support/service.ts';
@@ -105,6 +106,40 @@ test('what is shown is downloaded as CSV and JSON, and prints', async () => {
   }
   keepPicture('disclosures-print.pdf', await page.pdf({ preferCSSPageSize: true, format: 'A4' }));
   await page.emulateMedia({ media: 'screen' });
+});
+
+test('a printed page and a downloaded document that go to somebody outside are disclosures to whom is named', async () => {
+  const workspace = service.workspaceId('clinic');
+  const encounter = phi('encounter');
+  await service.post('/integration/encounters', { id: encounter, patient_id: patient.id });
+  const document_id = phi('document');
+  await service.upload(documentsPath(encounter), documentForm({ document_id }));
+  const nameRecipient = async (button: string) => {
+    await page.getByText('It goes to somebody outside the organisation').click();
+    await page.getByLabel('Recipient', { exact: true }).fill('Dr. Ray');
+    await page.getByLabel('Purpose', { exact: true }).selectOption('treatment');
+    await page.getByRole('button', { name: button }).click();
+  };
+  const accesses = await accessesBy(service, async () => {
+    await page.goto(`/dashboard${path}/print`);
+    await nameRecipient('Name the recipient');
+    expect(await page.locator('.facts').first().innerText()).toMatch(/Goes to\s+Dr\. Ray\s+Treatment/);
+    await page.goto(
+      `/dashboard/workspaces/${workspace}/records/encounters/${encounter}/documents/${document_id}`,
+    );
+    const download = page.waitForEvent('download');
+    await nameRecipient('Download for the recipient');
+    await (await download).path();
+  });
+  const named = accesses.filter(({ disclosed_to }) => disclosed_to !== undefined);
+  expect(named.map(({ action }) => action)).toEqual(['record.read', 'record.history', 'document.download']);
+  for (const { disclosed_to } of named) {
+    expect(disclosed_to).toEqual({ recipient: 'Dr. Ray', purpose: 'treatment' });
+  }
+  await page.goto(`/dashboard${path}/disclosures?form=accounting`);
+  expect((await rows())[0]).toMatch(/Dr\. Ray\s+address not given[\s\S]*Document downloaded[\s\S]*Treatment/);
+  await page.goto(`/dashboard${path}/print?purpose=marketing`);
+  expect(await page.getByRole('main').textContent()).toContain('purpose must be one of');
 });
 
 test('a period that is none is refused on the page, and a patient that never was has no report', async () => {

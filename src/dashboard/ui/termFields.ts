@@ -1,5 +1,14 @@
+import { parseTerms } from '../../audit/disclosureTermsSchema.ts';
 import type { FieldMessage } from '../../errors.ts';
-import { type NullableTerms, type Purpose, purposes, type termNames } from '../../events/disclosureTerms.ts';
+import {
+  type DisclosureTerms,
+  type NullableTerms,
+  type Purpose,
+  purposes,
+  termNames,
+  termsOf,
+} from '../../events/disclosureTerms.ts';
+import type { Caller } from '../../events/newEvent.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
@@ -44,6 +53,23 @@ ${select({
 })}
 ${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence, for the patient: needed for other.')}
 </fieldset>`;
+}
+
+/** A form, not for paper, that asks to whom a page or file goes which is handed out; it leads to `action`, with `fields` beside. */
+export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
+  return html`<details class="no-print"><summary>It goes to somebody outside the organisation</summary>
+<form method="get" action="${action}">
+${fields}
+${termFields(terms)}
+<div class="actions"><button type="submit" class="outline">${button}</button></div>
+</form></details>`;
+}
+
+/** Who gets what a request asks for, as its query says, with the terms for the audit trail. Throws `validation_failed`. */
+export function handedOut({ caller, req }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
+  const sent = Object.fromEntries(termNames.map((name) => [name, req.query[name] || undefined]));
+  const terms = termsOf(parseTerms(sent));
+  return { caller: { ...caller, disclosedTo: terms }, terms };
 }
 
 /** What these fields were sent with, unchecked; an empty one takes a term back. */
