@@ -76,8 +76,11 @@ export function anySignatureTest(alternatives: readonly AuditFacetValues[]): (si
   });
   return (signatures) => {
     for (let start = 0; start < signatures.length; start += SIGNATURE_LENGTH) {
-      const of = (offset: number) => signatures.slice(start + offset, start + offset + FACET_LENGTH);
-      if (groups.some(({ offsets, hashes }) => hashes.has(offsets.map(of).join('')))) return true;
+      for (const { offsets, hashes } of groups) {
+        let key = '';
+        for (const offset of offsets) key += signatures.slice(start + offset, start + offset + FACET_LENGTH);
+        if (hashes.has(key)) return true;
+      }
     }
     return false;
   };

@@ -87,17 +87,24 @@ export class Sightings {
         .filter((thing) => documentId === undefined || thing.documentId === documentId)
         .map((thing) => ({ thing }));
     } else if (action === 'record.list') {
-      const listed = this.#within(shown).filter(({ thing }) => thing.kind === kind);
-      yield* listed.filter((place) => wasListed(place, entry)).map(({ thing }) => ({ thing }));
+      for (const place of this.#within(shown)) {
+        if (place.thing.kind === kind && wasListed(place, entry)) yield { thing: place.thing };
+      }
     } else {
-      yield* this.#within(sentBy(entry, shown)).filter((place) => wasSent(place, entry, shown));
+      for (const place of this.#within(sentBy(entry, shown))) {
+        if (wasSent(place, entry, shown)) yield place;
+      }
     }
   }
 
-  #within(shown: Pick<Shown, 'ranges'>): Place[] {
-    return shown.ranges.flatMap(({ from, to }) =>
-      this.#places.slice(this.#firstAt(from), this.#firstAt(to + 1)),
-    );
+  *#within({ ranges }: Pick<Shown, 'ranges'>): Generator<Place> {
+    for (const { from, to } of ranges) {
+      for (let at = this.#firstAt(from); at < this.#places.length; at++) {
+        const place = this.#places[at] as Place;
+        if (place.version.position > to) break;
+        yield place;
+      }
+    }
   }
 
   /** Index of the first place at or behind a position. */

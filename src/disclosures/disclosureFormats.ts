@@ -26,7 +26,7 @@ const terms: Columns<Told> = (
 ).map((name) => [name, (told) => termText(told, name)]);
 
 const exempt: Columns<Pick<Disclosure, 'status' | 'exemption'>> = [
-  ['exempt', ({ status }) => (status === 'exempt' ? 'yes' : 'no')],
+  ['exempt', ({ status }) => (isDisclosure(status) ? (status === 'exempt' ? 'yes' : 'no') : undefined)],
   ['exemption', ({ exemption }) => exemption ?? undefined],
 ];
 

@@ -51,7 +51,7 @@ const changes: readonly KeyChange[] = [
   {
     name: 'recipient',
     button: 'Recipient',
-    question: 'To whom go the data that are read with the API key',
+    question: 'Who receives the data that are read with the API key',
     submit: 'Save recipient',
     text: 'What was read before keeps the recipient and purpose of then.',
     fields: ({ terms }, _ports, details) => termFields(terms, details),

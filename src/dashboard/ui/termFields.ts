@@ -37,7 +37,7 @@ export function termFields(terms: NullableTerms = {}, details?: readonly FieldMe
       error: messageOf(details, name),
     });
   return html`<fieldset>
-<legend>To whom data go, and why</legend>
+<legend>Who receives data, and why</legend>
 ${line('recipient', 'Recipient', 'The organisation or person. Reports of disclosures name it.')}
 ${line('recipient_address', 'Address of the recipient', 'As far as it is known.')}
 ${select({
