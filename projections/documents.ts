@@ -28,6 +28,11 @@ export const documents: Projection<DocumentState | Incomplete> = {
   }),
 };
 
+/** The partitions that list all documents that an encounter ever had, those that were erased at the end. */
+export function documentPartitions(encounter: string): string[] {
+  return [encounter, `${encounter} removed`, `${encounter} erased`];
+}
+
 /** Those that are no longer there are apart, and still found by who erases the encounter. */
 function partitionOf(encounter: string, state: DocumentState): string {
   if (!state.removed) return encounter;

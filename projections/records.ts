@@ -1,30 +1,48 @@
+import type { RecordedEvent } from '../src/events/event.ts';
 import { RECORD_ERASED } from '../src/events/recordErased.ts';
-import { kindOfStream, kindPartition, partitionOfRecord } from '../src/events/streamNames.ts';
-import { addedKinds, catalog } from '../src/records/catalog.ts';
+import { kindOfStream, kindPartition, partitionOfRecord, recordStream } from '../src/events/streamNames.ts';
+import type { ModelName, Row } from '../src/ports/readModels.ts';
+import { addedKinds, catalog, catalogEntry } from '../src/records/catalog.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
+import { patient } from '../src/records/kinds/patient.ts';
+import { referredIds } from '../src/records/referredIds.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
+
+/** Body of a row that says of a patient that a record refers to it, or once did. */
+export interface PatientReference {
+  /** Of the record that refers. */
+  stream: string;
+}
+
+type RecordsBody = RecordState | Incomplete | PatientReference;
 
 const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType, kind]));
 
 /**
  * Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation, without
- * those that were erased.
+ * those that were erased. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
+ * patient can be found; it is written when the reference is new.
  */
-export const records: Projection<RecordState | Incomplete> = {
+export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 2 + addedKinds,
+  version: 3 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {
     const kind = kindByEventType.get(event.type) ?? kindOfStream(event.stream);
-    const state = evolveRecord(kind, bodyOf(row), event);
-    return {
+    const before = bodyOf(row) as RecordState | undefined;
+    const state = evolveRecord(kind, before, event);
+    const record: Row<RecordsBody> = {
       id: event.stream,
       partition: `${kindPartition(event.metadata.workspace, kind)}${state.erased ? ' erased' : ''}`,
       order: row?.order ?? event.position,
       position: event.position,
       body: state,
     };
+    const patients = newPatients(event, before, state);
+    return patients.length === 0
+      ? record
+      : [record, ...patients.map((id) => referenceRow(event, record, id))];
   },
   incomplete: (row, { stream, position }) => ({
     id: stream,
@@ -35,4 +53,33 @@ export const records: Projection<RecordState | Incomplete> = {
   }),
 };
 
-export const recordsModel = modelName(records);
+/** The patients to which a record refers since the event; of a tombstone those that it names, as what named them is gone. */
+function newPatients(
+  { type, data }: RecordedEvent,
+  before: RecordState | undefined,
+  { kind, fields }: RecordState,
+): string[] {
+  if (type === RECORD_ERASED) return (data.patient_ids as string[] | undefined) ?? [];
+  const entry = catalogEntry(kind);
+  const earlier = before ? referredIds(entry, before.fields, patient.kind) : [];
+  return referredIds(entry, fields, patient.kind).filter((id) => !earlier.includes(id));
+}
+
+function referenceRow(
+  { stream, metadata, position }: RecordedEvent,
+  { order }: Row,
+  patientId: string,
+): Row<PatientReference> {
+  const partition = referrersPartition(recordStream(metadata.workspace, patient.kind, patientId));
+  return { id: `${partition} ${stream}`, partition, order, position, body: { stream } };
+}
+
+/** The partition that lists the records that refer, or once referred, to the patient of a stream: erased ones, too. */
+export function referrersPartition(patientStream: string): string {
+  return `${patientStream} referrers`;
+}
+
+export const recordsModel = modelName(records) as ModelName<RecordState | Incomplete>;
+
+/** The same read model, for the rows of `referrersPartition`. */
+export const patientReferencesModel = modelName(records) as ModelName<PatientReference>;

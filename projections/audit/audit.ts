@@ -73,7 +73,7 @@ const emptyHead: AuditHead = {
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 2,
+  version: 3,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const head = (row?.body as AuditHead | undefined) ?? emptyHead;

@@ -1,3 +1,4 @@
+import type { DisclosureTerms } from '../../src/events/disclosureTerms.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../src/events/event.ts';
 import type { Principal } from '../../src/events/eventMetadata.ts';
 import type { Shown } from '../../src/events/shown.ts';
@@ -39,6 +40,8 @@ export interface AuditEntry {
   route?: string;
   /** What was shown or sent, where it was more than one thing. */
   shown?: Shown;
+  /** To whom it went and why, as it was said when it went. */
+  disclosedTo?: DisclosureTerms;
 }
 
 /** Types of events that change settings begin with one of these; the field holds the id of what is changed. */
@@ -79,6 +82,8 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
     entry.kind = 'webhook';
     entry.id = String(data.webhook_id);
   }
+  if (data.disclosed_to !== undefined)
+    entry.disclosedTo = dataAs<DisclosureTerms>(data.disclosed_to as object);
   if (data.shown !== undefined) entry.shown = dataAs<Shown>(data.shown as object);
 }
 

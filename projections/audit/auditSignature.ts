@@ -60,6 +60,32 @@ export function signatureTest(wanted: AuditFacetValues): (signatures: string) =>
   };
 }
 
+/**
+ * A test for signatures: false means that no entry has all values of one of these alternatives, true that one most likely has.
+ * Its work does not grow with their number.
+ */
+export function anySignatureTest(alternatives: readonly AuditFacetValues[]): (signatures: string) => boolean {
+  const facetsOf = (values: AuditFacetValues) => auditFacets.filter((facet) => values[facet] !== undefined);
+  const groups = [...Map.groupBy(alternatives, (values) => facetsOf(values).join()).values()].map((group) => {
+    const facets = facetsOf(group[0] as AuditFacetValues);
+    const offsets = facets.map((facet) => auditFacets.indexOf(facet) * FACET_LENGTH);
+    return {
+      offsets,
+      hashes: new Set(group.map((values) => facets.map((facet) => hash(values[facet])).join(''))),
+    };
+  });
+  return (signatures) => {
+    for (let start = 0; start < signatures.length; start += SIGNATURE_LENGTH) {
+      for (const { offsets, hashes } of groups) {
+        let key = '';
+        for (const offset of offsets) key += signatures.slice(start + offset, start + offset + FACET_LENGTH);
+        if (hashes.has(key)) return true;
+      }
+    }
+    return false;
+  };
+}
+
 /** FNV-1a over the UTF-16 code units, folded to 18 bits. */
 function hash(value: string | undefined): string {
   if (value === undefined) return NONE;

@@ -73,7 +73,7 @@ export async function openWebhooks(
         const webhook = directory.find(id);
         return webhook && maySend(webhook, keyDirectory.known) ? webhook : undefined;
       },
-      recordSent: (webhook, sent) => recordSent(eventLog, webhook, sent),
+      recordSent: (webhook, sent, terms) => recordSent(eventLog, webhook, sent, terms),
       note: (webhook, note) => appendNote(eventLog, webhook, note),
       noteEveryMs,
       disable: (webhook, reason) => disableWebhook(directory, webhook, reason),

@@ -15,7 +15,7 @@ import { type AuditFacetValues, signatureTest } from '../../projections/audit/au
 import { unavailable } from '../errors.ts';
 import { laterTime } from '../events/laterTime.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import { type SightedRecord, sightingTest } from './sightingTest.ts';
+import type { Sightings } from './Sightings.ts';
 
 const INDEX_ROWS_AT_ONCE = 16;
 const CHUNKS_AT_ONCE = 16;
@@ -33,7 +33,7 @@ export interface AuditPart {
 }
 
 /** Which entries may match. */
-type AuditPartFilter = AuditFacetValues & { to?: string; seen?: SightedRecord };
+type AuditPartFilter = AuditFacetValues & { to?: string; seen?: Sightings };
 
 /** What may match of a workspace's audit trail, newest part first, from the entry of number `below - 1` on. */
 export async function* auditParts(
@@ -146,7 +146,7 @@ async function* partsOf(
   { seen, ...facets }: AuditPartFilter,
   indexes: NumberedIndex[],
 ): AsyncGenerator<AuditPart> {
-  const mayMatch = seen ? sightingTest(seen, facets) : signatureTest(facets);
+  const mayMatch = seen ? seen.signatureTest(facets) : signatureTest(facets);
   const candidates = indexes.filter(({ index }) => mayMatch(index.signatures)).map(({ number }) => number);
   const loaded = new Map<number, AuditEntry[]>();
   let atOnce = 1;

@@ -5,7 +5,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type AuditPart, auditParts } from './auditParts.ts';
-import { isSighting, type SightedRecord } from './sightingTest.ts';
+import type { Sightings } from './Sightings.ts';
 
 /**
  * Which entries are wanted; what is left out may be any. Times are ISO 8601, UTC, to the millisecond. Should a clock
@@ -16,8 +16,10 @@ export interface AuditFilter extends AuditFacetValues {
   from?: string;
   /** Recorded before this. */
   to?: string;
-  /** Accesses by which somebody saw this record, or may have; those to other things that held it, too. */
-  seen?: SightedRecord;
+  /** Accesses by which somebody saw one of these, or may have; those to other things that held it, too. */
+  seen?: Sightings;
+  /** What else an entry must be. */
+  isWanted?(entry: AuditEntry): boolean;
 }
 
 export interface AuditPage extends Page<AuditEntry> {
@@ -116,7 +118,8 @@ function matching({ first, from, entries }: AuditPart, filter: AuditFilter): Num
     if (entry.recordedAt > time) time = entry.recordedAt;
     if (filter.from !== undefined && time < filter.from) continue;
     if (filter.to !== undefined && time >= filter.to) break;
-    if (filter.seen && !isSighting(entry, filter.seen)) continue;
+    if (filter.isWanted && !filter.isWanted(entry)) continue;
+    if (filter.seen && !filter.seen.has(entry)) continue;
     if (hasFacets(entry, filter)) found.push({ entry, number: first + at });
   }
   return found.reverse();

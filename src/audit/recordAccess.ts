@@ -1,5 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
-import type { Position } from '../events/event.ts';
+import type { DisclosureTerms } from '../events/disclosureTerms.ts';
+import type { JsonObject, Position } from '../events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../events/newEvent.ts';
 import type { Shown } from '../events/shown.ts';
 import { auditStream } from '../events/streamNames.ts';
@@ -11,6 +12,7 @@ export const accessActions = [
   'record.list',
   'record.history',
   'record.proof',
+  'record.disclosures',
   'document.list',
   'document.download',
   'document.history',
@@ -57,6 +59,8 @@ export interface AccessRecorded extends AccessSubject {
   query?: Record<string, unknown>;
   /** What was shown or sent, where it was more than the subject. */
   shown?: Shown;
+  /** To whom it went and why, as it was said when it went; left out where nobody had said. */
+  disclosed_to?: DisclosureTerms;
   outcome?: 'refused';
   /** Why it was refused: there whenever it was. */
   code?: ErrorCode | SignInRefusal;
@@ -79,7 +83,7 @@ export async function recordAccess(
 ): Promise<Position> {
   const first = eventLog.append(
     auditStreamOf(caller),
-    newEvent(caller, 'AccessRecorded', { ...access }),
+    newEvent(caller, 'AccessRecorded', toData(caller, access)),
     'any',
   );
   await Promise.all([first, ...others.map((other) => recordFurtherAccess(eventLog, caller, other))]);
@@ -92,8 +96,14 @@ export async function recordFurtherAccess(
   caller: Caller,
   access: AccessRecorded,
 ): Promise<void> {
-  const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', { ...access });
+  const event = newActorEvent(caller, caller.workspace, 'AccessRecorded', toData(caller, access));
   await eventLog.append(auditStreamOf(caller), event, 'any');
+}
+
+/** Where a request was refused nothing went to anybody. */
+function toData({ disclosedTo }: Caller, access: AccessRecorded): JsonObject {
+  const isDisclosed = disclosedTo !== undefined && access.outcome !== 'refused';
+  return { ...access, ...(isDisclosed && { disclosed_to: disclosedTo }) };
 }
 
 function auditStreamOf({ workspace }: Caller): string {

@@ -3,6 +3,7 @@ import { terminal } from '../app/terminal.ts';
 import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
+import { addDisclosuresCommand } from './disclosures/disclosuresCommand.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
 import { addEraseCommand } from './erasure/eraseCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
@@ -51,6 +52,7 @@ export function commandProgram(): Command {
   addExportCommand(program);
   addVerifyCommand(program);
   addHistoryCommand(program);
+  addDisclosuresCommand(program);
   addEraseCommand(program);
   addProveCommands(program);
   addWebhookCommands(program);

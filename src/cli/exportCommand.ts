@@ -1,8 +1,10 @@
 import { once } from 'node:events';
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
+import { parseTerms } from '../audit/disclosureTermsSchema.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
+import { termsOf } from '../events/disclosureTerms.ts';
 import { ExportFile, type FileDigest } from '../evidence/export/ExportFile.ts';
 import {
   type ExportJob,
@@ -16,13 +18,13 @@ import { type ExportManifest, manifestPath } from '../evidence/export/manifest.t
 import { signObject } from '../evidence/signing.ts';
 import { signTreeHead } from '../evidence/treeHead.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
-import { requiredDate } from '../records/fields.ts';
-import { instantOf } from '../records/instantOf.ts';
+import { parseInstant } from './disclosures/parseInstant.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, writeLine } from './output.ts';
 
-interface ExportOptions {
+interface ExportOptions extends TermOptions {
   workspace: string;
   /** ISO 8601, UTC, to the millisecond. */
   from?: string;
@@ -31,13 +33,6 @@ interface ExportOptions {
   format: ExportFormat;
   out?: string;
   force?: boolean;
-}
-
-/** An ISO 8601 date or date-time, as the log writes its times. */
-function parseInstant(text: string): string {
-  const result = requiredDate(text).safeParse(text);
-  if (!result.success) throw new InvalidArgumentError(`It ${result.error.issues[0]?.message}.`);
-  return new Date(instantOf(text)).toISOString();
 }
 
 /** Standard output, at the pace of whoever reads it. */
@@ -49,13 +44,16 @@ const standardOutput: ExportSink = {
 };
 
 async function exportWorkspace(options: ExportOptions): Promise<void> {
-  const { workspace, from = null, to = null, kind = null, format, out } = options;
+  const { terms, others } = termsOfOptions(options);
+  const { workspace, from = null, to = null, kind = null, format, out, force = false } = others;
+  const disclosedTo = termsOf(parseTerms(terms));
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
   // A reader that has had enough, such as `head`, ends the command.
   terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
-  await withWorkspace(workspace, async (tools) => {
+  await withWorkspace(workspace, async (found) => {
+    const tools = { ...found, caller: { ...found.caller, disclosedTo } };
     if (out === undefined) await run(tools, job, undefined);
-    else await ofFile(out, () => exportToFile(tools, job, out, options.force === true));
+    else await ofFile(out, () => exportToFile(tools, job, out, force));
   });
 }
 
@@ -133,8 +131,7 @@ async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress
 
 /** `chartledger export` */
 export function addExportCommand(program: Command): void {
-  program
-    .command('export')
+  addTermOptions(program.command('export'))
     .description(
       'Write the events of a workspace, in the order of the log: records, documents, keys and who read what. ' +
         'With --out, a signed manifest beside the file tells what it holds (see `verify`), and an export that was ' +
@@ -167,6 +164,7 @@ export function addExportCommand(program: Command): void {
       example(
         'chartledger export --workspace clinic --format ndjson --out clinic.ndjson',
         'chartledger export --workspace clinic --format csv --kind patient --from 2026-01-01 --to 2026-02-01',
+        'chartledger export --workspace clinic --format ndjson --out registry.ndjson --recipient "State cancer registry" --purpose other --purpose-statement "Required by state law"',
       ),
     )
     .action(exportWorkspace);

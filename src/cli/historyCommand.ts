@@ -1,7 +1,4 @@
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { terminal } from '../app/terminal.ts';
 import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../app/withStores.ts';
 import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
 import { readDocumentAt, readDocumentHistory } from '../reads/history/documentHistory.ts';
@@ -14,7 +11,7 @@ import { viewDocument } from '../records/document.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
 import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
-import { example } from './output.ts';
+import { example, print } from './output.ts';
 
 /** Versions read at once. */
 const PAGE = 1000;
@@ -108,15 +105,6 @@ async function* historyText(
     }
   }
   yield format.end;
-}
-
-/** Prints texts at the pace of whoever reads them; who stops reading ends it without an error. */
-async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
-  try {
-    await pipeline(Readable.from(texts), terminal().stdout, { end: false });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
-  }
 }
 
 async function showHistory(

@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { eventLogName, withKeys } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
+import { everyTerm } from '../events/disclosureTerms.ts';
 import type { CreatedKey } from '../principals/keys/KeyManager.ts';
 import {
   type ApiKey,
@@ -11,9 +12,10 @@ import {
 } from '../principals/keys/keyState.ts';
 import { deleteKey } from '../webhooks/settings/deleteKey.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
-interface CreateOptions {
+interface CreateOptions extends TermOptions {
   workspace: string;
   name: string;
   permissions: Permission[];
@@ -60,12 +62,15 @@ function view(key: ApiKey) {
     created_by: createdBy,
     expires_at: expiresAt ?? null,
     replaced_by: replacedBy ?? null,
+    ...everyTerm(key.terms ?? {}),
   };
 }
 
-async function createKey({ workspace, name, permissions, json }: CreateOptions): Promise<void> {
+async function createKey(options: CreateOptions): Promise<void> {
+  const { terms, others } = termsOfOptions(options);
+  const { workspace, name, permissions, json } = others;
   const { id, key, ...made } = await withKeys(({ manager }) =>
-    manager.createKey(workspace, name, permissions),
+    manager.createKey(workspace, name, permissions, terms),
   );
   if (json) {
     writeJson({ id, key, ...made });
@@ -107,7 +112,10 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
   else if (found.length === 0) writeLine(`There are no keys yet in the event log ${eventLogName()}.`);
   else
     writeTable(
-      ['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
+      [
+        ...['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
+        ...['RECIPIENT', 'PURPOSE'],
+      ],
       found.map((key) => [
         key.id,
         key.workspace,
@@ -117,8 +125,19 @@ async function listKeys({ workspace, json }: ListOptions): Promise<void> {
         key.created_at,
         key.created_by.id,
         key.expires_at ?? '-',
+        key.recipient ?? '-',
+        key.purpose ?? '-',
       ]),
     );
+}
+
+async function updateKey(id: string, options: TermOptions): Promise<void> {
+  const { terms } = termsOfOptions(options);
+  if (Object.keys(terms).length === 0) {
+    throw new ServiceError('validation_failed', 'Say what to change: --recipient, --purpose, …; see --help.');
+  }
+  await withKeys(({ manager }) => manager.updateKey(id, terms));
+  writeLine(`Key ${id} is changed. What was read with it before keeps the recipient and purpose of then.`);
 }
 
 async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: boolean }): Promise<void> {
@@ -166,13 +185,15 @@ export function addKeyCommands(program: Command): void {
       'API keys: each belongs to one workspace. A running service follows every change by itself.',
     );
 
-  keys
-    .command('create')
-    .description('Make an API key, and its workspace when that is missing.')
-    .requiredOption('--workspace <id>', 'the workspace that the key reads and writes')
-    .option('--name <name>', 'what people will know the key by', 'API key')
-    .option('--permissions <list>', `any of ${permissions.join(', ')}`, parsePermissions, ['write'])
-    .option('--json', 'print the key as JSON')
+  addTermOptions(
+    keys
+      .command('create')
+      .description('Make an API key, and its workspace when that is missing.')
+      .requiredOption('--workspace <id>', 'the workspace that the key reads and writes')
+      .option('--name <name>', 'what people will know the key by', 'API key')
+      .option('--permissions <list>', `any of ${permissions.join(', ')}`, parsePermissions, ['write'])
+      .option('--json', 'print the key as JSON'),
+  )
     .addHelpText(
       'after',
       example(
@@ -188,6 +209,22 @@ export function addKeyCommands(program: Command): void {
     .option('--json', 'print a JSON array')
     .addHelpText('after', example('chartledger keys list --workspace clinic'))
     .action(listKeys);
+
+  addTermOptions(
+    keys
+      .command('update')
+      .description(
+        'Say to whom the data that are read with a key go, and why. What is not named stays; an empty value, or the purpose none, takes it back.',
+      )
+      .argument('<key-id>', 'the id of the key, as listed'),
+  )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger keys update key_4fTq9LmZs2Xw8RbC --recipient "Billing Partners LLC" --recipient-address "12 Main St, Omaha, NE 68102" --purpose payment',
+      ),
+    )
+    .action(updateKey);
 
   keys
     .command('rotate')

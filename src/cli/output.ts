@@ -1,7 +1,19 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { terminal } from '../app/terminal.ts';
+
 /** One line of standard output. */
 export function writeLine(line = ''): void {
   terminal().stdout.write(`${line}\n`);
+}
+
+/** Prints texts at the pace of whoever reads them; who stops reading ends it without an error. */
+export async function print(texts: AsyncIterable<string> | string[]): Promise<void> {
+  try {
+    await pipeline(Readable.from(texts), terminal().stdout, { end: false });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
+  }
 }
 
 /** The exit code of a command that did its work and found that something does not hold. */

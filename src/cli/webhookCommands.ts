@@ -3,6 +3,7 @@ import { eventLogName, withWebhooks } from '../app/withStores.ts';
 import { subjectKinds } from '../records/eventSubject.ts';
 import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/delivery/attempts.ts';
 import { webhookPayloads } from '../webhooks/settings/webhook.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { example, writeJson, writeLine } from './output.ts';
 import { writeAttempts, writeWebhooks } from './webhookTables.ts';
 
@@ -11,7 +12,7 @@ interface Scope {
   json?: boolean;
 }
 
-interface Settings {
+interface Settings extends TermOptions {
   url?: string;
   description?: string;
   kinds?: string;
@@ -22,10 +23,13 @@ interface Settings {
 const exampleId = 'wh_7bQ2nVx0KfT4sLdR';
 
 /** Settings as the interface takes them: lists, and `null` for what is cleared. */
-function bodyOf<More extends object>({ description, kinds, types, ...more }: Settings & More) {
+function bodyOf<More extends object>(options: Settings & More) {
+  const { terms, others } = termsOfOptions(options);
+  const { description, kinds, types, ...more } = others;
   const list = (text: string) => (text.trim() === 'all' ? null : text.split(',').map((part) => part.trim()));
   return {
     ...more,
+    ...terms,
     ...(description !== undefined && { description: description || null }),
     ...(kinds !== undefined && { kinds: list(kinds) }),
     ...(types !== undefined && { types: list(types) }),
@@ -129,7 +133,7 @@ async function attempts(
 }
 
 function addSettings(command: Command): Command {
-  return command
+  return addTermOptions(command)
     .option('--description <text>', 'for people; an empty one clears it')
     .option('--kinds <list>', 'only these kinds, separated by commas, or all')
     .option('--types <list>', 'only these types of events, separated by commas, or all')

@@ -15,10 +15,12 @@ export function writeWebhooks(found: WebhookStatusView[]): void {
       'BLOCKED',
       'FAILED',
       'LAST SUCCESS',
+      'RECIPIENT',
+      'PURPOSE',
       'MADE BY',
       'URL',
     ],
-    found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery, created_by }) => [
+    found.map(({ id, state, disabled_reason, payload, kinds, types, url, delivery, ...view }) => [
       id,
       stateOf(state, disabled_reason ?? delivery.problem),
       payload,
@@ -28,7 +30,9 @@ export function writeWebhooks(found: WebhookStatusView[]): void {
       String(delivery.blocked),
       String(delivery.failed),
       delivery.last_success_at ?? '-',
-      created_by.id,
+      view.recipient ?? '-',
+      view.purpose ?? '-',
+      view.created_by.id,
       url,
     ]),
   );

@@ -6,8 +6,9 @@ import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED, type RecordErased } from '
 import type { EventLog } from '../ports/eventLog.ts';
 import { type StreamToErase, streamToErase } from './streamToErase.ts';
 
-/** Versions that one tombstone lists: some 170 bytes each, so that it stays below 1 MiB. */
-const VERSIONS_A_PART = 4_000;
+/** What one tombstone lists, so that it stays below 1 MiB: bytes of versions and of the ids of patients. */
+const BYTES_A_PART = 680_000;
+const BYTES_A_VERSION = 170;
 
 /** What is erased, and why. */
 export type Erasure = Pick<RecordErased, 'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters'>;
@@ -45,24 +46,47 @@ async function appendParts(
   caller: Caller,
   stream: string,
   erasure: Erasure,
-  { erased, earlier }: StreamToErase,
+  found: StreamToErase,
   last: RecordedEvent,
 ): Promise<void> {
-  const parts = Math.ceil(erased.length / VERSIONS_A_PART);
-  for (let part = 1; part <= parts; part++) {
+  const parts = partsOf(found);
+  for (const [index, listed] of parts.entries()) {
     const data: RecordErased = {
       erasure_id: caller.requestId,
       ...erasure,
-      part,
-      parts,
-      erased: erased.slice((part - 1) * VERSIONS_A_PART, part * VERSIONS_A_PART),
-      ...(part === 1 && earlier.length > 0 && { earlier }),
+      ...(listed.patient_ids.length > 0 && { patient_ids: listed.patient_ids }),
+      part: index + 1,
+      parts: parts.length,
+      erased: listed.erased,
+      ...(index === 0 && found.earlier.length > 0 && { earlier: found.earlier }),
     };
     const type = erasure.document_id === undefined ? RECORD_ERASED : DOCUMENT_ERASED;
     // One request erases several records.
     const event = { ...newEvent(caller, type, { ...data }), id: uuidv7() };
-    await eventLog.append(stream, event, last.revision + part - 1);
+    await eventLog.append(stream, event, last.revision + index);
   }
+}
+
+/** What each tombstone lists. */
+function partsOf({
+  erased,
+  patients,
+}: StreamToErase): Required<Pick<RecordErased, 'erased' | 'patient_ids'>>[] {
+  const byVersion = Map.groupBy(patients, ([, version]) => version);
+  const parts: Required<Pick<RecordErased, 'erased' | 'patient_ids'>>[] = [];
+  let bytes = BYTES_A_PART;
+  for (const version of erased) {
+    const ids = byVersion.get(version.version)?.map(([id]) => id) ?? [];
+    const size = BYTES_A_VERSION + (ids.length > 0 ? Buffer.byteLength(JSON.stringify(ids)) : 0);
+    if (bytes + size > BYTES_A_PART) {
+      parts.push({ erased: [], patient_ids: [] });
+      bytes = 0;
+    }
+    bytes += size;
+    parts.at(-1)?.erased.push(version);
+    parts.at(-1)?.patient_ids.push(...ids);
+  }
+  return parts;
 }
 
 /** The last tombstone of an erasure, as the log has it; undefined where there is none in the stream. */

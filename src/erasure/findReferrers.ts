@@ -4,8 +4,9 @@ import type { Position } from '../events/event.ts';
 import { kindPartition } from '../events/streamNames.ts';
 import { readPage } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-import { catalog, type RecordFields } from '../records/catalog.ts';
+import { catalog } from '../records/catalog.ts';
 import { viewRecord } from '../records/fold.ts';
+import { referredIds } from '../records/referredIds.ts';
 
 const PAGE = 500;
 
@@ -28,8 +29,7 @@ export async function findReferrers(
 ): Promise<Referrer[]> {
   const found: Referrer[] = [];
   for (const entry of catalog) {
-    const paths = entry.references.filter((reference) => reference.kind === kind).map(({ path }) => path);
-    if (paths.length === 0) continue;
+    if (!entry.references.some((reference) => reference.kind === kind)) continue;
     const partition = kindPartition(workspace, entry.kind);
     for (let pageToken: string | undefined; ; ) {
       const page = await readPage(ports, recordsModel, partition, { limit: PAGE, pageToken });
@@ -37,19 +37,11 @@ export async function findReferrers(
         const state = bodyOf(row);
         if (state === undefined || row.position >= before) continue;
         const fields = viewRecord(state);
-        if (paths.some((path) => valueAt(fields, path) === id))
-          found.push({ kind: entry.kind, id: fields.id });
+        if (referredIds(entry, fields, kind).includes(id)) found.push({ kind: entry.kind, id: fields.id });
       }
       if (page.next_page_token === null) break;
       pageToken = page.next_page_token;
     }
   }
   return found;
-}
-
-function valueAt(fields: RecordFields, path: readonly string[]): unknown {
-  return path.reduce<unknown>(
-    (value, name) => (value as Record<string, unknown> | undefined)?.[name],
-    fields,
-  );
 }

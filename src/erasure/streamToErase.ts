@@ -6,8 +6,12 @@ import {
   erasureStep,
   type RecordErased,
 } from '../events/recordErased.ts';
+import { upcast } from '../events/upcast.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import { catalog } from '../records/catalog.ts';
+import { patient } from '../records/kinds/patient.ts';
+import { referredIds } from '../records/referredIds.ts';
 
 const CHUNK = 200;
 
@@ -15,6 +19,8 @@ const CHUNK = 200;
 export interface StreamToErase {
   /** Every version, in order, those that were erased before included. */
   erased: ErasedVersion[];
+  /** The patients to which it ever referred, each with the first version that is known to have done so. */
+  patients: Map<string, number>;
   earlier: EarlierErasure[];
   /** Its last event; undefined when there is none. */
   last: RecordedEvent | undefined;
@@ -23,6 +29,7 @@ export interface StreamToErase {
 /** Reads a stream whole, a chunk at a time. Rejects with `unreadable` and `unavailable`. */
 export async function streamToErase(eventLog: EventLog, stream: string): Promise<StreamToErase> {
   const versions = new Map<number, ErasedVersion>();
+  const patients = new Map<string, number>();
   const earlier: EarlierErasure[] = [];
   let tombstones: RecordedEvent[] = [];
   let last: RecordedEvent | undefined;
@@ -30,6 +37,7 @@ export async function streamToErase(eventLog: EventLog, stream: string): Promise
     const events = await eventLog.readStream(stream, { from, limit: CHUNK });
     for (const event of events) {
       const { id, revision, position } = event;
+      for (const one of patientsOf(event)) if (!patients.has(one)) patients.set(one, revision + 1);
       versions.set(revision + 1, { version: revision + 1, position, event_id: id, leaf: eventLeaf(event) });
       const step = erasureStep(event);
       tombstones = step === undefined || event.data.part === 1 ? [] : tombstones;
@@ -45,7 +53,14 @@ export async function streamToErase(eventLog: EventLog, stream: string): Promise
     await nextTurn();
   }
   const erased = [...versions.values()].sort((a, b) => a.version - b.version);
-  return { erased, earlier, last };
+  return { erased, patients, earlier, last };
+}
+
+/** The patients to which an event refers; of a tombstone, those to which the erased versions did. */
+function patientsOf(event: RecordedEvent): string[] {
+  const entry = catalog.find(({ eventType }) => eventType === event.type);
+  if (entry) return referredIds(entry, upcast(event).data, patient.kind);
+  return erasureStep(event) ? (dataAs<RecordErased>(event.data).patient_ids ?? []) : [];
 }
 
 function earlierErasure(tombstones: RecordedEvent[]): EarlierErasure {

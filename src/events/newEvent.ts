@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
@@ -15,6 +16,8 @@ export interface Caller {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
+  /** To whom what is read goes, and why, as far as that was said: for the audit trail. */
+  disclosedTo?: DisclosureTerms | undefined;
 }
 
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */

@@ -39,6 +39,11 @@ export interface RecordErased {
   reason: string;
   /** Of a patient: the encounters that refer to it are erased, too. */
   with_encounters?: true;
+  /**
+   * Of a record that referred to patients: their ids, so that reports of disclosures still find it; each in the part that
+   * lists the first version which referred to it.
+   */
+  patient_ids?: string[];
   /** This is part number `part`, counted from 1, of `parts`. */
   part: number;
   parts: number;

@@ -21,11 +21,6 @@ export interface Shown {
   view?: 'reference' | 'deidentified';
 }
 
-/** Whether a place of the log is in one of the ranges. */
-export function covers({ ranges }: Pick<Shown, 'ranges'>, position: Position): boolean {
-  return ranges.some(({ from, to }) => from <= position && position <= to);
-}
-
 /**
  * The ranges with one more, rising and apart from each other; when that makes more than `most`, those that lie closest
  * become one.

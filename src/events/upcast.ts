@@ -92,6 +92,7 @@ const ownTypes = {
   WorkspaceDeactivated: [],
   WorkspaceActivated: [],
   ApiKeyCreated: [],
+  ApiKeyUpdated: [],
   ApiKeyRotated: [],
   ApiKeyDeactivated: [],
   ApiKeyActivated: [],

@@ -102,6 +102,7 @@ onEveryEngine((start) => {
       action: 'webhook.attempts',
       webhook_id: id,
       query: { limit: 100 },
+      shown: { ranges: expect.any(Array), count: expect.any(Number) },
     });
   });
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { SentEvents } from '../../src/audit/SentEvents.ts';
 import { unavailable } from '../../src/errors.ts';
+import type { Purpose } from '../../src/events/disclosureTerms.ts';
 import { type PositionRange, type Shown, withRange } from '../../src/events/shown.ts';
 import { eventually } from '../support/eventually.ts';
 
@@ -48,6 +49,32 @@ test('nothing goes while it cannot be recorded, and all of it is recorded later'
   log.isAway = false;
   await sent.recordDue();
   expect(log.recorded).toEqual([{ ranges: [{ from: 1, to: 2 }], count: 2 }]);
+});
+
+test('what goes under other terms is recorded apart, also while nothing could be recorded', async () => {
+  const recorded: [count: number | undefined, purpose: string | undefined][] = [];
+  let isAway = false;
+  const sent = new SentEvents(async ({ count }, terms) => {
+    if (isAway) throw unavailable('event log');
+    recorded.push([count, terms?.purpose]);
+  });
+  const send = (position: number, purpose?: Purpose) => {
+    sent.add(at(position), 1, purpose && { purpose });
+    return sent.recordDue();
+  };
+  await send(1, 'payment');
+  await send(2, 'payment');
+  isAway = true;
+  await expect(send(3, 'other')).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(send(4)).rejects.toMatchObject({ code: 'unavailable' });
+  isAway = false;
+  await send(5);
+  expect(recorded).toEqual([
+    [1, 'payment'],
+    [1, 'payment'],
+    [1, 'other'],
+    [2, undefined],
+  ]);
 });
 
 test('ranges that touch become one, and of too many the closest do, so that none is lost', () => {

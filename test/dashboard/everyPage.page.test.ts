@@ -19,6 +19,7 @@ const noPages = [
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/audit/export',
   '/audit/export',
+  '/workspaces/:workspace/records/patients/:id/disclosures/export',
   '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
 ];
 

@@ -46,7 +46,7 @@ describe('the pages of API keys', () => {
       await toList();
       expect(await page.content()).not.toContain(key);
       await expect(row('EMR sync').textContent()).resolves.toMatch(
-        /write, read\s*active.*by admin-.*@clinic\.example \(user\)/s,
+        /write, read\s*not given\s*active.*by admin-.*@clinic\.example \(user\)/s,
       );
       await eventually(async () => {
         await toList();

@@ -40,6 +40,9 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+    'get /workspaces/:workspace/records/patients/:id/disclosures',
+    'get /workspaces/:workspace/records/patients/:id/disclosures/print',
+    'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     'get /audit',
@@ -61,7 +64,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
     'get /workspaces/:workspace/keys',
     ...both('/workspaces/:workspace/keys/new'),
-    ...['rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
+    ...['recipient', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
     ...both('/workspaces/:workspace/records/:kind/:id/erase'),

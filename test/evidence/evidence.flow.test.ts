@@ -62,7 +62,9 @@ onEveryEngine((start) => {
     await service.upload(documentsPath(String(made.encounter)), form);
     await service.delete(documentsPath(String(made.encounter), form.get('document_id') as string));
     const { id } = await service.createKey('clinic');
-    await service.keys.rotateKey((await service.createKey('clinic')).id, 0);
+    const rotated = await service.createKey('clinic');
+    await service.keys.updateKey(rotated.id, { purpose: 'payment' });
+    await service.keys.rotateKey(rotated.id, 0);
     for (const state of ['deactivated', 'active', 'deleted'] as const)
       await service.keys.setKeyState(id, state);
     for (const state of ['deactivated', 'active'] as const)

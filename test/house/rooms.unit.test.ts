@@ -28,7 +28,7 @@ const rooms: Record<string, string[]> = {
   commands: ['errors', 'events', 'ports', 'records', 'projections'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
-  audit: ['errors', 'events', 'ports', 'projections', 'reads'],
+  audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
   principals: ['errors', 'sealing', 'config', 'events', 'ports', 'audit'],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
@@ -37,6 +37,7 @@ const rooms: Record<string, string[]> = {
     ...['reads', 'audit', 'principals', 'feed'],
   ],
   erasure: [...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'webhooks']],
+  disclosures: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
@@ -44,7 +45,7 @@ const rooms: Record<string, string[]> = {
   dashboard: [
     ...['errors', 'events', 'ports', 'records', 'projections'],
     ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
-    'http',
+    ...['disclosures', 'http'],
   ],
   app: [
     ...['errors', 'sealing', 'listeningAddress', 'logger', 'config', 'misspeltSettings'],
@@ -73,7 +74,18 @@ const rooms: Record<string, string[]> = {
       'hashing',
       'projections',
     ],
-    ...['health', 'projector', 'reads', 'audit', 'evidence', 'principals', 'webhooks', 'erasure', 'app'],
+    ...[
+      'health',
+      'projector',
+      'reads',
+      'audit',
+      'evidence',
+      'principals',
+      'webhooks',
+      'erasure',
+      'disclosures',
+      'app',
+    ],
   ],
   main: ['app'],
 };

@@ -141,7 +141,8 @@ onEveryEngine((start) => {
     const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
     const created_by = { type: 'operator', id: userInfo().username };
     const living = { state: 'active', created_at, created_by, expires_at: null, replaced_by: null };
-    expect(JSON.parse(listed.stdout)).toEqual([{ ...made, ...living }]);
+    const terms = { recipient: null, recipient_address: null, purpose: null, purpose_statement: null };
+    expect(JSON.parse(listed.stdout)).toEqual([{ ...made, ...living, ...terms }]);
     const all = JSON.parse((await cli('keys', 'list', '--json')).stdout);
     expect(all.map(({ workspace }: { workspace: string }) => workspace)).toContain(
       service.workspaceId('elsewhere'),
@@ -152,9 +153,52 @@ onEveryEngine((start) => {
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');
     expect(table).toHaveLength(3);
     const column = (table[0] as string).indexOf('NAME');
-    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d\S+ +\S+ +-$/);
+    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d\S+ +\S+ +- +- +-$/);
     expect(table.join('\n')).not.toContain(key);
     expect((await cli('workspaces', 'list')).stdout).toMatch(new RegExp(`^${workspace} +active +\\d`, 'm'));
+  });
+
+  test('to whom data go and why is said of a key, changed and taken back; its replacement has it, too', async () => {
+    const address = '12 Main St, Omaha';
+    const events = await newEvents(service, async () => {
+      const made = await createdKey(
+        'terms',
+        ...['--recipient', 'Billing Partners', '--recipient-address', address, '--purpose', 'payment'],
+      );
+      const update = (...more: string[]) => cli('keys', 'update', made.id, ...more);
+      const statement = ['--purpose', 'other', '--purpose-statement', 'Required by state law'];
+      expect(await update(...statement)).toMatchObject({ code: 0, stderr: '' });
+      expect(await update(...statement)).toMatchObject({ code: 0, stderr: '' });
+      expect(await update('--recipient-address', '', '--purpose', 'none')).toMatchObject({ code: 0 });
+      expect((await cli('keys', 'rotate', made.id)).code).toBe(0);
+      const listed = await cli('keys', 'list', '--workspace', service.workspaceId('terms'), '--json');
+      expect(JSON.parse(listed.stdout)).toEqual(
+        [1, 2].map(() =>
+          expect.objectContaining({
+            recipient: 'Billing Partners',
+            recipient_address: null,
+            purpose: null,
+            purpose_statement: 'Required by state law',
+          }),
+        ),
+      );
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['WorkspaceCreated', 'ApiKeyCreated', 'ApiKeyUpdated', 'ApiKeyUpdated', 'ApiKeyRotated'],
+    ]);
+    const [, created, changed, takenBack] = events;
+    expect(created?.data).toMatchObject({ recipient: 'Billing Partners', purpose: 'payment' });
+    expect(changed?.data).toEqual({
+      key_id: created?.data.key_id,
+      purpose: 'other',
+      purpose_statement: 'Required by state law',
+    });
+    expect(takenBack?.data).toEqual({
+      key_id: created?.data.key_id,
+      recipient_address: null,
+      purpose: null,
+    });
+    expect(takenBack?.metadata.principal).toEqual({ type: 'operator', id: userInfo().username });
   });
 
   test('a change that cannot be is refused with exit code 1, one line, and no event', async () => {

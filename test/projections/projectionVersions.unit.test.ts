@@ -24,6 +24,7 @@ const frozen: Record<string, string[]> = {
   documents_v1: documents,
   [`timeline_v${versionOfRecords}`]: [...documents, ...records, ...addedRecords].sort(),
   [`records_v${1 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
+  [`records_v${2 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   documents_v2: erasedDocuments,
   [`timeline_v${1 + versionOfRecords}`]: [
     ...erasedDocuments,

@@ -105,6 +105,26 @@ onEveryEngine((start) => {
     );
   });
 
+  test('to whom messages go and why is said at the start, changed and taken back, an event each', async () => {
+    const events = await newEvents(service, async () => {
+      const terms = ['--recipient', 'Billing Partners', '--purpose', 'payment'];
+      const made = await json('create', '--url', hookUrl(), ...terms);
+      expect(made).toMatchObject({
+        recipient: 'Billing Partners',
+        purpose: 'payment',
+        recipient_address: null,
+      });
+      const changed = await json('update', made.id, '--recipient', '', '--purpose', 'other');
+      expect(changed).toMatchObject({ recipient: null, purpose: 'other' });
+      expect((await cli(['list'])).stdout).toMatch(new RegExp(`^${made.id} .* - +other +`, 'm'));
+    });
+    expect(events.map(({ type, data }) => [type, data])).toMatchObject([
+      ['WebhookCreated', { recipient: 'Billing Partners', purpose: 'payment', purpose_statement: null }],
+      ['WebhookUpdated', { recipient: null, purpose: 'other' }],
+    ]);
+    expect(Object.keys(events[1]?.data ?? {}).toSorted()).toEqual(['purpose', 'recipient', 'webhook_id']);
+  });
+
   test('people see the secret once, and a table', async () => {
     const url = hookUrl();
     const made = await cli(['create', '--url', url, '--types', 'chartledger.payer.upserted.v1']);

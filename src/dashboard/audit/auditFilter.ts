@@ -3,7 +3,9 @@ import { z } from 'zod';
 import { auditFacets } from '../../../projections/audit/auditSignature.ts';
 import type { AuditFilter } from '../../audit/readAuditTrail.ts';
 import { accessActions } from '../../audit/recordAccess.ts';
-import { sightedRecord } from '../../audit/sightingTest.ts';
+import { sightedThing } from '../../audit/SightedThing.ts';
+import { Sightings } from '../../audit/Sightings.ts';
+import { recordStream } from '../../events/streamNames.ts';
 import { eventTypes } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { catalog } from '../../records/catalog.ts';
@@ -77,7 +79,8 @@ export async function auditFilter(
   const kind = recordKindOf(query);
   if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
   const { kind: _kind, id: _id, ...others } = filter;
-  return { ...others, seen: await sightedRecord(eventLog, workspace, kind, query.id) };
+  const thing = await sightedThing(eventLog, recordStream(workspace, kind, query.id));
+  return { ...others, seen: new Sightings([thing]) };
 }
 
 interface Option {

@@ -6,6 +6,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.list': 'Records listed',
   'record.history': 'History read',
   'record.proof': 'Proof of version read',
+  'record.disclosures': 'Disclosures reported',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',
   'document.history': 'History of document read',

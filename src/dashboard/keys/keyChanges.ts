@@ -1,4 +1,4 @@
-import { ServiceError } from '../../errors.ts';
+import { type FieldMessage, ServiceError } from '../../errors.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { KeyManager, MAX_ROTATION_SECONDS } from '../../principals/keys/KeyManager.ts';
 import { type ApiKey, stateOf } from '../../principals/keys/keyState.ts';
@@ -11,6 +11,7 @@ import { textOf, valuesOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
 import { checkboxes, input, select } from '../ui/formFields.ts';
+import { termFields, termsSent } from '../ui/termFields.ts';
 import { code, time } from '../ui/text.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
 
@@ -24,11 +25,14 @@ interface KeyChange {
   /** Last segment of its path. */
   name: string;
   button: string;
+  /** The question without the key's name, and its button; default: made of `button`. */
+  question?: string;
+  submit?: string;
   isDangerous?: boolean;
   /** What it does. */
   text: string;
   /** What the question asks for, beyond the button. */
-  fields?(key: ApiKey, ports: KeyChangePorts): Html | Promise<Html>;
+  fields?(key: ApiKey, ports: KeyChangePorts, details?: readonly FieldMessage[]): Html | Promise<Html>;
   /** Whether a key is in a state for it. */
   isFor(state: ReturnType<typeof stateOf>, key: ApiKey): boolean;
   make(ports: KeyChangePorts, key: ApiKey, visit: Visit): Promise<Reply>;
@@ -44,6 +48,20 @@ function toState(state: ApiKey['state']): KeyChange['make'] {
 }
 
 const changes: readonly KeyChange[] = [
+  {
+    name: 'recipient',
+    button: 'Recipient',
+    question: 'Who receives the data that are read with the API key',
+    submit: 'Save recipient',
+    text: 'What was read before keeps the recipient and purpose of then.',
+    fields: ({ terms }, _ports, details) => termFields(terms, details),
+    isFor: (state) => state !== 'deleted',
+    async make({ directory }, { id, name }, { form, actor, workspace, notice }) {
+      await new KeyManager(directory, actor).updateKey(id, termsSent(form));
+      notice(`The recipient and purpose of API key ${name} are changed.`);
+      return { redirect: keysPath(workspace) };
+    },
+  },
   {
     name: 'rotate',
     button: 'Rotate',
@@ -133,17 +151,17 @@ export function keyChanges(key: ApiKey): readonly KeyChange[] {
 
 /** For each change the page that asks, and what its answer does. */
 export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
-  return changes.flatMap(({ name, button, text, fields, isDangerous, make }) =>
+  return changes.flatMap(({ name, button, question, submit, text, fields, isDangerous, make }) =>
     confirmedChange({
       path: `/workspaces/:workspace/keys/:id/${name}`,
       isSensitive: true,
       find: (visit) => findKey(ports.directory, visit),
-      question: async (key, { workspace }) => ({
-        title: `${button} the API key ${key.name}?`,
+      question: async (key, { workspace }, details) => ({
+        title: `${question ?? `${button} the API key`} ${key.name}?`,
         section: keysSection,
         text: html`${code(key.id)}. ${text}`,
-        fields: await fields?.(key, ports),
-        button: `${button} API key`,
+        fields: await fields?.(key, ports, details),
+        button: submit ?? `${button} API key`,
         isDangerous,
         back: keysPath(workspace),
       }),

@@ -16,6 +16,7 @@ import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts'
 import { checkboxes, formError, input } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
 import { type TableColumn, table } from '../ui/table.ts';
+import { termFields, termsSent, termsText } from '../ui/termFields.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
 import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
@@ -63,6 +64,7 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
             workspace,
             textOf(form, 'name'),
             granted,
+            termsSent(form),
           );
           return { page: keyMadePage(made, html`It works from now on.`) };
         } catch (error) {
@@ -88,6 +90,7 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
   const columns: TableColumn<ApiKey>[] = [
     { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${name}<br>${code(id)}` },
     { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
+    { title: 'Recipient', cell: ({ terms }) => termsText(terms) },
     { title: 'State', cell: (key) => keyState(key) },
     {
       title: 'Created',
@@ -171,6 +174,7 @@ ${checkboxes(
     isChecked: chosen.includes(value),
   })),
 )}
+${termFields(termsSent(form), refusal?.details)}
 <div class="actions"><button type="submit">Create API key</button>
 <a role="button" class="outline secondary" href="${back}">Cancel</a></div>
 </form>`,

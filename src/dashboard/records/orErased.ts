@@ -4,13 +4,14 @@ import { pathId } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
 import { html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
 import { erasedBanner } from '../ui/erasedBanner.ts';
 import { code } from '../ui/text.ts';
 import { timeline } from '../ui/timeline.ts';
 import { readTimeline } from './readTimeline.ts';
-import { recordPath, seenPath } from './recordPaths.ts';
+import { disclosuresPath, recordPath, seenPath } from './recordPaths.ts';
 import { kindOf, recordCrumbs, recordsSection } from './recordQuery.ts';
 
 /** A page of a record; where that was erased, one that says so, with what is left: the timeline. */
@@ -37,7 +38,11 @@ async function erasedPage(ports: HistoryPorts, visit: Visit, error: ServiceError
   const body = html`${recordCrumbs(workspace, entry)}
 <div class="record-heading">
 <h1>${entry.title}</h1>
-<p class="actions"><a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a></p>
+<p class="actions"><a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, entry.kind, id)}">Who has seen it</a>
+${
+  entry.kind === patient.kind &&
+  html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
+}</p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span></p>
 ${erasedBanner(entry.kind, error.erasedAt as string)}

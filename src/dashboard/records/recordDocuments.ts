@@ -1,5 +1,6 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
+import { termNames } from '../../events/disclosureTerms.ts';
 import { documentId, encounterId } from '../../http/endpoints/documents/documentAddress.ts';
 import { requireReadableEncounter } from '../../http/endpoints/documents/requireReadableEncounter.ts';
 import { pageRequest, requestedMoment } from '../../http/endpoints/parameters.ts';
@@ -20,7 +21,9 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable, fileSize } from '../ui/documents.ts';
 import { erasedBanner } from '../ui/erasedBanner.ts';
+import { select } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
+import { handedOut, handedOutForm } from '../ui/termFields.ts';
 import { badge, code, leftOut, tryAgain } from '../ui/text.ts';
 import { origin } from '../ui/versions.ts';
 import { orErased } from './orErased.ts';
@@ -56,7 +59,7 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
   return [
     orErased(ports, route('', pageParameters, listPage)),
     route('/:documentId', pageParameters, historyPage),
-    route('/:documentId/download', momentParameters, download),
+    route('/:documentId/download', [...momentParameters, ...termNames], download),
   ];
 }
 
@@ -95,6 +98,7 @@ async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }:
 ${erasedAt && erasedBanner('document', erasedAt)}
 <h2>Timeline</h2>
 ${versionTable(path, items)}
+${downloadForm(path, items)}
 ${next(path, next_page_token, 'Older versions')}`;
   return {
     page: { title: 'Document', section: recordsSection, status: erasedAt ? statusOf.gone : 200, body },
@@ -132,15 +136,24 @@ function versionTable(path: string, versions: readonly DocumentVersion[]): Html 
   );
 }
 
+/** Downloads a version for somebody outside, who is named in the audit trail. */
+function downloadForm(path: string, versions: readonly DocumentVersion[]): Html {
+  const options = versions
+    .filter(({ content_available }) => content_available)
+    .map(({ version }) => ({ value: String(version), text: `version ${version}` }));
+  if (options.length === 0) return html``;
+  const choice = select({ name: 'version', label: 'Version', options });
+  return handedOutForm(`${path}/download`, 'Download for the recipient', undefined, choice);
+}
+
 function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue {
   if (size === null) return undefined;
   return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
 }
 
-async function download(
-  { eventLog, documentStore }: DocumentPagePorts,
-  { req, res, workspace, caller }: Visit,
-): Promise<Reply> {
+async function download({ eventLog, documentStore }: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  const { req, res, workspace } = visit;
+  const { caller } = handedOut(visit);
   const name = nameOf(req, workspace);
   const at = requestedMoment(req);
   const { document, content } = at

@@ -138,6 +138,7 @@ ${scavenges && html`<p>Nobody is given the events any more. The files of EventSt
 <h2>What stays</h2>
 <ul>
 <li>its ID, in the tombstone, in the names of streams and in the audit trail</li>
+${kind === encounter.kind && html`<li>the IDs of the patients to whom it belonged, for reports of disclosures</li>`}
 <li>who erased it, when and why</li>
 <li>for each version a hash, which proves the log whole and tells nothing of what was sent</li>
 <li>backups that were made before, until they expire</li>

@@ -1,5 +1,6 @@
 import { catalogEntry } from '../../records/catalog.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
 
 /** The address of a workspace's records, below `/dashboard`; those of one kind where it is named. */
 export function recordsPath(workspace: string, kind?: string): string {
@@ -21,6 +22,11 @@ export function erasePath(workspace: string, kind: string, id: string): string {
 export function documentsPath(workspace: string, encounterId: string, documentId?: string): string {
   const path = `${recordPath(workspace, encounter.kind, encounterId)}/documents`;
   return documentId === undefined ? path : `${path}/${encodeURIComponent(documentId)}`;
+}
+
+/** The address of the report of to whom data of a patient went, below `/dashboard`. */
+export function disclosuresPath(workspace: string, patientId: string): string {
+  return `${recordPath(workspace, patient.kind, patientId)}/disclosures`;
 }
 
 /** The address of the audit trail's entries by which somebody has seen a record, below `/dashboard`. */

@@ -1,4 +1,5 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { type DisclosureTerms, termNames } from '../../events/disclosureTerms.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { type RecordVersion, readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
@@ -12,6 +13,7 @@ import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shel
 import { printedDocuments } from '../ui/documents.ts';
 import { facts } from '../ui/facts.ts';
 import { recordFields, recordName } from '../ui/recordFields.ts';
+import { handedOut, handedOutForm, termsText } from '../ui/termFields.ts';
 import { code, time, tryAgain } from '../ui/text.ts';
 import { printedVersion } from '../ui/versions.ts';
 import { orErased } from './orErased.ts';
@@ -31,14 +33,15 @@ export function recordPrintRoutes(ports: PrintPorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id/print',
       roles: phiReaders,
-      query: [],
+      query: termNames,
       handle: (visit) => printPage(ports, visit),
     }),
   ];
 }
 
 async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
-  const { req, workspace, caller } = visit;
+  const { req, workspace } = visit;
+  const { caller, terms } = handedOut(visit);
   const entry = kindOf(req.params.kind);
   const id = pathId(req, 'id', entry.title);
   const request = { limit: MAX_PRINTED, pageToken: undefined };
@@ -61,7 +64,8 @@ async function printPage(ports: PrintPorts, visit: Visit): Promise<Reply> {
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${recordPath(workspace, entry.kind, id)}">Back to the record</a>
 <button type="button" data-print hidden>Print</button></p>
 <h1>${entry.title} ${recordName(view.record)}</h1>
-${printedFacts(visit, view)}
+${printedFacts(visit, view, terms)}
+${handedOutForm(`/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Name the recipient', terms)}
 <h2>Current state</h2>
 ${recordFields(workspace, entry, view.record)}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
@@ -72,7 +76,11 @@ ${timelineSection(history)}
 }
 
 /** Which record it is, and who had it printed when. */
-function printedFacts({ workspace, user, requestId }: Visit, view: RecordView): Html {
+function printedFacts(
+  { workspace, user, requestId }: Visit,
+  view: RecordView,
+  terms: DisclosureTerms | undefined,
+): Html {
   const { id, version, created_at, updated_at } = view;
   const now = new Date().toISOString();
   return facts([
@@ -82,6 +90,7 @@ function printedFacts({ workspace, user, requestId }: Visit, view: RecordView): 
     ['Created', time(created_at)],
     ['Last change', time(updated_at)],
     ['Printed', html`${time(now)} by ${user.name}, request ${code(requestId)}`],
+    ...(terms === undefined ? [] : ([['Goes to', termsText(terms)]] as const)),
   ]);
 }
 

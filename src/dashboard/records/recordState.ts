@@ -11,6 +11,7 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
@@ -20,7 +21,7 @@ import { code, time, tryAgain } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
 import { orErased } from './orErased.ts';
 import { readTimeline } from './readTimeline.ts';
-import { documentsPath, erasePath, recordPath, seenPath } from './recordPaths.ts';
+import { disclosuresPath, documentsPath, erasePath, recordPath, seenPath } from './recordPaths.ts';
 import {
   filledQuery,
   kindOf,
@@ -159,6 +160,10 @@ function heading(
 <h1>${title} ${recordName(record)}</h1>
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
+${
+  kind === patient.kind &&
+  html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
+}
 ${
   admins.includes(user.role) &&
   html`<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`

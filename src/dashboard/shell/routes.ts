@@ -2,6 +2,7 @@ import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
+import { disclosureRoutes } from '../disclosures/disclosureRoutes.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
@@ -57,6 +58,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordCompareRoutes(ports),
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
+    ...disclosureRoutes(ports),
     ...recordStateRoutes(ports),
     ...auditRoutes(ports),
     ...workspacesRoutes(ports),

@@ -1,3 +1,4 @@
+import type { NullableTerms } from '../../events/disclosureTerms.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
@@ -5,6 +6,7 @@ import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/sentForm.ts';
 import { checkboxes, formError, input, messageOf, select } from '../ui/formFields.ts';
+import { termFields, termsSent } from '../ui/termFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { webhookSecretPage } from './webhookSecretPage.ts';
 
@@ -15,9 +17,10 @@ interface FormValues {
   payload: string;
   kinds: readonly string[];
   types: readonly string[];
+  terms: NullableTerms;
 }
 
-const fresh: FormValues = { url: '', description: '', payload: 'reference', kinds: [], types: [] };
+const fresh: FormValues = { url: '', description: '', payload: 'reference', kinds: [], types: [], terms: {} };
 
 const payloads: Record<WebhookPayload, string> = {
   reference: 'References: ids, versions and names of changed fields, no values',
@@ -78,6 +81,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
           description: description ?? '',
           kinds: kinds ?? [],
           types: types ?? [],
+          terms: webhook,
         };
         return { page: editPage(visit, values) };
       },
@@ -107,14 +111,16 @@ function valuesSent({ form }: Visit): FormValues {
     payload: textOf(form, 'payload'),
     kinds: valuesOf(form, 'kinds'),
     types: valuesOf(form, 'types'),
+    terms: termsSent(form),
   };
 }
 
 /** What was sent, as the interface has it: a filter that names nothing is none. */
 function bodyOf(visit: Visit) {
-  const { description, kinds, types, ...values } = valuesSent(visit);
+  const { description, kinds, types, terms, ...values } = valuesSent(visit);
   return {
     ...values,
+    ...terms,
     description: description || null,
     kinds: kinds.length > 0 ? kinds : null,
     types: types.length > 0 ? types : null,
@@ -188,6 +194,7 @@ ${select({
   error: wrong('payload'),
 })}
 ${filters(values, wrong)}
+${termFields(values.terms, refusal?.details)}
 ${more}
 <div class="actions"><button type="submit">${title}</button>
 <a role="button" class="outline secondary" href="${back}">Cancel</a></div>

@@ -57,6 +57,14 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
     ['Messages hold', view.payload],
     ['Kinds', view.kinds?.join(', ') ?? 'all'],
     ['Types', view.types?.join(', ') ?? 'all'],
+    ['Recipient', view.recipient ?? 'not given'],
+    ...(view.recipient_address === null
+      ? []
+      : [['Address of the recipient', view.recipient_address] as const]),
+    [
+      'Purpose',
+      html`${view.purpose ?? 'not given'}${view.purpose_statement && html`: ${view.purpose_statement}`}`,
+    ],
     ['Created', html`${time(view.created_at)} by ${who(view.created_by)}`],
     ['Last change', time(view.updated_at)],
     ...(until === null ? [] : [['Previous secret ends', time(until)] as const]),

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
+import { termNames } from '../../events/disclosureTerms.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { csvLine } from './csv.ts';
 import type { ExportFormat } from './exportLines.ts';
@@ -23,6 +24,7 @@ const columns = [
   'shown_positions',
   'shown_event_types',
   'shown_view',
+  ...termNames,
   'client_ip',
   'user_agent',
   'request_id',
@@ -68,6 +70,10 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     shown_positions: entry.shown?.ranges.map(({ from, to }) => `${from}-${to}`).join(' '),
     shown_event_types: entry.shown?.event_types?.join(' '),
     shown_view: entry.shown?.view,
+    recipient: entry.disclosedTo?.recipient,
+    recipient_address: entry.disclosedTo?.recipient_address,
+    purpose: entry.disclosedTo?.purpose,
+    purpose_statement: entry.disclosedTo?.purpose_statement,
     client_ip: entry.clientIp,
     user_agent: entry.userAgent,
     request_id: entry.requestId ?? entry.eventId,

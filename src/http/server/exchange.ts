@@ -58,6 +58,7 @@ export function callerOf(exchange: Exchange): Caller {
     principal: { type: 'api_key', id: found.key.id },
     requestId,
     clientIp,
+    disclosedTo: found.key.terms,
     ...told,
   };
 }

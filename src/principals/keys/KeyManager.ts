@@ -1,4 +1,6 @@
+import { parseTerms } from '../../audit/disclosureTermsSchema.ts';
 import { ServiceError } from '../../errors.ts';
+import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import { WORKSPACE_ID } from '../../events/streamNames.ts';
@@ -69,14 +71,20 @@ export class KeyManager {
     });
   }
 
-  /** Makes a key, and its workspace when that is missing. */
-  async createKey(workspace: string, name: string, granted: Permission[]): Promise<CreatedKey> {
+  /** Makes a key, and its workspace when that is missing; `terms` say to whom what is read with it goes, and why. */
+  async createKey(
+    workspace: string,
+    name: string,
+    granted: Permission[],
+    terms: NullableTerms = {},
+  ): Promise<CreatedKey> {
     if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
       throw new ServiceError(
         'validation_failed',
         `The name of a key has 1 to ${MAX_KEY_NAME_LENGTH} characters.`,
       );
     }
+    const given = termsOf(parseTerms(terms));
     const chosen = permissions.filter((permission) => granted.includes(permission));
     await this.#change((known) => {
       checkWorkspaceId(workspace);
@@ -84,13 +92,30 @@ export class KeyManager {
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
     const { key, ...stored } = newKey();
-    const data: ApiKeyCreated = { ...stored, name, permissions: chosen };
+    const data: ApiKeyCreated = { ...stored, name, permissions: chosen, ...given };
     await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
     return { id: data.key_id, workspace, name, permissions: chosen, key };
   }
 
   /**
-   * Makes a key of the same name and permissions, and lets the one before it expire in so many seconds: at most 30
+   * Changes the terms under which data go to who has the key, for what is read from then on; those that are left out stay, `null`
+   * takes one back. No change when they are so already; `conflict` when the key is deleted.
+   */
+  async updateKey(id: string, terms: NullableTerms): Promise<void> {
+    const sent = parseTerms(terms);
+    await this.#change((known) => {
+      const key = requireLiving(known, id);
+      const changed = Object.entries(sent).filter(
+        ([name, value]) => value !== (key.terms?.[name as keyof DisclosureTerms] ?? null),
+      );
+      if (changed.length === 0) return undefined;
+      const data = { key_id: id, ...Object.fromEntries(changed) };
+      return { type: 'ApiKeyUpdated', workspace: key.workspace, data };
+    });
+  }
+
+  /**
+   * Makes a key of the same name, permissions and terms, and lets the one before it expire in so many seconds: at most 30
    * days. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
    */
   async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
@@ -100,8 +125,9 @@ export class KeyManager {
     const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
     const { key, ...stored } = newKey();
     await this.#change((known) => {
-      const { workspace, name, permissions } = requireInUse(known, id);
-      const replacement: ApiKeyCreated = { ...stored, name, permissions };
+      const key = requireInUse(known, id);
+      const { workspace, name, permissions } = key;
+      const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
     });
@@ -115,8 +141,7 @@ export class KeyManager {
     await this.#change((known) => {
       const key = requireKey(known, id);
       if (key.state === state) return undefined;
-      if (key.state === 'deleted')
-        throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
+      requireLiving(known, id);
       return { type: types[state], workspace: key.workspace, data: { key_id: id } };
     });
   }
@@ -138,6 +163,12 @@ function newKey() {
 function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
   const key = known.keys.get(id);
   if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+  return key;
+}
+
+function requireLiving(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = requireKey(known, id);
+  if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
   return key;
 }
 

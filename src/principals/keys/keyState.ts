@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
@@ -27,6 +28,8 @@ export interface ApiKey {
   expiresAt?: string;
   /** Id of the key that took its place. */
   replacedBy?: string;
+  /** To whom what is read with it goes, and why; left out where nobody said. */
+  terms?: DisclosureTerms;
 }
 
 /** All workspaces and keys, as folded from the stream of keys. */
@@ -43,11 +46,16 @@ export function noKeys(): KeyState {
 }
 
 /** Data of `ApiKeyCreated`. */
-export interface ApiKeyCreated {
+export interface ApiKeyCreated extends DisclosureTerms {
   key_id: string;
   name: string;
   permissions: Permission[];
   sha256: string;
+}
+
+/** Data of `ApiKeyUpdated`: the terms that changed; `null` takes one back. */
+export interface ApiKeyUpdated extends NullableTerms {
+  key_id: string;
 }
 
 /** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
@@ -71,6 +79,7 @@ export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
 function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
   const { key_id: id, name, permissions, sha256 } = made;
   const { workspace, principal: createdBy } = metadata;
+  const terms = termsOf(made);
   known.keys.set(id, {
     id,
     workspace,
@@ -80,6 +89,7 @@ function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: 
     state: 'active',
     createdAt: recordedAt,
     createdBy,
+    ...(terms && { terms }),
   });
   known.keyIdByHash.set(sha256, id);
 }
@@ -94,6 +104,15 @@ function setKeyState(known: KeyState, event: RecordedEvent, state: ApiKey['state
   if (key) known.keys.set(key.id, { ...key, state });
 }
 
+function updateKey(known: KeyState, { data }: RecordedEvent): void {
+  const { key_id, ...changed } = dataAs<ApiKeyUpdated>(data);
+  const key = known.keys.get(key_id);
+  if (key === undefined) return;
+  const { terms: before, ...rest } = key;
+  const terms = termsOf({ ...before, ...changed });
+  known.keys.set(key_id, { ...rest, ...(terms && { terms }) });
+}
+
 const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   WorkspaceCreated(known, { metadata: { workspace: id }, recordedAt: createdAt }) {
     known.workspaces.set(id, { id, state: 'active', createdAt });
@@ -101,6 +120,7 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
   WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
+  ApiKeyUpdated: updateKey,
   ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
     addKey(known, event, replacement);

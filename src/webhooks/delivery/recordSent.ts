@@ -1,4 +1,5 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
+import type { DisclosureTerms } from '../../events/disclosureTerms.ts';
 import type { Shown } from '../../events/shown.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -6,21 +7,26 @@ import { serviceCaller } from '../settings/serviceCaller.ts';
 import { wantedEventTypes } from '../settings/wantedEventTypes.ts';
 import type { Webhook } from '../settings/webhook.ts';
 
-/** Writes into the audit trail what a webhook was sent, whether it was taken or not. Rejects with `unavailable`. */
+/** Writes into the audit trail what a webhook was sent under which terms, whether it was taken or not. Rejects with `unavailable`. */
 export async function recordSent(
   eventLog: EventLog,
   webhook: Webhook,
   sent: Pick<Shown, 'ranges' | 'count'>,
+  terms: DisclosureTerms | undefined,
 ): Promise<void> {
   const { id, payload } = webhook;
   const types = wantedEventTypes(webhook);
-  await recordAccess(eventLog, serviceCaller(webhook), {
-    action: 'webhook.sent',
-    webhook_id: id,
-    shown: {
-      ...sent,
-      ...(types.size < feedEventTypes.length && { event_types: [...types] }),
-      ...(payload !== 'full' && { view: payload }),
+  await recordAccess(
+    eventLog,
+    { ...serviceCaller(webhook), disclosedTo: terms },
+    {
+      action: 'webhook.sent',
+      webhook_id: id,
+      shown: {
+        ...sent,
+        ...(types.size < feedEventTypes.length && { event_types: [...types] }),
+        ...(payload !== 'full' && { view: payload }),
+      },
     },
-  });
+  );
 }

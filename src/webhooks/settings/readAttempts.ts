@@ -1,9 +1,13 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
+import { type PositionRange, type Shown, withRange } from '../../events/shown.ts';
+import { parsePosition } from '../../feed/position.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { Page, PageRequest } from '../../reads/page.ts';
 import { type AttemptFilter, type DeliveryAttempt, listAttempts } from '../delivery/attempts.ts';
 import type { WebhookCaller } from './payloadPermissions.ts';
+
+const MAX_RANGES = 20;
 
 /**
  * A page of a webhook's attempts; what its endpoint answered, which may repeat what it was sent, is left out for whoever
@@ -17,8 +21,24 @@ export async function readAttempts(
   filter: AttemptFilter | undefined,
 ): Promise<Page<DeliveryAttempt>> {
   const page = await listAttempts(stateStore, id, request, filter);
-  const access = { action: 'webhook.attempts', webhook_id: id, query: { ...request, ...filter } } as const;
-  await recordAccess(eventLog, caller, access);
-  if (caller.permissions.includes('events')) return page;
+  const mayReadEvents = caller.permissions.includes('events');
+  await recordAccess(eventLog, caller, {
+    action: 'webhook.attempts',
+    webhook_id: id,
+    query: { ...request, ...filter },
+    ...shownIn(page.items, mayReadEvents),
+  });
+  if (mayReadEvents) return page;
   return { ...page, items: page.items.map(({ answer: _answer, ...shown }) => shown) };
+}
+
+/** Of which events the attempts tell: ids and versions, and where answers are shown perhaps what was sent. */
+function shownIn(items: readonly DeliveryAttempt[], withAnswers: boolean): { shown?: Shown } {
+  let ranges: PositionRange[] = [];
+  for (const { position } of items) {
+    const at = position === undefined ? undefined : parsePosition(position);
+    if (at !== undefined) ranges = withRange(ranges, { from: at, to: at }, MAX_RANGES);
+  }
+  if (ranges.length === 0) return {};
+  return { shown: { ranges, count: items.length, ...(!withAnswers && { view: 'reference' }) } };
 }

@@ -1,3 +1,4 @@
+import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
@@ -37,8 +38,8 @@ export interface WebhookRequest {
   failed?: true;
 }
 
-/** An endpoint to which a workspace's events are sent, as folded from the stream of webhooks. */
-export interface Webhook {
+/** An endpoint to which a workspace's events are sent, as folded from the stream of webhooks, with the terms under which they go. */
+export interface Webhook extends DisclosureTerms {
   /** `wh_` and 16 base62 characters. */
   id: string;
   workspace: string;
@@ -81,7 +82,7 @@ export function emptyWebhooks(): Webhooks {
 }
 
 /** Settings that a caller can change, in the events' form: `null` for none or all. */
-export interface WebhookSettings {
+export interface WebhookSettings extends NullableTerms {
   url: string;
   description: string | null;
   kinds: string[] | null;
@@ -124,6 +125,7 @@ function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webho
     kinds: settings.kinds ?? undefined,
     types: settings.types ?? undefined,
     payload: settings.payload,
+    ...termsOf(settings),
     startAfter: start_after,
     secrets: [{ sealed: sealed_secret }],
     state: 'enabled',

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
+import { disclosureTermsShape } from '../../audit/disclosureTermsSchema.ts';
+import { everyTerm } from '../../events/disclosureTerms.ts';
 import type { Position } from '../../events/event.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
@@ -60,6 +62,7 @@ const settings = {
     feedTypes as [string, ...string[]],
     'Only events of these types, as in the event catalogue; all, when it is absent or `null`',
   ),
+  ...disclosureTermsShape,
 };
 
 const payload = z.enum(webhookPayloads).meta({
@@ -174,6 +177,7 @@ export function settingsOf({
   description,
   kinds,
   types,
+  ...others
 }: Pick<WebhookSettings, 'url' | 'payload'> & Optional<WebhookSettings>): WebhookSettings {
   return {
     url,
@@ -181,6 +185,7 @@ export function settingsOf({
     kinds: kinds ? feedKinds.filter((kind) => kinds.includes(kind)) : null,
     types: types ? feedTypes.filter((type) => types.includes(type)) : null,
     payload,
+    ...everyTerm(others),
   };
 }
 

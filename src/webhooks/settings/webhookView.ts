@@ -1,3 +1,4 @@
+import { everyTerm } from '../../events/disclosureTerms.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { formatPosition } from '../../feed/position.ts';
 import type { DeliveryStatus } from './deliveryStatus.ts';
@@ -14,6 +15,7 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
     kinds: kinds ?? null,
     types: types ?? null,
     payload,
+    ...everyTerm(webhook),
     start_after: formatPosition(startAfter),
     // One that is deleted while the change before it is answered sends nothing any more.
     state: state === 'enabled' ? state : ('disabled' as const),

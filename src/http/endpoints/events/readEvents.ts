@@ -129,12 +129,14 @@ async function stream(
     query: asked(exchange, selection, query),
   });
   const allowed = () => isAllowed(directory, exchange);
-  const sent = new SentEvents((part) => {
+  const sent = new SentEvents((part, disclosedTo) => {
     const shown = { ...part, ...limitsOf(selection) };
-    return recordFurtherAccess(eventLog, callerOf(exchange), { action: 'events.sent', shown });
+    const caller = { ...callerOf(exchange), disclosedTo };
+    return recordFurtherAccess(eventLog, caller, { action: 'events.sent', shown });
   }, times);
   const sending = ({ first, position, count }: Chunk) => {
-    sent.add({ from: first, to: position }, count);
+    const { key } = directory.current(exchange.found as FoundKey);
+    sent.add({ from: first, to: position }, count, key.terms);
     return sent.recordDue();
   };
   return {
@@ -162,7 +164,9 @@ async function page(
   const found = await feed
     .poll(selection, start, query.limit, query.wait * 1_000, end.signal)
     .finally(() => clearInterval(looking));
-  requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
+  // While it was waited, the key may have changed.
+  exchange.found = directory.current(exchange.found as FoundKey);
+  requireUsable(exchange.found, ACCESS);
   const { first, position, count } = found;
   if (first !== undefined) {
     await recordAccess(eventLog, callerOf(exchange), {

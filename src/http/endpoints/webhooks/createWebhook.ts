@@ -21,7 +21,8 @@ export const createWebhook = endpoint({
   summary: 'Create a webhook',
   description:
     'Has events sent to a URL, from now on or from any point of the history. The answer holds the secret that signs ' +
-    'the messages, this once. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
+    'the messages, this once. `recipient`, `recipient_address`, `purpose` and `purpose_statement` say to whom messages go ' +
+    'and why: reports of disclosures tell what was said when a message went. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
     '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
     `has at most ${MAX_WEBHOOKS} webhooks.`,
   body: jsonBody(createWebhookSchema, {
@@ -33,6 +34,9 @@ export const createWebhook = endpoint({
         description: webhookExample.description,
         kinds: webhookExample.kinds,
         payload: 'reference',
+        recipient: webhookExample.recipient,
+        recipient_address: webhookExample.recipient_address,
+        purpose: webhookExample.purpose,
         start: 'beginning',
       },
     },

@@ -7,7 +7,8 @@ import { principal, timestamp } from '../../document/answerSchemas.ts';
 import { exampleRequestId } from '../../document/examples.ts';
 import { exampleWebhookId } from '../../document/webhookMessages.ts';
 
-const { url, kinds, types } = createWebhookSchema.shape;
+const { url, kinds, types, recipient, recipient_address, purpose, purpose_statement } =
+  createWebhookSchema.shape;
 
 const webhookFields = {
   id: z.string().meta({ examples: [exampleWebhookId] }),
@@ -16,6 +17,10 @@ const webhookFields = {
   kinds: kinds.unwrap(),
   types: types.unwrap(),
   payload: z.enum(webhookPayloads),
+  recipient: recipient.unwrap(),
+  recipient_address: recipient_address.unwrap(),
+  purpose: purpose.unwrap(),
+  purpose_statement: purpose_statement.unwrap(),
   start_after: z.string().meta({
     description: 'The first event that was sent is the first one after this position',
     examples: ['0000000000008135'],
@@ -126,6 +131,10 @@ export const webhookExample = {
   kinds: ['patient', 'encounter'],
   types: null,
   payload: 'reference',
+  recipient: 'Billing Partners LLC',
+  recipient_address: '12 Main St, Omaha, NE 68102',
+  purpose: 'payment',
+  purpose_statement: null,
   start_after: '0000000000008135',
   state: 'enabled',
   disabled_reason: null,

@@ -1,4 +1,5 @@
 import { SentEvents } from '../../../audit/SentEvents.ts';
+import { termsOf } from '../../../events/disclosureTerms.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { wantedEventTypes } from '../../settings/wantedEventTypes.ts';
@@ -60,7 +61,7 @@ export class DeliverySession {
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
     const eventTypes = wantedEventTypes(webhook);
     this.#follower = new WantedEvents(ports, webhook, eventTypes, state.at.position);
-    this.#sent = new SentEvents((sent) => ports.recordSent(webhook, sent));
+    this.#sent = new SentEvents((sent, terms) => ports.recordSent(webhook, sent, terms));
     this.#notes = new DeliveryNotes(ports, state);
     this.#pause = new EndpointPause(ports.clock);
     this.#sending = new Sending({
@@ -220,7 +221,7 @@ export class DeliverySession {
   async #deliver(telling: Telling): Promise<Outcome> {
     if (this.#ended) return { kind: 'ended', gone: false };
     const { position } = telling.event;
-    this.#sent.add({ from: position, to: position });
+    this.#sent.add({ from: position, to: position }, 1, termsOf(this.#webhook));
     await whenAvailable(
       () => this.#sent.recordDue(),
       (error) => this.#ports.onDelay(this.#webhook.id, error),

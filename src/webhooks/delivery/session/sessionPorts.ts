@@ -1,3 +1,4 @@
+import type { DisclosureTerms } from '../../../events/disclosureTerms.ts';
 import type { RecordedEvent } from '../../../events/event.ts';
 import type { Shown } from '../../../events/shown.ts';
 import type { ChangedFields } from '../../../feed/format/ChangedFields.ts';
@@ -10,8 +11,12 @@ import type { MessagePorts } from './MessageDelivery.ts';
 export interface SessionPorts extends MessagePorts, NotePorts {
   eventLog: EventLog;
   changedFields: ChangedFields;
-  /** Writes into the audit trail what was sent. */
-  recordSent(webhook: Webhook, sent: Pick<Shown, 'ranges' | 'count'>): Promise<void>;
+  /** Writes into the audit trail what was sent, and under which terms. */
+  recordSent(
+    webhook: Webhook,
+    sent: Pick<Shown, 'ranges' | 'count'>,
+    terms: DisclosureTerms | undefined,
+  ): Promise<void>;
   /** Disables the webhook, by an event. */
   disable(webhook: Webhook, reason: 'gone' | 'failing'): Promise<void>;
   /** Told of an error that delays the delivery to a webhook. */

@@ -1,0 +1,172 @@
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { type AuditFacetValues, anySignatureTest } from '../../projections/audit/auditSignature.ts';
+import type { Position } from '../events/event.ts';
+import { RECORD_ERASED, tombstoneTypes } from '../events/recordErased.ts';
+import type { Shown } from '../events/shown.ts';
+import { eventTypesOf } from '../records/eventSubject.ts';
+import type { AccessAction } from './recordAccess.ts';
+import type { SightedThing, SightedVersion } from './SightedThing.ts';
+
+/** Accesses whose entries tell ranges of the log, not a record. */
+const rangeActions: readonly AccessAction[] = [
+  'record.list',
+  'events.read',
+  'events.sent',
+  'webhook.sent',
+  'webhook.attempts',
+  'export',
+];
+/** Of these, those that are recorded after they went: within minutes, unless the log was away. */
+const recordedLater: readonly string[] = ['events.sent', 'webhook.sent'] satisfies AccessAction[];
+const LATER_MS = 86_400_000;
+
+interface Place {
+  thing: SightedThing;
+  version: SightedVersion;
+}
+
+/** What an access showed, or may have: versions of a thing; none where the entry names the thing. */
+export interface Sighting {
+  thing: SightedThing;
+  versions: number[];
+}
+
+/**
+ * By which accesses somebody has seen one of several things, or may have: those that name one, and those to lists, streams,
+ * exports and webhooks that were shown events of one.
+ */
+export class Sightings {
+  readonly #named = new Map<string, SightedThing[]>();
+  /** By rising position. */
+  readonly #places: Place[];
+
+  constructor(things: readonly SightedThing[]) {
+    for (const thing of things) {
+      const name = nameOf(thing);
+      this.#named.set(name, [...(this.#named.get(name) ?? []), thing]);
+    }
+    this.#places = things
+      .flatMap((thing) => thing.versions.map((version) => ({ thing, version })))
+      .sort((a, b) => a.version.position - b.version.position);
+  }
+
+  /** A test for signatures (`anySignatureTest`) that passes over chunks in which there is no sighting with these values. */
+  signatureTest(others: AuditFacetValues): (signatures: string) => boolean {
+    const named = [...this.#named.values()].flatMap((things) =>
+      things.slice(0, 1).map(({ kind, id }) => ({ kind, id })),
+    );
+    const ranges = rangeActions
+      .filter((action) => others.action === undefined || others.action === action)
+      .map((action) => ({ action }));
+    return anySignatureTest([...named, ...ranges].map((one) => ({ ...others, ...one })));
+  }
+
+  /** Whether an entry of the audit trail tells of such an access. */
+  has(entry: AuditEntry): boolean {
+    return !this.#shownBy(entry).next().done;
+  }
+
+  /** What an entry of the audit trail showed of these things. */
+  in(entry: AuditEntry): Sighting[] {
+    const sightings = new Map<SightedThing, Sighting>();
+    for (const { thing, version } of this.#shownBy(entry)) {
+      const sighting = sightings.get(thing) ?? { thing, versions: [] };
+      if (version) sighting.versions.push(version.version);
+      sightings.set(thing, sighting);
+    }
+    return [...sightings.values()];
+  }
+
+  *#shownBy(entry: AuditEntry): Generator<{ thing: SightedThing; version?: SightedVersion }> {
+    const { type, action, code, shown, kind, id, documentId } = entry;
+    if (type !== 'AccessRecorded' || code !== undefined) return;
+    if (shown === undefined) {
+      if (kind === undefined || id === undefined) return;
+      const named = this.#named.get(nameOf({ kind, id })) ?? [];
+      yield* named
+        .filter((thing) => documentId === undefined || thing.documentId === documentId)
+        .map((thing) => ({ thing }));
+    } else if (action === 'record.list') {
+      for (const place of this.#within(shown)) {
+        if (place.thing.kind === kind && wasListed(place, entry)) yield { thing: place.thing };
+      }
+    } else {
+      for (const place of this.#within(sentBy(entry, shown))) {
+        if (wasSent(place, entry, shown)) yield place;
+      }
+    }
+  }
+
+  *#within({ ranges }: Pick<Shown, 'ranges'>): Generator<Place> {
+    for (const { from, to } of ranges) {
+      for (let at = this.#firstAt(from); at < this.#places.length; at++) {
+        const place = this.#places[at] as Place;
+        if (place.version.position > to) break;
+        yield place;
+      }
+    }
+  }
+
+  /** Index of the first place at or behind a position. */
+  #firstAt(position: Position): number {
+    let [low, high] = [0, this.#places.length];
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if ((this.#places[middle] as Place).version.position < position) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}
+
+function nameOf({ kind, id }: Pick<SightedThing, 'kind' | 'id'>): string {
+  return `${kind} ${id}`;
+}
+
+/** An export goes up to its own entry. */
+function sentBy({ action, position }: AuditEntry, shown: Shown): Pick<Shown, 'ranges'> {
+  return action === 'export' ? { ranges: shown.ranges.map(({ from }) => ({ from, to: position })) } : shown;
+}
+
+/** Lists are told by where records begin; of one whose beginning was erased, perhaps by its tombstones. */
+function wasListed({ thing, version }: Place, { position }: AuditEntry): boolean {
+  const isBeginning = version === thing.versions[0] || isTombstone(version);
+  return (
+    isBeginning &&
+    thing.versions.some(
+      (one) =>
+        !isTombstone(one) &&
+        one.position < position &&
+        (one.erasedBy === undefined || position < one.erasedBy.position),
+    )
+  );
+}
+
+function wasSent({ thing, version }: Place, entry: AuditEntry, { event_types }: Shown): boolean {
+  return (
+    !wasErasedBefore(version, entry) && (event_types === undefined || isOneOf(event_types, thing, version))
+  );
+}
+
+function wasErasedBefore(
+  { erasedBy }: SightedVersion,
+  { action = '', position, recordedAt }: AuditEntry,
+): boolean {
+  if (erasedBy === undefined || position < erasedBy.position) return false;
+  const isLate = recordedLater.includes(action);
+  return !isLate || Date.parse(recordedAt) > Date.parse(erasedBy.recordedAt) + LATER_MS;
+}
+
+/** Whether a version is among what was limited to types of events, as the log has them or as the stream names them. */
+function isOneOf(eventTypes: readonly string[], { kind }: SightedThing, { type }: SightedVersion): boolean {
+  const types = eventTypesOf(kind).filter((one) => one !== RECORD_ERASED);
+  if (type === undefined) return types.some((one) => eventTypes.includes(one));
+  if (type !== RECORD_ERASED) return eventTypes.includes(type);
+  // An export names the tombstones of all kinds alike, beside the changes of its own one.
+  const isOfKind = types.some((one) => eventTypes.includes(one));
+  return eventTypes.includes(`${type}/${kind}`) || (isOfKind && eventTypes.includes(type));
+}
+
+function isTombstone({ type }: SightedVersion): boolean {
+  return type !== undefined && tombstoneTypes.includes(type);
+}

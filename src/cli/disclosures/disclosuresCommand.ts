@@ -1,0 +1,78 @@
+import { Argument, type Command, Option } from 'commander';
+import { withReadModels, withWorkspace } from '../../app/withStores.ts';
+import { type ReportFormat, reportFormats, reportText } from '../../disclosures/disclosureFormats.ts';
+import { reportDisclosures } from '../../disclosures/readDisclosures.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { example, print } from '../output.ts';
+import { parseInstant } from './parseInstant.ts';
+
+interface DisclosuresOptions {
+  workspace: string;
+  /** ISO 8601, UTC, to the millisecond. */
+  from?: string;
+  to?: string;
+  accounting?: boolean;
+  omitExempt?: boolean;
+  summary?: boolean;
+  format: ReportFormat;
+}
+
+async function showDisclosures(_kind: string, patientId: string, options: DisclosuresOptions): Promise<void> {
+  const { workspace, from, to, accounting, omitExempt, summary = false, format } = options;
+  const form = accounting ? 'accounting' : 'access_report';
+  await withWorkspace(workspace, ({ eventLog, names, caller }) =>
+    withReadModels(async (readModels) => {
+      const query = { patientId, form, from, to, omitExempt } as const;
+      const how = { format, ...(summary && { summary }) };
+      const report = await reportDisclosures({ eventLog, readModels, names }, caller, query, how);
+      await print(reportText(workspace, report, format, summary));
+    }),
+  );
+}
+
+/** `chartledger disclosures` */
+export function addDisclosuresCommand(program: Command): void {
+  program
+    .command('disclosures')
+    .description(
+      'Report to whom data of a patient went: its record, every record that refers or ever referred to it, and their documents; also ' +
+        'of one that was erased. Each access is told, newest first, or with --accounting the disclosures of 45 CFR 164.528. The ' +
+        'report holds ids and versions, no values; the audit trail tells who had it made.',
+    )
+    .addArgument(new Argument('<kind>', 'kind of the record').choices([patient.kind]))
+    .argument('<id>', 'id that the patient was sent with')
+    .requiredOption('--workspace <id>', 'the workspace of the patient')
+    .option(
+      '--from <time>',
+      'at or after this ISO 8601 date or date-time (default: the beginning; of an accounting, six years ago)',
+      parseInstant,
+    )
+    .option('--to <time>', 'before this ISO 8601 date or date-time (default: until now)', parseInstant)
+    .option(
+      '--accounting',
+      'disclosures alone, without uses by the organisation itself and what identifies nobody; treatment, payment and operations ' +
+        'are marked exempt',
+    )
+    .addOption(
+      new Option('--omit-exempt', 'an accounting without what is exempt').implies({ accounting: true }),
+    )
+    .addOption(
+      new Option(
+        '--summary',
+        'an accounting with a line for each recipient and purpose: the first, the number and the last',
+      ).implies({ accounting: true }),
+    )
+    .addOption(
+      new Option('--format <format>', 'csv: a line each; json: one object')
+        .choices(reportFormats)
+        .makeOptionMandatory(),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger disclosures patient patient-1001 --workspace clinic --format csv > access-report.csv',
+        'chartledger disclosures patient patient-1001 --workspace clinic --accounting --omit-exempt --format csv > accounting.csv',
+      ),
+    )
+    .action(showDisclosures);
+}

@@ -1,0 +1,35 @@
+import { type Command, Option } from 'commander';
+import { type NullableTerms, purposes } from '../../events/disclosureTerms.ts';
+
+/** What the options of `addTermOptions` were given as; an empty one takes a term back. */
+export interface TermOptions {
+  recipient?: string;
+  recipientAddress?: string;
+  purpose?: (typeof purposes)[number] | 'none';
+  purposeStatement?: string;
+}
+
+/** The options that say to whom data go, and why. */
+export function addTermOptions(command: Command): Command {
+  return command
+    .option('--recipient <name>', 'the organisation or person to whom data go, for reports of disclosures')
+    .option('--recipient-address <address>', 'its postal address')
+    .addOption(
+      new Option('--purpose <purpose>', 'why data go there (45 CFR 164.528)').choices([...purposes, 'none']),
+    )
+    .option('--purpose-statement <text>', 'the basis in a sentence, for the patient: needed for other');
+}
+
+/** The terms that options gave, and the other options. */
+export function termsOfOptions<Options extends TermOptions>(options: Options) {
+  const { recipient, recipientAddress, purpose, purposeStatement, ...others } = options;
+  const sent = {
+    recipient,
+    recipient_address: recipientAddress,
+    purpose: purpose === 'none' ? null : purpose,
+    purpose_statement: purposeStatement,
+  };
+  const given = Object.entries(sent).filter(([, value]) => value !== undefined);
+  const terms: NullableTerms = Object.fromEntries(given);
+  return { terms, others };
+}

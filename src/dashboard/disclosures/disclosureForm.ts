@@ -1,0 +1,92 @@
+import type { Request } from 'express';
+import { z } from 'zod';
+import { reportFormats } from '../../disclosures/disclosureFormats.ts';
+import {
+  type DisclosureForm,
+  type DisclosureQuery,
+  disclosureForms,
+} from '../../disclosures/disclosureQuery.ts';
+import { requiredDate } from '../../records/fields.ts';
+import { instantOf } from '../../records/instantOf.ts';
+import { validate } from '../../records/validate.ts';
+import { filledQuery } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Refusal } from '../shell/sentForm.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { checkboxes, input, messageOf } from '../ui/formFields.ts';
+
+const moment = requiredDate('2026-03-14T12:00').optional();
+const yes = z.literal('yes').optional();
+
+const querySchema = z.object({
+  form: z.enum(disclosureForms).default('access_report'),
+  from: moment,
+  to: moment,
+  omit_exempt: yes,
+  page_token: z.string().optional(),
+});
+
+const exportSchema = querySchema.extend({ format: z.enum(reportFormats), summary: yes });
+
+/** The names of what a page of disclosures takes, and what their download takes. */
+export const disclosureParameters: readonly string[] = Object.keys(querySchema.shape);
+export const exportParameters: readonly string[] = Object.keys(exportSchema.shape);
+
+/** The query of a page's address; times without an offset are UTC. Throws `validation_failed`. */
+export function disclosureQuery(req: Request, patientId: string) {
+  const { page_token, ...query } = validate(querySchema, filledQuery(req));
+  return { query: toQuery(query, patientId), pageToken: page_token, limits: limitsOf(query) };
+}
+
+/** The query of a download. Throws `validation_failed`. */
+export function exportQuery(req: Request, patientId: string) {
+  const { format, summary, ...query } = validate(exportSchema, filledQuery(req));
+  return { query: toQuery(query, patientId), format, isSummary: summary === 'yes' };
+}
+
+type Sent = Omit<z.infer<typeof querySchema>, 'page_token'>;
+
+function toQuery({ form, from, to, omit_exempt }: Sent, patientId: string): DisclosureQuery {
+  const instant = (sent: string | undefined) => sent && new Date(instantOf(sent)).toISOString();
+  return { patientId, form, from: instant(from), to: instant(to), omitExempt: omit_exempt === 'yes' };
+}
+
+/** What limits the report, as it was sent: for links. */
+function limitsOf({ form, from, to, omit_exempt }: Sent): Record<string, string> {
+  return { form, ...(from && { from }), ...(to && { to }), ...(omit_exempt && { omit_exempt }) };
+}
+
+/** The form that limits a report; `sent` are the limits as they were sent. */
+export function disclosureFilter(
+  path: string,
+  form: DisclosureForm,
+  sent: Record<string, string>,
+  refusal?: Refusal,
+): Html {
+  const time = (name: string, label: string, hint: string) =>
+    input({
+      ...{ name, label, hint, type: 'datetime-local', step: 1 },
+      value: shownTime(sent[name]),
+      error: messageOf(refusal?.details, name),
+    });
+  const isAccounting = form === 'accounting';
+  const begin = isAccounting ? 'Default: six years ago.' : 'Default: the beginning.';
+  return filterForm(
+    `${path}?form=${form}`,
+    html`<input type="hidden" name="form" value="${form}">
+${time('from', 'From (UTC)', begin)}
+${time('to', 'Before (UTC)', 'Default: now.')}
+${
+  isAccounting &&
+  checkboxes('omit_exempt', 'Exempt disclosures', [
+    { value: 'yes', text: 'Leave them out', isChecked: sent.omit_exempt === 'yes' },
+  ])
+}`,
+  );
+}
+
+/** What such a field can show. */
+function shownTime(sent: string | undefined): string | undefined {
+  if (!requiredDate('').safeParse(sent).success) return sent;
+  return new Date(instantOf(sent as string)).toISOString().slice(0, 19);
+}

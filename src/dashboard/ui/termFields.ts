@@ -1,0 +1,84 @@
+import { parseTerms } from '../../audit/disclosureTermsSchema.ts';
+import type { FieldMessage } from '../../errors.ts';
+import {
+  type DisclosureTerms,
+  type NullableTerms,
+  type Purpose,
+  purposes,
+  termNames,
+  termsOf,
+} from '../../events/disclosureTerms.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { input, messageOf, select } from './formFields.ts';
+
+/** Purposes as people read them. */
+export const purposeTexts: Record<Purpose, string> = {
+  treatment: 'Treatment',
+  payment: 'Payment',
+  operations: 'Health care operations',
+  other: 'Other',
+};
+
+/** To whom data go and why, in a cell. */
+export function termsText({ recipient, purpose }: NullableTerms = {}): HtmlValue {
+  if (!recipient && !purpose) return html`<span class="muted">not given</span>`;
+  return html`${recipient ?? 'recipient not given'}<br><small class="muted">${purpose ? purposeTexts[purpose] : 'purpose not given'}</small>`;
+}
+
+/** The fields that ask to whom data go and why, with what was given before, and what was wrong with it. */
+export function termFields(terms: NullableTerms = {}, details?: readonly FieldMessage[]): Html {
+  const line = (name: (typeof termNames)[number], label: string, hint: string) =>
+    input({
+      ...{ name, label, hint, autocomplete: 'off' },
+      value: terms[name] ?? '',
+      error: messageOf(details, name),
+    });
+  return html`<fieldset>
+<legend>Who receives data, and why</legend>
+${line('recipient', 'Recipient', 'The organisation or person. Reports of disclosures name it.')}
+${line('recipient_address', 'Address of the recipient', 'As far as it is known.')}
+${select({
+  name: 'purpose',
+  label: 'Purpose',
+  value: terms.purpose ?? '',
+  options: [
+    { value: '', text: 'Not given' },
+    ...purposes.map((value) => ({ value, text: purposeTexts[value] })),
+  ],
+  hint: 'An accounting of disclosures (45 CFR 164.528) marks treatment, payment and operations as exempt.',
+  error: messageOf(details, 'purpose'),
+})}
+${line('purpose_statement', 'Statement of the purpose', 'The basis in a sentence, for the patient: needed for other.')}
+</fieldset>`;
+}
+
+/** A form, not for paper, that asks to whom a page or file goes which is handed out; it leads to `action`, with `fields` beside. */
+export function handedOutForm(action: string, button: string, terms?: NullableTerms, fields?: Html): Html {
+  return html`<details class="no-print"><summary>It goes to somebody outside the organisation</summary>
+<form method="get" action="${action}">
+${fields}
+${termFields(terms)}
+<div class="actions"><button type="submit" class="outline">${button}</button></div>
+</form></details>`;
+}
+
+/** Who gets what a request asks for, as its query says, with the terms for the audit trail. Throws `validation_failed`. */
+export function handedOut({ caller, req }: Visit): { caller: Caller; terms: DisclosureTerms | undefined } {
+  const sent = Object.fromEntries(termNames.map((name) => [name, req.query[name] || undefined]));
+  const terms = termsOf(parseTerms(sent));
+  return { caller: { ...caller, disclosedTo: terms }, terms };
+}
+
+/** What these fields were sent with, unchecked; an empty one takes a term back. */
+export function termsSent(form: Visit['form']): NullableTerms {
+  const value = (name: string) => textOf(form, name) || null;
+  return {
+    recipient: value('recipient'),
+    recipient_address: value('recipient_address'),
+    purpose: value('purpose') as Purpose | null,
+    purpose_statement: value('purpose_statement'),
+  };
+}

@@ -1,0 +1,75 @@
+import { documentPartitions, documentsModel } from '../../projections/documents.ts';
+import { patientReferencesModel, recordsModel, referrersPartition } from '../../projections/records.ts';
+import { type SightedThing, sightedThing } from '../audit/SightedThing.ts';
+import { notFound } from '../errors.ts';
+import { kindOfStream, recordStream } from '../events/streamNames.ts';
+import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
+import { caughtUp } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import { encounter } from '../records/kinds/encounter.ts';
+import { patient } from '../records/kinds/patient.ts';
+
+const PAGE = 500;
+const AT_ONCE = 16;
+
+/**
+ * All that is or was of a patient: its record, every record that refers or ever referred to it, and the documents of those that are
+ * encounters; what was erased, too. As of every write acknowledged before the call. Rejects with `not_found` when there never was
+ * such a patient, with `unreadable` and `unavailable`.
+ */
+export async function patientThings(
+  ports: QueryPorts,
+  workspace: string,
+  id: string,
+): Promise<SightedThing[]> {
+  const { eventLog, readModels } = ports;
+  const stream = recordStream(workspace, patient.kind, id);
+  const own = await sightedThing(eventLog, stream);
+  if (own.versions.length === 0) throw notFound(patient.title);
+  await Promise.all([recordsModel, documentsModel].map((model) => caughtUp(ports, model, 'report')));
+  const references = await allRows(readModels, patientReferencesModel, referrersPartition(stream));
+  const referrers = references.map(({ body }) => body.stream);
+  const documents = await inTurns(
+    referrers.filter((one) => kindOfStream(one) === encounter.kind),
+    (one) => documentsOf(readModels, one),
+  );
+  const others = [...referrers, ...documents.flat()];
+  return [own, ...(await inTurns(others, (one) => sightedThing(eventLog, one)))];
+}
+
+async function documentsOf(readModels: ReadModels, encounterStream: string): Promise<string[]> {
+  const rows = await Promise.all(
+    documentPartitions(encounterStream).map((partition) => allRows(readModels, documentsModel, partition)),
+  );
+  return rows.flat().map(({ id }) => id);
+}
+
+async function allRows<Body extends object>(
+  readModels: ReadModels,
+  model: ModelName<Body>,
+  partition: string,
+): Promise<Row<Body>[]> {
+  const rows: Row<Body>[] = [];
+  for (;;) {
+    const after = rows.at(-1)?.order;
+    const page = await readModels.page(model, {
+      partition,
+      ...(after !== undefined && { after }),
+      limit: PAGE,
+    });
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+  }
+}
+
+/** The results of `work` for each item, some at once. */
+async function inTurns<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  for (let at = 0; at < items.length; at += AT_ONCE) {
+    results.push(...(await Promise.all(items.slice(at, at + AT_ONCE).map(work))));
+  }
+  return results;
+}

@@ -1,0 +1,114 @@
+import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../audit/readAuditTrail.ts';
+import { recordAccess } from '../audit/recordAccess.ts';
+import { Sightings } from '../audit/Sightings.ts';
+import type { Caller } from '../events/newEvent.ts';
+import type { PrincipalNames } from '../reads/history/PrincipalNames.ts';
+import type { Page, PageRequest } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import { patient } from '../records/kinds/patient.ts';
+import { type Disclosure, toDisclosure } from './disclosure.ts';
+import { type DisclosureQuery, withPeriod } from './disclosureQuery.ts';
+import { disclosureStatus, isAccounted } from './disclosureStatus.ts';
+import { patientThings } from './patientThings.ts';
+
+export interface DisclosurePorts extends QueryPorts {
+  names: PrincipalNames;
+}
+
+export interface DisclosurePage extends Page<Disclosure> {
+  /** When the oldest entry of the audit trail that was looked at was recorded; null when there was none. */
+  lookedBackTo: string | null;
+  /** The query with the period that it tells of. */
+  query: DisclosureQuery;
+}
+
+/**
+ * One page of who was given data of a patient, newest first, including every access before the call. Its work is bounded, as that of
+ * `readAuditTrail`, and by the number of the patient's own versions. The report is in the audit trail before it is given. Rejects
+ * with `not_found` when there never was such a patient, and with `unavailable`.
+ */
+export async function readDisclosures(
+  ports: DisclosurePorts,
+  caller: Caller,
+  asked: DisclosureQuery,
+  request: PageRequest,
+): Promise<DisclosurePage> {
+  const query = withPeriod(asked);
+  const { filter, sightings } = await searchFor(ports, caller, query);
+  const { items, ...page } = await readAuditTrail(ports, caller.workspace, filter, request);
+  const disclosures = await toDisclosures(ports, items, sightings);
+  await recordReport(ports, caller, query, { limit: request.limit });
+  return { ...page, items: disclosures, query };
+}
+
+/** A whole report, and the query with the period that it tells of. */
+export interface DisclosureReport {
+  query: DisclosureQuery;
+  /** Newest first, some at a time. */
+  parts: AsyncIterable<Disclosure[]>;
+}
+
+/**
+ * All that `readDisclosures` gives page by page, as it is when the report begins: in memory is only what is given at a time. It is in
+ * the audit trail before anything is given; `how` says there in what form it was asked for. Rejects as that does.
+ */
+export async function reportDisclosures(
+  ports: DisclosurePorts,
+  caller: Caller,
+  asked: DisclosureQuery,
+  how: Record<string, unknown>,
+): Promise<DisclosureReport> {
+  const query = withPeriod(asked);
+  const { filter, sightings } = await searchFor(ports, caller, query);
+  const entries = await wholeAuditTrail(ports, caller.workspace, filter);
+  await recordReport(ports, caller, query, how);
+  return { query, parts: inParts(ports, entries, sightings) };
+}
+
+async function searchFor(ports: DisclosurePorts, { workspace, requestId }: Caller, query: DisclosureQuery) {
+  const sightings = new Sightings(await patientThings(ports, workspace, query.patientId));
+  const { form, from, to, omitExempt } = query;
+  const filter: AuditFilter = {
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+    seen: sightings,
+    // The report does not tell of itself.
+    isWanted: (entry) =>
+      entry.eventId !== requestId &&
+      (form === 'access_report' || isAccounted(disclosureStatus(entry), omitExempt)),
+  };
+  return { filter, sightings };
+}
+
+async function* inParts(
+  ports: DisclosurePorts,
+  entries: AsyncIterable<AuditEntry[]>,
+  sightings: Sightings,
+): AsyncGenerator<Disclosure[]> {
+  for await (const part of entries) yield await toDisclosures(ports, part, sightings);
+}
+
+async function toDisclosures(
+  { names }: DisclosurePorts,
+  entries: readonly AuditEntry[],
+  sightings: Sightings,
+): Promise<Disclosure[]> {
+  await names.learn(entries.map(({ principal }) => principal));
+  return entries.map((entry) => toDisclosure(entry, sightings, (principal) => names.nameOf(principal)));
+}
+
+async function recordReport(
+  { eventLog }: DisclosurePorts,
+  caller: Caller,
+  { patientId, form, from, to, omitExempt }: DisclosureQuery,
+  how: Record<string, unknown>,
+): Promise<void> {
+  const asked = { form, from, to, ...(omitExempt && { omit_exempt: true }), ...how };
+  await recordAccess(eventLog, caller, {
+    action: 'record.disclosures',
+    kind: patient.kind,
+    record_id: patientId,
+    query: asked,
+  });
+}

@@ -1,0 +1,41 @@
+import type { Disclosure } from './disclosure.ts';
+
+/** Disclosures to the same recipient for the same purpose, as 45 CFR 164.528(b)(3) lets them be told together. */
+export type DisclosureSummary = Pick<
+  Disclosure,
+  'recipient' | 'recipient_address' | 'purpose' | 'purpose_statement' | 'principal' | 'webhook_id'
+> &
+  Pick<Disclosure, 'status' | 'exemption' | 'what' | 'what_more' | 'action'> & {
+    first_disclosed_at: string;
+    last_disclosed_at: string;
+    /** How many there were. */
+    disclosures: number;
+  };
+
+/**
+ * Sums up disclosures, which come newest first: `what` and `action` are those of the first of the period. Where no recipient was given
+ * each key and webhook stands for itself, and what was given to another address or with another statement is told apart.
+ */
+export async function summarizeDisclosures(parts: AsyncIterable<Disclosure[]>): Promise<DisclosureSummary[]> {
+  const summaries = new Map<string, DisclosureSummary>();
+  for await (const part of parts) {
+    for (const disclosure of part) {
+      const { recipient, recipient_address, purpose, purpose_statement } = disclosure;
+      const { principal, webhook_id, status, exemption, disclosed_at } = disclosure;
+      const giver = recipient === null ? [principal.type, principal.id, webhook_id] : [];
+      const key = JSON.stringify([recipient, recipient_address, purpose, purpose_statement, ...giver]);
+      const later = summaries.get(key);
+      summaries.set(key, {
+        ...{ recipient, recipient_address, purpose, purpose_statement, principal, webhook_id },
+        ...{ status, exemption },
+        what: disclosure.what,
+        what_more: disclosure.what_more,
+        action: disclosure.action,
+        first_disclosed_at: disclosed_at,
+        last_disclosed_at: later?.last_disclosed_at ?? disclosed_at,
+        disclosures: (later?.disclosures ?? 0) + 1,
+      });
+    }
+  }
+  return [...summaries.values()];
+}

@@ -1,0 +1,178 @@
+import { readFileSync } from 'node:fs';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  expectAccessible,
+  keepPicture,
+  startDashboard,
+  type TestDashboard,
+  takePictures,
+} from '../support/dashboard.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, newEvents, type TestService } from '../support/service.ts';
+
+const LONG_MS = 60_000;
+
+let dashboard: TestDashboard;
+let service: TestService;
+let page: Page;
+let path: string;
+const patient = { ...samples.patient(), last_name: phi('Lopez') };
+const state = { recipient: 'State registry', recipient_address: '1 Capitol Ave', purpose: 'other' } as const;
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  ({ service } = dashboard);
+  const workspace = service.workspaceId('clinic');
+  await service.post('/integration/patients', patient);
+  const address = `/integration/patients/${encodeURIComponent(patient.id)}`;
+  const terms = [
+    { ...state, purpose_statement: 'Required by state law' },
+    { purpose: 'treatment' },
+    {},
+  ] as const;
+  for (const [index, one] of terms.entries()) {
+    const { key } = await service.keys.createKey(workspace, `Reader ${index}`, ['read'], one);
+    expect((await service.as(key).get(address)).status).toBe(200);
+  }
+  path = `/workspaces/${workspace}/records/patients/${encodeURIComponent(patient.id)}`;
+  page = await dashboard.openAs('compliance', path);
+}, LONG_MS);
+afterAll(() => dashboard.stop());
+
+const rows = () => page.locator('tbody tr').allInnerTexts();
+const follow = async (name: string) => {
+  await page.getByRole('button', { name, exact: true }).click();
+  await page.waitForLoadState();
+};
+
+test('from the page of a patient: everybody who saw data, with recipient and purpose, or that none was given', async () => {
+  await follow('Disclosures');
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('Access report');
+  const text = (await rows()).join('\n');
+  expect(text).toMatch(
+    /State registry\s+1 Capitol Ave\s+Other\s+Required by state law\s+to be accounted for/,
+  );
+  expect(text).toMatch(/not given\s+Treatment\s+exempt\s+45 CFR 164\.528\(a\)\(1\)\(i\)/);
+  expect(text).toMatch(/Reader 2[\s\S]*not given\s+not given\s+purpose not given/);
+  expect(text).toMatch(/compliance-\S+\s+user, [\s\S]*internal use/);
+  expect(await page.locator('main').innerText()).not.toContain(patient.last_name);
+  await expectAccessible(page);
+  await takePictures(page, 'disclosures');
+});
+
+test('the accounting goes six years back, leaves out internal uses, and exempt disclosures where that is asked', async () => {
+  const accesses = await accessesBy(service, async () => {
+    await page.getByRole('link', { name: 'Accounting of disclosures' }).click();
+    await page.getByRole('heading', { level: 1, name: 'Accounting of disclosures' }).waitFor();
+  });
+  const from = `${new Date().getUTCFullYear() - 6}-`;
+  const [asked] = accesses;
+  expect(accesses).toHaveLength(1);
+  expect(asked).toMatchObject({ action: 'record.disclosures', kind: 'patient', record_id: patient.id });
+  expect(asked?.query).toMatchObject({ form: 'accounting', from: expect.stringMatching(`^${from}`) });
+  expect(await rows()).toHaveLength(3);
+  await page.getByLabel('Leave them out').check();
+  await follow('Show');
+  expect(await rows()).toHaveLength(2);
+  expect(await page.getByLabel('Leave them out').isChecked()).toBe(true);
+  await expectAccessible(page);
+  await takePictures(page, 'disclosures-accounting');
+});
+
+test('what is shown is downloaded as CSV and JSON, and prints', async () => {
+  const fileOf = async (name: string) => {
+    const download = page.waitForEvent('download');
+    await page.getByRole('button', { name, exact: true }).click();
+    const file = await download;
+    return [file.suggestedFilename(), readFileSync(await file.path(), 'utf8')] as const;
+  };
+  const [csvName, csv] = await fileOf('Export as CSV');
+  expect(csvName).toMatch(/^accounting-clinic_\w+-\d{4}-\d\d-\d\d\.csv$/);
+  expect(csv.trim().split('\r\n')).toHaveLength(3);
+  const [, json] = await fileOf('Export as JSON');
+  expect(JSON.parse(json).disclosures).toHaveLength(2);
+  const [, summary] = await fileOf('Summary as CSV');
+  expect(summary).toMatch(/^recipient,.*first_disclosed_at,disclosures,last_disclosed_at/);
+  await follow('Printable page');
+  const text = await page.locator('main').innerText();
+  expect(text).toMatch(/Left out\s+exempt disclosures/);
+  expect(text).toMatch(/Printed\s+.* UTC by compliance-.*@clinic\.example, request [-0-9a-f]{36}/);
+  await expectAccessible(page);
+  await page.emulateMedia({ media: 'print' });
+  for (const hidden of ['.top', '.menu', '.actions']) {
+    expect(await page.locator(hidden).first().isVisible()).toBe(false);
+  }
+  keepPicture('disclosures-print.pdf', await page.pdf({ preferCSSPageSize: true, format: 'A4' }));
+  await page.emulateMedia({ media: 'screen' });
+});
+
+test('a printed page and a downloaded document that go to somebody outside are disclosures to whom is named', async () => {
+  const workspace = service.workspaceId('clinic');
+  const encounter = phi('encounter');
+  await service.post('/integration/encounters', { id: encounter, patient_id: patient.id });
+  const document_id = phi('document');
+  await service.upload(documentsPath(encounter), documentForm({ document_id }));
+  const nameRecipient = async (button: string) => {
+    await page.getByText('It goes to somebody outside the organisation').click();
+    await page.getByLabel('Recipient', { exact: true }).fill('Dr. Ray');
+    await page.getByLabel('Purpose', { exact: true }).selectOption('treatment');
+    await page.getByRole('button', { name: button }).click();
+  };
+  const accesses = await accessesBy(service, async () => {
+    await page.goto(`/dashboard${path}/print`);
+    await nameRecipient('Name the recipient');
+    expect(await page.locator('.facts').first().innerText()).toMatch(/Goes to\s+Dr\. Ray\s+Treatment/);
+    await page.goto(
+      `/dashboard/workspaces/${workspace}/records/encounters/${encounter}/documents/${document_id}`,
+    );
+    const download = page.waitForEvent('download');
+    await nameRecipient('Download for the recipient');
+    await (await download).path();
+  });
+  const named = accesses.filter(({ disclosed_to }) => disclosed_to !== undefined);
+  expect(named.map(({ action }) => action)).toEqual(['record.read', 'record.history', 'document.download']);
+  for (const { disclosed_to } of named) {
+    expect(disclosed_to).toEqual({ recipient: 'Dr. Ray', purpose: 'treatment' });
+  }
+  await page.goto(`/dashboard${path}/disclosures?form=accounting`);
+  expect((await rows())[0]).toMatch(/Dr\. Ray\s+address not given[\s\S]*Document downloaded[\s\S]*Treatment/);
+  await page.goto(`/dashboard${path}/print?purpose=marketing`);
+  expect(await page.getByRole('main').textContent()).toContain('purpose must be one of');
+});
+
+test('a period that is none is refused on the page, and a patient that never was has no report', async () => {
+  await page.goto(`/dashboard${path}/disclosures?from=yesterday`);
+  expect(await page.getByRole('main').textContent()).toContain('from must be');
+  expect(await page.locator('tbody tr').count()).toBe(0);
+  const answer = await page.goto(`/dashboard${path.replace(/[^/]+$/, 'nobody')}/disclosures`);
+  expect(answer?.status()).toBe(404);
+});
+
+test('an administrator says to whom data go that a key reads, changes it, and the event names the user', async () => {
+  const admin = await dashboard.openAs('admin', `/workspaces/${service.workspaceId('clinic')}/keys/new`);
+  const events = await newEvents(service, async () => {
+    await admin.getByLabel('Name').fill('Claims');
+    await admin.getByLabel('Recipient', { exact: true }).fill('Billing Partners');
+    await admin.getByLabel('Purpose', { exact: true }).selectOption('payment');
+    await admin.getByRole('button', { name: 'Create API key' }).click();
+    await admin.getByRole('button', { name: 'To the API keys' }).click();
+    const row = admin.getByRole('row', { name: 'Claims' });
+    expect(await row.innerText()).toMatch(/Billing Partners\s+Payment/);
+    await row.getByRole('link', { name: 'Recipient Claims' }).click();
+    await expectAccessible(admin);
+    await takePictures(admin, 'key-recipient');
+    expect(await admin.getByLabel('Recipient', { exact: true }).inputValue()).toBe('Billing Partners');
+    await admin.getByLabel('Recipient', { exact: true }).fill('');
+    await admin.getByLabel('Purpose', { exact: true }).selectOption('other');
+    await admin.getByRole('button', { name: 'Save recipient' }).click();
+    expect(await admin.getByRole('status').textContent()).toContain('are changed');
+  });
+  const changes = events.filter(({ type }) => type.startsWith('ApiKey'));
+  expect(changes.map(({ type, data }) => [type, data])).toMatchObject([
+    ['ApiKeyCreated', { recipient: 'Billing Partners', purpose: 'payment' }],
+    ['ApiKeyUpdated', { recipient: null, purpose: 'other' }],
+  ]);
+  expect(changes[1]?.metadata.principal.type).toBe('user');
+});
