@@ -22,6 +22,7 @@ export const accessActions = [
   'webhook.attempts',
   'export',
   'verify',
+  'hold.list',
   'audit.read',
   'audit.export',
   'request.refused',

@@ -5,6 +5,7 @@ import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
 import { addEraseCommand } from './erasure/eraseCommand.ts';
+import { addHoldCommands } from './erasure/holdCommands.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
@@ -52,6 +53,7 @@ export function commandProgram(): Command {
   addVerifyCommand(program);
   addHistoryCommand(program);
   addEraseCommand(program);
+  addHoldCommands(program);
   addProveCommands(program);
   addWebhookCommands(program);
   takeInit(program.commands);

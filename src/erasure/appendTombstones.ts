@@ -2,7 +2,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { gone, notFound, ServiceError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
-import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED, type RecordErased } from '../events/recordErased.ts';
+import {
+  DOCUMENT_ERASED,
+  type ErasedVersion,
+  erasureStep,
+  RECORD_ERASED,
+  type RecordErased,
+} from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type StreamToErase, streamToErase } from './streamToErase.ts';
 
@@ -13,9 +19,16 @@ const VERSIONS_A_PART = 4_000;
 export type Erasure = Pick<RecordErased, 'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters'>;
 
 /**
+ * Looks, right before the first tombstone and before the last one, whether a stream that ended so before them may be erased;
+ * rejects when it may not.
+ */
+export type ErasureGuard = (last: RecordedEvent) => Promise<void>;
+
+/**
  * Appends the tombstones of all that a stream holds, and gives the last one: with it everything before is erased, for every
  * reader. A write that comes between begins it again, so that it ends either before or after. Rejects with `not_found` when there
- * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, and with `unavailable`.
+ * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, with `unavailable`, and
+ * with what the guard rejects with.
  */
 export async function appendTombstones(
   eventLog: EventLog,
@@ -23,6 +36,7 @@ export async function appendTombstones(
   stream: string,
   title: string,
   erasure: Erasure,
+  guard: ErasureGuard = async () => undefined,
 ): Promise<RecordedEvent> {
   for (;;) {
     const found = await streamToErase(eventLog, stream);
@@ -30,7 +44,7 @@ export async function appendTombstones(
     if (last === undefined) throw notFound(title);
     if (erasureStep(last) === 'done') throw gone(title, last.recordedAt);
     try {
-      await appendParts(eventLog, caller, stream, erasure, found, last);
+      await appendParts(eventLog, caller, stream, erasure, found, () => guard(last));
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
       continue;
@@ -46,10 +60,12 @@ async function appendParts(
   stream: string,
   erasure: Erasure,
   { erased, earlier }: StreamToErase,
-  last: RecordedEvent,
+  guard: () => Promise<void>,
 ): Promise<void> {
+  const end = (erased.at(-1) as ErasedVersion).version - 1;
   const parts = Math.ceil(erased.length / VERSIONS_A_PART);
   for (let part = 1; part <= parts; part++) {
+    if (part === 1 || part === parts) await guard();
     const data: RecordErased = {
       erasure_id: caller.requestId,
       ...erasure,
@@ -61,7 +77,7 @@ async function appendParts(
     const type = erasure.document_id === undefined ? RECORD_ERASED : DOCUMENT_ERASED;
     // One request erases several records.
     const event = { ...newEvent(caller, type, { ...data }), id: uuidv7() };
-    await eventLog.append(stream, event, last.revision + part - 1);
+    await eventLog.append(stream, event, end + part - 1);
   }
 }
 

@@ -87,6 +87,8 @@ const ownTypes = {
   DocumentRemoved: [],
   DocumentErased: [],
   RecordErased: [],
+  HoldAdded: [],
+  HoldReleased: [],
   AccessRecorded: [],
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],

@@ -40,6 +40,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+    'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     'get /audit',
@@ -64,7 +65,9 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
-    ...both('/workspaces/:workspace/records/:kind/:id/erase'),
+    ...['erase', 'hold'].flatMap((action) => both(`/workspaces/:workspace/records/:kind/:id/${action}`)),
+    ...both('/workspaces/:workspace/holds/new'),
+    ...both('/workspaces/:workspace/holds/:hold/release'),
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
     ...both('/workspaces/:workspace/webhooks/new'),

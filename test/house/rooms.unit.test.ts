@@ -36,7 +36,9 @@ const rooms: Record<string, string[]> = {
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
     ...['reads', 'audit', 'principals', 'feed'],
   ],
-  erasure: [...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'webhooks']],
+  erasure: [
+    ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'principals', 'webhooks'],
+  ],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],

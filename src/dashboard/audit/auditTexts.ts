@@ -17,6 +17,7 @@ const accessTexts: Record<AccessAction, string> = {
   'webhook.attempts': 'Attempts of webhook read',
   export: 'Events exported',
   verify: 'Log verified',
+  'hold.list': 'Legal holds listed',
   'audit.read': 'Audit trail read',
   'audit.export': 'Audit trail exported',
   'request.refused': 'Request refused',

@@ -1,4 +1,5 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { currentHolding } from '../../erasure/holds/currentHolding.ts';
 import type { ServiceError } from '../../errors.ts';
 import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
@@ -11,6 +12,8 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { heldBanner } from '../holds/heldBanner.ts';
+import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
@@ -72,9 +75,10 @@ async function olderPart(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
 
 async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
   const { workspace, caller, req } = visit;
-  const [shown, { versions, access }] = await Promise.all([
+  const [shown, { versions, access }, holding] = await Promise.all([
     readShown(ports, visit, entry, id),
     readTimeline(ports, visit, entry, id),
+    currentHolding(ports.eventLog, workspace, { kind: entry.kind, id }, []),
   ]);
   const { view, asked, refusal } = shown;
   const withDocuments = entry.kind === encounter.kind && asked === undefined;
@@ -91,6 +95,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const isOlderPage = filledQuery(req).page_token !== undefined;
   const body = html`${recordCrumbs(workspace, entry)}
 ${heading(visit, entry, path, view)}
+${heldBanner(workspace, entry.kind, holding)}
 ${asked && banner(path, view)}
 <div class="record-columns">
 <section aria-labelledby="state">
@@ -161,7 +166,8 @@ function heading(
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
 ${
   admins.includes(user.role) &&
-  html`<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
+  html`<a role="button" class="outline secondary" href="/dashboard${recordHoldPath(workspace, kind, id)}">Hold</a>
+<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
 }</p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;

@@ -2,6 +2,8 @@ import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
+import { holdChangeRoutes } from '../holds/holdChange.ts';
+import { holdsRoutes } from '../holds/holds.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
@@ -58,6 +60,8 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
     ...recordStateRoutes(ports),
+    ...holdsRoutes(ports),
+    ...holdChangeRoutes(ports),
     ...auditRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),
