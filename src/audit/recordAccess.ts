@@ -23,6 +23,8 @@ export const accessActions = [
   'export',
   'verify',
   'hold.list',
+  'retention.list',
+  'retention.apply',
   'audit.read',
   'audit.export',
   'request.refused',

@@ -18,6 +18,7 @@ export interface SightedRecord {
 /** Accesses whose entries tell ranges of the log, not a record. */
 const rangeActions: readonly AccessAction[] = [
   'record.list',
+  'retention.list',
   'events.read',
   'events.sent',
   'webhook.sent',
@@ -49,7 +50,7 @@ export function isSighting(entry: AuditEntry, { kind, id, versions }: SightedRec
   if (type !== 'AccessRecorded' || code !== undefined) return false;
   if (shown === undefined) return entry.kind === kind && entry.id === id;
   const [first] = versions;
-  if (action === 'record.list')
+  if (action === 'record.list' || action === 'retention.list')
     return entry.kind === kind && first !== undefined && covers(shown, first.position);
   // It goes up to its own entry.
   const sent = action === 'export' ? { ...shown, ranges: upTo(entry.position, shown) } : shown;

@@ -6,6 +6,7 @@ import { version } from '../version.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
 import { addEraseCommand } from './erasure/eraseCommand.ts';
 import { addHoldCommands } from './erasure/holdCommands.ts';
+import { addRetentionCommand } from './erasure/retentionCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
@@ -54,6 +55,7 @@ export function commandProgram(): Command {
   addHistoryCommand(program);
   addEraseCommand(program);
   addHoldCommands(program);
+  addRetentionCommand(program);
   addProveCommands(program);
   addWebhookCommands(program);
   takeInit(program.commands);

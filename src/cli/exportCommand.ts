@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
@@ -20,7 +19,7 @@ import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { count, example, writeLine } from './output.ts';
+import { count, endWithReader, example, writeLine, writePaced } from './output.ts';
 
 interface ExportOptions {
   workspace: string;
@@ -40,19 +39,12 @@ function parseInstant(text: string): string {
   return new Date(instantOf(text)).toISOString();
 }
 
-/** Standard output, at the pace of whoever reads it. */
-const standardOutput: ExportSink = {
-  async write(text) {
-    if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
-  },
-  reached: async () => undefined,
-};
+const standardOutput: ExportSink = { write: writePaced, reached: async () => undefined };
 
 async function exportWorkspace(options: ExportOptions): Promise<void> {
   const { workspace, from = null, to = null, kind = null, format, out } = options;
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
-  // A reader that has had enough, such as `head`, ends the command.
-  terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
+  endWithReader();
   await withWorkspace(workspace, async (tools) => {
     if (out === undefined) await run(tools, job, undefined);
     else await ofFile(out, () => exportToFile(tools, job, out, options.force === true));

@@ -1,7 +1,19 @@
+import { once } from 'node:events';
 import { terminal } from '../app/terminal.ts';
+
 /** One line of standard output. */
 export function writeLine(line = ''): void {
   terminal().stdout.write(`${line}\n`);
+}
+
+/** Text on standard output, at the pace of whoever reads it. */
+export async function writePaced(text: string): Promise<void> {
+  if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
+}
+
+/** A reader of standard output that has had enough, such as `head`, ends the command. */
+export function endWithReader(): void {
+  terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 }
 
 /** The exit code of a command that did its work and found that something does not hold. */

@@ -16,6 +16,8 @@ export interface EraseOptions {
   reason: string;
   /** Of a patient: the encounters that refer to it, too, with their documents. */
   withEncounters?: boolean;
+  /** Looks once more whether it shall be erased, right before that; rejects when it shall not. */
+  lookAgain?: ErasureGuard;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function eraseRecord(
   caller: Caller,
   entry: CatalogEntry,
   id: string,
-  { reason, withEncounters = false }: EraseOptions,
+  { reason, withEncounters = false, lookAgain }: EraseOptions,
 ): Promise<RecordedEvent[]> {
   const said = requireReason(reason);
   const { workspace } = caller;
@@ -38,8 +40,10 @@ export async function eraseRecord(
   const stream = recordStream(workspace, kind, id);
   const referrers = await findReferrers(ports, workspace, kind, id);
   const takesEncounters = kind === 'patient' && withEncounters;
-  const guard: ErasureGuard = async () => {
-    refuseHeld(title, await currentHolding(ports.eventLog, workspace, { kind, id }, referrers));
+  const guard: ErasureGuard = async (last) => {
+    await lookAgain?.(last);
+    const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
+    refuseHeld(title, holding);
     if (referrers.length > 0 && !takesEncounters) throw stillReferredTo(entry, referrers);
   };
   const erasure = {

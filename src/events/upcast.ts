@@ -93,6 +93,7 @@ const ownTypes = {
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],
   WorkspaceActivated: [],
+  WorkspaceRetentionSet: [],
   ApiKeyCreated: [],
   ApiKeyRotated: [],
   ApiKeyDeactivated: [],

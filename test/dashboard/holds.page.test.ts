@@ -98,6 +98,18 @@ test(
   LONG_MS,
 );
 
+test('a hold on an encounter shows on the page of its patient', async () => {
+  const patient = { ...samples.patient(), last_name: phi('Lopez') };
+  await send('patients', patient);
+  const encounter = { id: phi('encounter'), patient_id: patient.id };
+  await send('encounters', encounter);
+  await records.show(`${records.pathOf('encounters', encounter.id)}/hold`);
+  await answer('Hold encounter');
+  await page.locator('.banner').waitFor();
+  await records.show(records.pathOf('patients', patient.id));
+  expect(await textOf(page.locator('.banner'))).toContain('a record that refers to it is under legal hold');
+});
+
 test('a hold that came while the page was open stops the erasure that it asks for', async () => {
   const payer = samples.payer();
   await send('payers', payer);

@@ -10,6 +10,7 @@ import type { EventLog } from '../../src/ports/eventLog.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
@@ -24,6 +25,7 @@ onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();
+    await eventually(async () => expect((await service.get('/integration/patients')).status).toBe(200));
   });
   afterAll(() => service.stop());
 
@@ -184,6 +186,9 @@ onEveryEngine((start) => {
     const { code, stderr } = await cli('hold', 'add', 'encounter', encounter.id, '--reason', CASE);
     expect(code).toBe(1);
     expect(stderr).toMatch(/was erased at 2\S+: the hold comes too late\./);
+    await eventually(async () =>
+      expect((await service.get(`/integration/encounters/${encounter.id}`)).status).toBe(410),
+    );
   });
 
   /** The log, with `first` done before the first call of `method` that is about the stream. */

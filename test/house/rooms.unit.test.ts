@@ -30,7 +30,7 @@ const rooms: Record<string, string[]> = {
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
   audit: ['errors', 'events', 'ports', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
-  principals: ['errors', 'sealing', 'config', 'events', 'ports', 'audit'],
+  principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'audit'],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],

@@ -18,6 +18,8 @@ const accessTexts: Record<AccessAction, string> = {
   export: 'Events exported',
   verify: 'Log verified',
   'hold.list': 'Legal holds listed',
+  'retention.list': 'Records beyond retention listed',
+  'retention.apply': 'Retention applied',
   'audit.read': 'Audit trail read',
   'audit.export': 'Audit trail exported',
   'request.refused': 'Request refused',

@@ -56,7 +56,7 @@ async function question(
 ): Promise<Confirmation> {
   const { kind } = entry;
   const referrers = await findReferrers(ports, workspace, kind, id);
-  const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, referrers);
+  const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
   const isPossible = holding === undefined && (referrers.length === 0 || kind === patient.kind);
   const fields = html`${referrers.length > 0 && withEncounters(form)}
 ${input({

@@ -1,4 +1,5 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { findReferrers } from '../../erasure/findReferrers.ts';
 import { currentHolding } from '../../erasure/holds/currentHolding.ts';
 import type { ServiceError } from '../../errors.ts';
 import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
@@ -12,6 +13,7 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
 import { heldBanner } from '../holds/heldBanner.ts';
 import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -78,7 +80,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const [shown, { versions, access }, holding] = await Promise.all([
     readShown(ports, visit, entry, id),
     readTimeline(ports, visit, entry, id),
-    currentHolding(ports.eventLog, workspace, { kind: entry.kind, id }, []),
+    readHolding(ports, workspace, entry, id),
   ]);
   const { view, asked, refusal } = shown;
   const withDocuments = entry.kind === encounter.kind && asked === undefined;
@@ -138,6 +140,14 @@ async function readShown(
     return { view: await readRecord(ports, workspace, entry, id), refusal };
   }
   return { view: await readRecord(ports, workspace, entry, id) };
+}
+
+/** The legal holds on a record, of a patient also those on its encounters, unless their read model is too far behind. */
+function readHolding(ports: QueryPorts, workspace: string, { kind }: CatalogEntry, id: string) {
+  return currentHolding(ports.eventLog, workspace, { kind, id }, async () => {
+    if (kind !== patient.kind) return [];
+    return (await unlessBehind(findReferrers(ports, workspace, kind, id))) ?? [];
+  });
 }
 
 /** An encounter's first documents; undefined while their read model is too far behind. */

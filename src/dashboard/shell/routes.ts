@@ -34,6 +34,8 @@ import type { DashboardRoute } from './route.ts';
 
 export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
   webhookDirectory: WebhookDirectory;
+  /** `RETENTION_YEARS`; undefined: everything is kept. */
+  retentionYears: number | undefined;
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
   requestLimit: RequestLimit;

@@ -5,17 +5,17 @@ import { patientOf } from './patientOf.ts';
 import { readHolds } from './readHolds.ts';
 
 /**
- * The legal holds that stand in the way of erasing a record which these refer to; undefined where none does. As of every hold
- * acknowledged before the call. Rejects with `unreadable` and `unavailable`.
+ * The legal holds that stand in the way of erasing a record; undefined where none does. As of every hold acknowledged before the call.
+ * `referrers` finds what refers to it; it is not asked where nothing is held. Rejects as that does, with `unreadable` and `unavailable`.
  */
 export async function currentHolding(
   eventLog: EventLog,
   workspace: string,
   record: { kind: string; id: string },
-  referrers: readonly Referrer[],
+  referrers: () => Promise<readonly Referrer[]>,
 ): Promise<Holding | undefined> {
   const holds = await readHolds(eventLog, workspace);
   if (holds.inForce.size === 0) return undefined;
   const patientId = record.kind === 'encounter' ? await patientOf(eventLog, workspace, record.id) : undefined;
-  return holdsOver(holds, { ...record, patientId, referrers });
+  return holdsOver(holds, { ...record, patientId, referrers: await referrers() });
 }

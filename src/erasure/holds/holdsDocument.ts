@@ -5,5 +5,5 @@ import { currentHolding } from './currentHolding.ts';
 /** Whether a legal hold protects the document of a stream. Rejects with `unreadable` and `unavailable`. */
 export async function holdsDocument(eventLog: EventLog, stream: string): Promise<boolean> {
   const encounter = { kind: 'encounter', id: documentIdsOf(stream).encounterId };
-  return (await currentHolding(eventLog, workspaceOfStream(stream), encounter, [])) !== undefined;
+  return (await currentHolding(eventLog, workspaceOfStream(stream), encounter, async () => [])) !== undefined;
 }

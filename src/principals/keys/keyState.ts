@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
+import type { RetentionChoice } from './retention.ts';
 
 export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
 export const permissionSchema = z.enum(permissions);
@@ -11,6 +12,8 @@ export interface Workspace {
   id: string;
   state: 'active' | 'deactivated';
   createdAt: string;
+  /** For how long its records are kept; undefined: as `RETENTION_YEARS` says. */
+  retention?: RetentionChoice;
 }
 
 export interface ApiKey {
@@ -48,6 +51,13 @@ export interface ApiKeyCreated {
   name: string;
   permissions: Permission[];
   sha256: string;
+}
+
+/** Data of `WorkspaceRetentionSet`. */
+export interface WorkspaceRetentionSet {
+  workspace: string;
+  /** Years, or `off`, or `default`. */
+  retention: RetentionChoice;
 }
 
 /** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
@@ -100,6 +110,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   },
   WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
   WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
+  WorkspaceRetentionSet(known, { data, metadata }) {
+    const { retention } = dataAs<WorkspaceRetentionSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, retention });
+  },
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
