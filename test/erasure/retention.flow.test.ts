@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openReadModels } from '../../src/app/openBackend.ts';
+import { readAuditTrail } from '../../src/audit/readAuditTrail.ts';
+import { sightedRecord } from '../../src/audit/sightingTest.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -149,6 +152,17 @@ onEveryEngine((start) => {
       kept = [dated, held, documented, changed, young].map(({ id }) => id);
     });
 
+    /** The accesses by which somebody may have seen a record. */
+    const seenBy = async (kind: string, id: string) => {
+      const { eventLog } = service;
+      const readModels = await openReadModels(service.config.readModelUrl);
+      const seen = await sightedRecord(eventLog, workspace(), kind, id);
+      const request = { limit: 100, pageToken: undefined };
+      const { items } = await readAuditTrail({ eventLog, readModels }, workspace(), { seen }, request);
+      await readModels.close();
+      return items.map(({ action }) => action);
+    };
+
     test(
       'what nobody changed, and what has no encounter dated within the time, is listed, and that is an access',
       async () => {
@@ -183,10 +197,13 @@ onEveryEngine((start) => {
           shown('payer', 3),
         ]);
 
+        expect(await seenBy('patient', heldPatient)).toContain('retention.list');
+        expect(await seenBy('patient', kept.at(-1) as string)).not.toContain('retention.list');
+
         const table = (await retention(time)).stdout.split('\n');
         expect(table[0]).toMatch(/^Retention of 6 years: what nobody changed, .* since 2\d{3}-\d\d-\d\d\.$/);
         expect(table).toContain(
-          '6 records are due, with 1 encounters of patients; 1 are under legal hold, 1 still referred to.',
+          'Due: 6. Encounters that go with patients: 1. Under legal hold: 1. Still referred to: 1.',
         );
         const csv = (await retention(time, '--format', 'csv')).stdout.split('\r\n');
         expect(csv[0]).toBe('kind,id,state,last_change,last_encounter,encounters');
@@ -203,7 +220,7 @@ onEveryEngine((start) => {
           const { code, stdout, stderr } = await retention(time, '--apply', '--format', 'json');
           expect(code).toBe(0);
           expect(stderr).toMatch(
-            /^2 records erased, with 1 encounters of patients\. Kept: 1 under legal hold, /,
+            /^Erased: 2\. Encounters that went with patients: 1\. Under legal hold: 1\. /,
           );
           result = JSON.parse(stdout);
         });
@@ -239,7 +256,7 @@ onEveryEngine((start) => {
           ]);
           const { code, stdout } = await retention(time, '--apply');
           expect(code).toBe(0);
-          expect(stdout).toContain('0 records erased');
+          expect(stdout).toContain('Erased: 0.');
         });
         expect(again).toEqual([]);
         expect((await cli(['verify', '--workspace', workspace()])).code).toBe(0);

@@ -42,7 +42,7 @@ test(
     const killed = () =>
       run(['--apply'], {
         onStderr: (text, kill) => {
-          if (text.includes('records erased')) kill('SIGKILL');
+          if (text.includes('Erased: ')) kill('SIGKILL');
         },
       });
     const due = async () => {

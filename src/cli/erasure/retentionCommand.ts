@@ -136,9 +136,9 @@ async function apply(
 }
 
 function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {
-  const more = unreadable > 0 ? `, ${count(unreadable)} that this version cannot read` : '';
+  const more = unreadable > 0 ? ` Not to be read by this version: ${count(unreadable)}.` : '';
   return (
-    `${count(erased)} records erased, with ${count(encounters)} encounters of patients. Kept: ${count(held)} under legal hold, ` +
-    `${count(referred_to)} still referred to, ${count(changed)} of use again${more}.`
+    `Erased: ${count(erased)}. Encounters that went with patients: ${count(encounters)}. Under legal hold: ${count(held)}. ` +
+    `Still referred to: ${count(referred_to)}. Of use again: ${count(changed)}.${more}`
   );
 }

@@ -40,8 +40,8 @@ export const listings: Record<RetentionFormat, Listing> = {
       return `${line([kind, stateTexts[state], ...cells, id])}\n`;
     },
     end: ({ due, held, referred_to, encounters }) =>
-      `\n${count(due)} records are due, with ${count(encounters)} encounters of patients; ${count(held)} are under legal hold, ` +
-      `${count(referred_to)} still referred to.\n`,
+      `\nDue: ${count(due)}. Encounters that go with patients: ${count(encounters)}. Under legal hold: ${count(held)}. ` +
+      `Still referred to: ${count(referred_to)}.\n`,
   },
   json: {
     begin: () => '[',

@@ -42,9 +42,9 @@ type Kept = 'held' | 'referred_to' | 'changed' | 'unreadable';
 class ChangedMeanwhile extends Error {}
 
 /**
- * Erases what is beyond the time of a workspace's retention, one record after the other, a patient with its encounters; what is under legal hold,
- * still referred to, or of use again right before its tombstone, is kept and counted. Cut off at any moment it leaves nothing half
- * done, and called again it goes on with what is left. Rejects with `unavailable`.
+ * Erases what is beyond the time of a workspace's retention, one record after the other, a patient with its encounters; what is
+ * under legal hold, still referred to, or of use again right before its tombstone, is kept and counted. Cut off at any moment it
+ * leaves nothing half done, and called again it goes on with what is left. Rejects with `unavailable`.
  */
 export async function eraseExpired(
   ports: ErasurePorts,

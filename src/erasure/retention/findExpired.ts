@@ -44,9 +44,10 @@ export async function retentionCaughtUp(ports: QueryPorts): Promise<void> {
 }
 
 /**
- * The records of a workspace that nobody changed, and that have no encounter dated, from `before` on (ISO 8601, UTC), some at a time: patients, each with
- * its encounters; the encounters of other patients; then what nothing refers to that remains. As of every write acknowledged before the call; what
- * is erased while it goes on counts as erased. Its memory is bounded. Rejects with `unavailable` and `unreadable`.
+ * The records of a workspace that nobody changed, and that have no encounter dated, from `before` on (ISO 8601, UTC), some of one
+ * kind at a time: patients, each with its encounters; the encounters of other patients; then the other kinds. As of every write
+ * acknowledged before the call; what is erased while it goes on counts as erased. Its memory is bounded. Rejects with
+ * `unavailable` and `unreadable`.
  */
 export async function* findExpired(
   ports: QueryPorts,
