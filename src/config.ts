@@ -25,6 +25,8 @@ export interface Config {
   dashboardRateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
+  /** Of workspaces without a retention of their own; undefined: everything is kept. */
+  retentionYears: number | undefined;
   /** Base64; undefined: kept in `dataDir`. */
   signingKey: string | undefined;
   /** A path, `file:`, `gs:` or `https:`; undefined: heads are not sent. */
@@ -105,6 +107,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     dashboardRateLimitPerMinute: values.DASHBOARD_RATE_LIMIT_PER_MINUTE,
     trustProxy: values.TRUST_PROXY,
     documentRetentionDays: values.DOCUMENT_RETENTION_DAYS,
+    retentionYears: values.RETENTION_YEARS,
     signingKey: values.SIGNING_KEY,
     headsTo: values.HEADS_TO,
     headsEveryMinutes: values.HEADS_EVERY_MINUTES,

@@ -17,6 +17,10 @@ export const wholeNumber = (least: number, most: number) =>
     .min(least, `must be at least ${least}`)
     .max(most, `must be at most ${most}`);
 
+/** The fewest years for which retention keeps records: as many as HIPAA asks of documentation. And the most. */
+export const MIN_RETENTION_YEARS = 6;
+export const MAX_RETENTION_YEARS = 100;
+
 /** `true` or `false`. */
 export const onOff = z
   .enum(['true', 'false'], { error: 'must be true or false' })

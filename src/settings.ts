@@ -3,6 +3,8 @@ import {
   base64,
   baseUrl,
   headsPlace,
+  MAX_RETENTION_YEARS,
+  MIN_RETENTION_YEARS,
   networks,
   onOff,
   pathUrl,
@@ -74,6 +76,12 @@ export const settings = z.object({
   DOCUMENT_RETENTION_DAYS: variable(
     wholeNumber(0, 36_500).default(30),
     'Days for which replaced and removed documents are kept.',
+  ),
+  RETENTION_YEARS: variable(
+    wholeNumber(MIN_RETENTION_YEARS, MAX_RETENTION_YEARS).optional(),
+    'Years for which records are kept in workspaces that have no retention of their own: `chartledger retention` lists and erases ' +
+      'what nobody changed since, and what has no encounter dated since.',
+    'for ever',
   ),
   SIGNING_KEY: variable(
     base64(32).optional(),

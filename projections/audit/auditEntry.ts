@@ -3,7 +3,7 @@ import { dataAs, type Position, type RecordedEvent } from '../../src/events/even
 import type { Principal } from '../../src/events/eventMetadata.ts';
 import type { Shown } from '../../src/events/shown.ts';
 import { upcast } from '../../src/events/upcast.ts';
-import { eventSubject } from '../../src/records/eventSubject.ts';
+import { changedKind, eventSubject } from '../../src/records/eventSubject.ts';
 
 /** What of the settings was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
@@ -50,6 +50,7 @@ const settings: readonly { begin: string; kind: SettingKind; field: string }[] =
   { begin: 'Webhook', kind: 'webhook', field: 'webhook_id' },
   { begin: 'User', kind: 'user', field: 'user_id' },
   { begin: 'Workspace', kind: 'workspace', field: 'workspace' },
+  { begin: 'Hold', kind: 'workspace', field: 'workspace' },
 ];
 
 /** The entry of an event. Throws when it is of a schema version that is not known. */
@@ -67,8 +68,8 @@ export function auditEntry(recorded: RecordedEvent): AuditEntry {
   if (subject.recordId !== undefined) entry.id = subject.recordId;
   if (subject.documentId !== undefined) entry.documentId = subject.documentId;
   if (type === 'AccessRecorded') addAccess(entry, event);
-  else if (subject.kind !== undefined) entry.version = event.revision + 1;
-  else addSetting(entry, data);
+  else if (changedKind(event) !== undefined) entry.version = event.revision + 1;
+  else if (subject.kind === undefined) addSetting(entry, data);
   return entry;
 }
 

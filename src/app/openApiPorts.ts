@@ -54,6 +54,7 @@ export async function openApiPorts(
     identityProvider: config.openIdConnect && new IdentityProvider(config.openIdConnect),
     publicUrl: config.publicUrl,
     openapiPublic: config.openapiPublic,
+    retentionYears: config.retentionYears,
     feed,
     existence: new RecordExistence(eventLog, readModels),
     webhooks: new WebhookManager({

@@ -4,6 +4,7 @@ import { modelName } from '../../projections/projection.ts';
 import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { completeErasures } from '../erasure/completeErasures.ts';
+import { holdsDocument } from '../erasure/holds/holdsDocument.ts';
 import { describeError } from '../errors.ts';
 import { systemClock } from '../ports/clock.ts';
 import { isSetBack } from '../ports/readModelRefusals.ts';
@@ -63,7 +64,8 @@ export async function runProjector(
     documentStore,
     webhooksOf: webhooks.idsOf.bind(webhooks),
   };
-  const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock };
+  const isHeld = (stream: string) => holdsDocument(eventLog, stream);
+  const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock, isHeld };
   await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
     const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
       repeatUntil(leading, pauseMs, work, (error) =>

@@ -1,6 +1,7 @@
 import { loadConfig } from '../config.ts';
 import type { ErasurePorts } from '../erasure/finishErasure.ts';
 import type { Caller } from '../events/newEvent.ts';
+import type { Workspace } from '../principals/keys/keyState.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { openStateStore } from './openBackend.ts';
 import { terminal } from './terminal.ts';
@@ -9,16 +10,17 @@ import { withDocumentStore, withReadModels, withWorkspace } from './withStores.t
 /** Runs `work` with all that erasing in a workspace takes; rejects with `not_found` when there is none of that id. */
 export function withErasure<Result>(
   workspace: string,
-  work: (ports: ErasurePorts, caller: Caller) => Promise<Result>,
+  work: (ports: ErasurePorts, caller: Caller, workspace: Workspace) => Promise<Result>,
 ): Promise<Result> {
-  return withWorkspace(workspace, ({ eventLog, caller }) =>
+  return withWorkspace(workspace, ({ eventLog, caller, directory }) =>
     withReadModels((readModels) =>
       withDocumentStore(async (documentStore) => {
         const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
         const webhooks = await WebhookDirectory.open(eventLog);
         try {
           const webhooksOf = (id: string) => webhooks.idsOf(id);
-          return await work({ eventLog, readModels, documentStore, stateStore, webhooksOf }, caller);
+          const ports = { eventLog, readModels, documentStore, stateStore, webhooksOf };
+          return await work(ports, caller, directory.known.workspaces.get(workspace) as Workspace);
         } finally {
           webhooks.close();
           await stateStore.close();

@@ -60,6 +60,11 @@ export function eventLogName(): string {
   return eventLogUrl.replace(/\/\/[^/@]*@/, '//').replace(/\?.*$/, '');
 }
 
+/** `RETENTION_YEARS`, which holds for workspaces without a retention of their own. */
+export function retentionSetting(): number | undefined {
+  return loadConfig(terminal().env).retentionYears;
+}
+
 /** What a service keeps on this machine is not made by accident, beside one that has its own elsewhere. */
 function requireStore(path: string, what: string, setting: string): void {
   if (settingUp.has(terminal()) || existsSync(path)) return;

@@ -10,6 +10,7 @@ import type { SightedThing, SightedVersion } from './SightedThing.ts';
 /** Accesses whose entries tell ranges of the log, not a record. */
 const rangeActions: readonly AccessAction[] = [
   'record.list',
+  'retention.list',
   'events.read',
   'events.sent',
   'webhook.sent',
@@ -86,7 +87,7 @@ export class Sightings {
       yield* named
         .filter((thing) => documentId === undefined || thing.documentId === documentId)
         .map((thing) => ({ thing }));
-    } else if (action === 'record.list') {
+    } else if (action === 'record.list' || action === 'retention.list') {
       for (const place of this.#within(shown)) {
         if (place.thing.kind === kind && wasListed(place, entry)) yield { thing: place.thing };
       }

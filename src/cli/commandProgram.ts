@@ -6,6 +6,8 @@ import { version } from '../version.ts';
 import { addDisclosuresCommand } from './disclosures/disclosuresCommand.ts';
 import { addDoctorCommand } from './doctorCommand.ts';
 import { addEraseCommand } from './erasure/eraseCommand.ts';
+import { addHoldCommands } from './erasure/holdCommands.ts';
+import { addRetentionCommand } from './erasure/retentionCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
@@ -54,6 +56,8 @@ export function commandProgram(): Command {
   addHistoryCommand(program);
   addDisclosuresCommand(program);
   addEraseCommand(program);
+  addHoldCommands(program);
+  addRetentionCommand(program);
   addProveCommands(program);
   addWebhookCommands(program);
   takeInit(program.commands);

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
@@ -22,7 +21,7 @@ import { parseInstant } from './disclosures/parseInstant.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { count, example, writeLine } from './output.ts';
+import { count, endWithReader, example, writeLine, writePaced } from './output.ts';
 
 interface ExportOptions extends TermOptions {
   workspace: string;
@@ -35,21 +34,14 @@ interface ExportOptions extends TermOptions {
   force?: boolean;
 }
 
-/** Standard output, at the pace of whoever reads it. */
-const standardOutput: ExportSink = {
-  async write(text) {
-    if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
-  },
-  reached: async () => undefined,
-};
+const standardOutput: ExportSink = { write: writePaced, reached: async () => undefined };
 
 async function exportWorkspace(options: ExportOptions): Promise<void> {
   const { terms, others } = termsOfOptions(options);
   const { workspace, from = null, to = null, kind = null, format, out, force = false } = others;
   const disclosedTo = termsOf(parseTerms(terms));
   const job: ExportJob = { workspace, filters: { from, to, kind }, format };
-  // A reader that has had enough, such as `head`, ends the command.
-  terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
+  endWithReader();
   await withWorkspace(workspace, async (found) => {
     const tools = { ...found, caller: { ...found.caller, disclosedTo } };
     if (out === undefined) await run(tools, job, undefined);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { terminal } from '../app/terminal.ts';
@@ -14,6 +15,16 @@ export async function print(texts: AsyncIterable<string> | string[]): Promise<vo
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
+}
+
+/** Text on standard output, at the pace of whoever reads it. */
+export async function writePaced(text: string): Promise<void> {
+  if (!terminal().stdout.write(text)) await once(terminal().stdout, 'drain');
+}
+
+/** A reader of standard output that has had enough, such as `head`, ends the command. */
+export function endWithReader(): void {
+  terminal().stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1));
 }
 
 /** The exit code of a command that did its work and found that something does not hold. */

@@ -1,14 +1,22 @@
-import type { Command } from 'commander';
-import { eventLogName, withKeys } from '../app/withStores.ts';
+import { type Command, InvalidArgumentError } from 'commander';
+import { eventLogName, retentionSetting, withKeys } from '../app/withStores.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
+import { type RetentionChoice, retentionText } from '../principals/keys/retention.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
 interface JsonOption {
   json?: boolean;
 }
 
-function view({ id, state, createdAt }: Workspace) {
-  return { id, state, created_at: createdAt };
+function view({ id, state, createdAt, retention = 'default' }: Workspace) {
+  return { id, state, created_at: createdAt, retention };
+}
+
+/** `7`, `off`, `default`. */
+function parseRetention(text: string): RetentionChoice {
+  if (text === 'off' || text === 'default') return text;
+  if (/^\d{1,9}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Give a number of years, off, or default.');
 }
 
 /** `chartledger workspaces …` */
@@ -44,8 +52,13 @@ export function addWorkspaceCommands(program: Command): void {
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
-            ['WORKSPACE', 'STATE', 'CREATED'],
-            found.map((one) => [one.id, one.state, one.created_at]),
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION'],
+            found.map((one) => [
+              one.id,
+              one.state,
+              one.created_at,
+              retentionText(one.retention, retentionSetting()),
+            ]),
           );
       }),
     );
@@ -73,6 +86,25 @@ export function addWorkspaceCommands(program: Command): void {
       withKeys(async ({ manager }) => {
         await manager.setWorkspaceState(id, 'active');
         writeLine(`Workspace ${id} is active.`);
+      }),
+    );
+
+  workspaces
+    .command('retention')
+    .description(
+      'Set for how long records of a workspace are kept; `chartledger retention` lists and erases what is beyond it.',
+    )
+    .argument('<id>', 'the workspace')
+    .argument(
+      '<years>',
+      'years, off to keep everything, or default for what RETENTION_YEARS says',
+      parseRetention,
+    )
+    .addHelpText('after', example('chartledger workspaces retention north_clinic 10'))
+    .action((id: string, choice: RetentionChoice) =>
+      withKeys(async ({ manager }) => {
+        await manager.setRetention(id, choice);
+        writeLine(`Retention of workspace ${id}: ${retentionText(choice, retentionSetting())}.`);
       }),
     );
 }

@@ -15,16 +15,28 @@ const placeTable: StateTable<{ position: Position }> = {
   body: z.object({ position: z.number() }),
 };
 
+/** What was replaced or removed, and was due when a legal hold kept it. */
+const heldTable: StateTable<Replaced> = {
+  name: 'document_purge_held_v1',
+  body: z.object({ stream: z.string(), revision: z.number() }),
+};
+const HELD_AT_ONCE = 500;
+
+/** The event that took the place of a document's bytes. */
+type Replaced = Pick<RecordedEvent, 'stream' | 'revision'>;
+
 export interface PurgePorts {
   eventLog: EventLog;
   stateStore: StateStore;
   documentStore: DocumentStore;
   clock: Pick<Clock, 'now'>;
+  /** Whether a legal hold protects the document of a stream. */
+  isHeld(stream: string): Promise<boolean>;
 }
 
 /**
- * Deletes the bytes of documents that were replaced or removed at least `retentionDays` ago. Resolves when none is
- * due any more. A lost place only makes it look again at what is already gone.
+ * Deletes the bytes of documents that were replaced or removed at least `retentionDays` ago; those that a legal hold protects
+ * when it is released. Resolves when none is due any more. A lost place only makes it look again at what is already gone.
  */
 export async function purgeDocuments(
   ports: PurgePorts,
@@ -33,11 +45,14 @@ export async function purgeDocuments(
 ): Promise<void> {
   const { eventLog, stateStore, clock } = ports;
   const log = await eventLog.identity();
+  await purgeReleased(ports, log, signal);
   const after = await place(ports, log);
   for await (const batch of eventLog.follow({ after, filter: { eventTypes: documentEventTypes }, signal })) {
     for (const event of batch.events) {
       if (Date.parse(event.recordedAt) + retentionDays * DAY_MS > clock.now()) return;
-      if (!(await purgePrevious(ports, event))) return;
+      const outcome = await purgePrevious(ports, event);
+      if (outcome === 'unreadable') return;
+      if (outcome === 'held') await saveHeld(stateStore, log, event);
       await savePlace(stateStore, log, event.position);
     }
     await savePlace(stateStore, log, batch.position);
@@ -59,21 +74,47 @@ function savePlace(stateStore: StateStore, log: string, position: Position): Pro
   ]);
 }
 
+/** Deletes the bytes that a legal hold kept when they were due, and that none keeps any more. */
+async function purgeReleased(ports: PurgePorts, log: string, signal: AbortSignal): Promise<void> {
+  const { stateStore } = ports;
+  for (let after: number | undefined; !signal.aborted; ) {
+    const query = { partition: log, limit: HELD_AT_ONCE, ...(after !== undefined && { after }) };
+    const rows = await stateStore.page(heldTable, query);
+    for (const { id, revision, body } of rows) {
+      if ((await purgePrevious(ports, body)) === 'purged') await stateStore.remove(heldTable, [id], revision);
+    }
+    if (rows.length < HELD_AT_ONCE) return;
+    after = rows.at(-1)?.order;
+  }
+}
+
+function saveHeld(
+  stateStore: StateStore,
+  log: string,
+  { id, position, stream, revision }: RecordedEvent,
+): Promise<void> {
+  const row = { id, partition: log, order: position, revision: 0, body: { stream, revision } };
+  return stateStore.save(heldTable, [row]);
+}
+
 /**
- * Deletes the bytes that an event took the place of: those of the event before it in the stream. False when only a newer
- * version of the service can tell which they are; where nobody can, they stay.
+ * Deletes the bytes that an event took the place of, unless they are held: those of the event before it in the stream.
+ * `unreadable` when only a newer version of the service can tell which they are; where nobody can, they stay.
  */
 async function purgePrevious(
-  { eventLog, documentStore }: PurgePorts,
-  event: RecordedEvent,
-): Promise<boolean> {
-  if (event.revision === 0) return true;
+  { eventLog, documentStore, isHeld }: PurgePorts,
+  { stream, revision }: Replaced,
+): Promise<'purged' | 'held' | 'unreadable'> {
+  if (revision === 0) return 'purged';
   try {
-    const [previous] = await eventLog.readStream(event.stream, { from: event.revision - 1, limit: 1 });
-    if (previous?.type === 'DocumentUploaded') await documentStore.delete(uploadedBy(previous).object_id);
-    return true;
+    const [previous] = await eventLog.readStream(stream, { from: revision - 1, limit: 1 });
+    // Where that was erased, the read gives what comes behind it.
+    if (previous?.revision !== revision - 1 || previous.type !== 'DocumentUploaded') return 'purged';
+    if (await isHeld(stream)) return 'held';
+    await documentStore.delete(uploadedBy(previous).object_id);
+    return 'purged';
   } catch (error) {
     if (!(error instanceof UnreadableError)) throw error;
-    return !(error instanceof UnknownSchemaVersion);
+    return error instanceof UnknownSchemaVersion ? 'unreadable' : 'purged';
   }
 }

@@ -14,9 +14,16 @@ const BYTES_A_VERSION = 170;
 export type Erasure = Pick<RecordErased, 'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters'>;
 
 /**
+ * Looks, right before the first tombstone and before the last one, whether a stream that ended so before them may be erased;
+ * rejects when it may not.
+ */
+export type ErasureGuard = (last: RecordedEvent) => Promise<void>;
+
+/**
  * Appends the tombstones of all that a stream holds, and gives the last one: with it everything before is erased, for every
  * reader. A write that comes between begins it again, so that it ends either before or after. Rejects with `not_found` when there
- * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, and with `unavailable`.
+ * is nothing, with `gone` when it is erased already, with `unreadable` when an event cannot be read, with `unavailable`, and
+ * with what the guard rejects with.
  */
 export async function appendTombstones(
   eventLog: EventLog,
@@ -24,6 +31,7 @@ export async function appendTombstones(
   stream: string,
   title: string,
   erasure: Erasure,
+  guard: ErasureGuard = async () => undefined,
 ): Promise<RecordedEvent> {
   for (;;) {
     const found = await streamToErase(eventLog, stream);
@@ -31,7 +39,7 @@ export async function appendTombstones(
     if (last === undefined) throw notFound(title);
     if (erasureStep(last) === 'done') throw gone(title, last.recordedAt);
     try {
-      await appendParts(eventLog, caller, stream, erasure, found, last);
+      await appendParts(eventLog, caller, stream, erasure, found, last, () => guard(last));
     } catch (error) {
       if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
       continue;
@@ -48,9 +56,11 @@ async function appendParts(
   erasure: Erasure,
   found: StreamToErase,
   last: RecordedEvent,
+  guard: () => Promise<void>,
 ): Promise<void> {
   const parts = partsOf(found);
   for (const [index, listed] of parts.entries()) {
+    if (index === 0 || index === parts.length - 1) await guard();
     const data: RecordErased = {
       erasure_id: caller.requestId,
       ...erasure,

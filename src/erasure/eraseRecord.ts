@@ -1,56 +1,66 @@
-import { ServiceError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
-import { validationError } from '../records/validate.ts';
-import { appendTombstones } from './appendTombstones.ts';
+import { appendTombstones, type ErasureGuard } from './appendTombstones.ts';
 import { countByKind } from './countByKind.ts';
+import { ErasureRefused } from './ErasureRefused.ts';
 import { findReferrers, type Referrer } from './findReferrers.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
-
-const MAX_REASON = 1_000;
+import { currentHolding } from './holds/currentHolding.ts';
+import { refuseHeld } from './holds/holdsOver.ts';
+import { requireReason } from './requireReason.ts';
 
 export interface EraseOptions {
   /** Why, in words that say nothing of whom it concerns: it stays. */
   reason: string;
   /** Of a patient: the encounters that refer to it, too, with their documents. */
   withEncounters?: boolean;
+  /** Looks once more whether it shall be erased, right before that; rejects when it shall not. */
+  lookAgain?: ErasureGuard;
 }
 
 /**
  * Erases a record for good, an encounter with its documents. When it resolves, with the last tombstones of all that was erased,
  * nothing but those is left of it in the event log and the document store; read models follow. Rejects with `not_found`,
- * with `gone` when it is erased already, with `conflict` when others refer to it, with `validation_failed` without a reason,
- * with `unreadable` and `unavailable`; cut off behind its first tombstone it is finished by the service.
+ * with `gone` when it is erased already, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when
+ * others refer to it, with `validation_failed` without a reason, with `unreadable` and `unavailable`; cut off behind its first
+ * tombstone it is finished by the service.
  */
 export async function eraseRecord(
   ports: ErasurePorts,
   caller: Caller,
   entry: CatalogEntry,
   id: string,
-  { reason, withEncounters = false }: EraseOptions,
+  { reason, withEncounters = false, lookAgain }: EraseOptions,
 ): Promise<RecordedEvent[]> {
-  const said = reason.trim();
-  if (said === '' || said.length > MAX_REASON) {
-    throw validationError([{ field: 'reason', message: `must have 1 to ${MAX_REASON} characters` }]);
-  }
-  const stream = recordStream(caller.workspace, entry.kind, id);
-  const referrers = await findReferrers(ports, caller.workspace, entry.kind, id);
-  const takesEncounters = entry.kind === 'patient' && withEncounters;
-  if (referrers.length > 0 && !takesEncounters) throw stillReferredTo(entry, referrers);
-  const done = await appendTombstones(ports.eventLog, caller, stream, entry.title, {
-    kind: entry.kind,
+  const said = requireReason(reason);
+  const { workspace } = caller;
+  const { kind, title } = entry;
+  const stream = recordStream(workspace, kind, id);
+  const referrers = await findReferrers(ports, workspace, kind, id);
+  const takesEncounters = kind === 'patient' && withEncounters;
+  const guard: ErasureGuard = async (last) => {
+    await lookAgain?.(last);
+    const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
+    refuseHeld(title, holding);
+    if (referrers.length > 0 && !takesEncounters) throw stillReferredTo(entry, referrers);
+  };
+  const erasure = {
+    kind,
     record_id: id,
     reason: said,
     ...(takesEncounters && { with_encounters: true as const }),
-  });
-  return finishErasure(ports, done);
+  };
+  return finishErasure(ports, await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard));
 }
 
-function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ServiceError {
+function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ErasureRefused {
   const counts = countByKind(referrers.map((referrer) => referrer.kind));
   const verb = referrers.length === 1 ? 'refers' : 'refer';
   const way = kind === 'patient' ? 'Erase those first, or together with the patient.' : 'Erase those first.';
-  return new ServiceError('conflict', `${title} cannot be erased: ${counts} still ${verb} to it. ${way}`);
+  return new ErasureRefused(
+    'referred_to',
+    `${title} cannot be erased: ${counts} still ${verb} to it. ${way}`,
+  );
 }

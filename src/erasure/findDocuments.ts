@@ -1,9 +1,8 @@
 import { documentsModel } from '../../projections/documents.ts';
 import type { Position } from '../events/event.ts';
-import { readPage } from '../reads/page.ts';
+import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-
-const PAGE = 500;
+import { allRows } from './allRows.ts';
 
 /**
  * The streams of all documents of an encounter, which is named by its own stream: also of those that were removed, not of those that
@@ -16,15 +15,16 @@ export async function findDocuments(
   before: Position = Number.POSITIVE_INFINITY,
 ): Promise<string[]> {
   const found: string[] = [];
-  for (const partition of [encounter, `${encounter} removed`]) {
-    for (let pageToken: string | undefined; ; ) {
-      const page = await readPage(ports, documentsModel, partition, { limit: PAGE, pageToken });
-      for (const { id, position } of page.items) {
-        if (position < before) found.push(id);
-      }
-      if (page.next_page_token === null) break;
-      pageToken = page.next_page_token;
+  await caughtUp(ports, documentsModel);
+  for (const partition of documentPartitions(encounter)) {
+    for await (const { id, position } of allRows(ports.readModels, documentsModel, partition)) {
+      if (position < before) found.push(id);
     }
   }
   return found;
+}
+
+/** The partitions of the read model that list an encounter's documents: those that are there, and those that were removed. */
+export function documentPartitions(encounter: string): string[] {
+  return [encounter, `${encounter} removed`];
 }

@@ -1,14 +1,15 @@
-import { bodyOf } from '../../projections/projection.ts';
+import { encountersModel } from '../../projections/encounters.ts';
+import { bodyOf, isIncomplete } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import type { Position } from '../events/event.ts';
-import { kindPartition } from '../events/streamNames.ts';
-import { readPage } from '../reads/page.ts';
+import { kindPartition, recordIdOf, recordStream } from '../events/streamNames.ts';
+import type { ReadModels, Row } from '../ports/readModels.ts';
+import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-import { catalog } from '../records/catalog.ts';
+import { type CatalogEntry, catalog } from '../records/catalog.ts';
 import { viewRecord } from '../records/fold.ts';
 import { referredIds } from '../records/referredIds.ts';
-
-const PAGE = 500;
+import { allRows } from './allRows.ts';
 
 /** A record that refers to another one. */
 export interface Referrer {
@@ -18,7 +19,7 @@ export interface Referrer {
 
 /**
  * All records of a workspace that refer to one, as of every write acknowledged before the call; of them those that nobody
- * changed since the position `before`. Rejects with `unavailable`.
+ * changed since the position `before`, and that can be read. Rejects with `unavailable`.
  */
 export async function findReferrers(
   ports: QueryPorts,
@@ -28,20 +29,43 @@ export async function findReferrers(
   before: Position = Number.POSITIVE_INFINITY,
 ): Promise<Referrer[]> {
   const found: Referrer[] = [];
-  for (const entry of catalog) {
-    if (!entry.references.some((reference) => reference.kind === kind)) continue;
-    const partition = kindPartition(workspace, entry.kind);
-    for (let pageToken: string | undefined; ; ) {
-      const page = await readPage(ports, recordsModel, partition, { limit: PAGE, pageToken });
-      for (const row of page.items) {
-        const state = bodyOf(row);
-        if (state === undefined || row.position >= before) continue;
-        const fields = viewRecord(state);
-        if (referredIds(entry, fields, kind).includes(id)) found.push({ kind: entry.kind, id: fields.id });
-      }
-      if (page.next_page_token === null) break;
-      pageToken = page.next_page_token;
-    }
+  await Promise.all(
+    (kind === 'patient' ? [recordsModel, encountersModel] : [recordsModel]).map((model) =>
+      caughtUp(ports, model),
+    ),
+  );
+  for await (const { entry, row } of referrerRows(ports.readModels, workspace, kind, id)) {
+    if (!isIncomplete(row) && row.position < before) found.push({ kind: entry.kind, id: recordIdOf(row.id) });
   }
   return found;
+}
+
+/**
+ * The rows of the records that refer to one, named by their streams; among them those of records that cannot be read, and may
+ * refer to it. As of what the read models have when the iteration begins. Rejects with `unavailable`.
+ */
+export async function* referrerRows(
+  readModels: ReadModels,
+  workspace: string,
+  kind: string,
+  id: string,
+): AsyncGenerator<{ entry: CatalogEntry; row: Row }> {
+  for (const entry of catalog) {
+    if (!refersTo(entry, kind)) continue;
+    if (entry.kind === 'encounter' && kind === 'patient') {
+      const rows = allRows(readModels, encountersModel, recordStream(workspace, kind, id));
+      for await (const row of rows) yield { entry, row };
+      continue;
+    }
+    for await (const row of allRows(readModels, recordsModel, kindPartition(workspace, entry.kind))) {
+      const state = bodyOf(row);
+      if (state === undefined || referredIds(entry, viewRecord(state), kind).includes(id))
+        yield { entry, row };
+    }
+  }
+}
+
+/** Whether records of a kind may refer to those of another one. */
+export function refersTo({ references }: CatalogEntry, kind: string): boolean {
+  return references.some((reference) => reference.kind === kind);
 }

@@ -43,6 +43,11 @@ export function auditStream(workspace: string, day: string): string {
   return `${workspace}.audit-${day}`;
 }
 
+/** The legal holds of a workspace. */
+export function holdsStream(workspace: string): string {
+  return `${workspace}.holds`;
+}
+
 /** Which codes of an authenticator app a user has used; only its end is read. */
 export function totpStream(userId: string): string {
   return `${INSTALLATION}.totp-${userId}`;

@@ -7,7 +7,10 @@ import { documentEventTypes } from './document.ts';
 /** Kinds of what events are about, and exports can be limited to: those of records, and `document`. */
 export const subjectKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
 
-/** What an event is about; of an `AccessRecorded`, what was read. Empty for events of keys and workspaces. */
+/**
+ * What an event is about; of an `AccessRecorded`, what was read; of a legal hold, the record that is held. Empty for events of
+ * keys and workspaces.
+ */
 export interface EventSubject {
   kind?: string | undefined;
   /** Of a document, the id of its encounter. */
@@ -31,6 +34,9 @@ export function eventTypesOf(kind: string): string[] {
   return kind === 'document' ? types : [...types, RECORD_ERASED];
 }
 
+/** Types of the events of legal holds; those of a hold on a workspace are about no record. */
+const holdTypes = ['HoldAdded', 'HoldReleased'];
+
 export function eventSubject(event: RecordedEvent): EventSubject {
   const { type, data } = event;
   const text = (name: string) => data[name] as string | undefined;
@@ -38,7 +44,7 @@ export function eventSubject(event: RecordedEvent): EventSubject {
   if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
   if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };
   if (kind) return { kind, recordId: text('id') };
-  if (type !== 'AccessRecorded') return {};
+  if (type !== 'AccessRecorded' && !holdTypes.includes(type)) return {};
   return {
     kind: text('kind'),
     recordId: text('record_id'),

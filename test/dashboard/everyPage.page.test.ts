@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
+import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
@@ -53,12 +54,15 @@ beforeAll(async () => {
     body: JSON.stringify({ state: 'disabled' }),
   });
   const user = await dashboard.createUser('viewer');
+  const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
+  const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
   const root = `/workspaces/${workspace}`;
   things = {
     ':workspace': workspace,
     ':kind': 'patients',
     ':documentId': document.document_id,
     ':user': user.id,
+    ':hold': hold,
     ':id': patient.id,
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
     keys: key.id,

@@ -43,6 +43,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
+    'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     'get /audit',
@@ -67,7 +68,9 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['recipient', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
-    ...both('/workspaces/:workspace/records/:kind/:id/erase'),
+    ...['erase', 'hold'].flatMap((action) => both(`/workspaces/:workspace/records/:kind/:id/${action}`)),
+    ...both('/workspaces/:workspace/holds/new'),
+    ...both('/workspaces/:workspace/holds/:hold/release'),
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
     ...both('/workspaces/:workspace/webhooks/new'),

@@ -28,8 +28,11 @@ describe('the page of workspaces', () => {
       const { key } = await service.createKey('north');
       const status = async () => (await service.as(key).post('/integration/payers', samples.payer())).status;
 
+      await service.keys.setRetention(workspace, 7);
       await page.goto('/dashboard/workspaces');
       expect(await row(workspace).textContent()).toMatch(/active\s*1/);
+      expect(await row(workspace).textContent()).toContain('7 years');
+      expect(await row(service.workspaceId('clinic')).textContent()).toContain('off by default');
       await row(workspace)
         .getByRole('link', { name: `Deactivate ${workspace}` })
         .click();
@@ -52,10 +55,11 @@ describe('the page of workspaces', () => {
     const changes = events.filter(({ type }) => type.startsWith('Workspace'));
     expect(changes.map(({ type }) => type)).toEqual([
       'WorkspaceCreated',
+      'WorkspaceRetentionSet',
       'WorkspaceDeactivated',
       'WorkspaceActivated',
     ]);
-    for (const { metadata } of changes) {
+    for (const { metadata } of changes.filter(({ type }) => type !== 'WorkspaceRetentionSet')) {
       expect(metadata).toMatchObject({ workspace, principal: { type: 'user' }, clientIp: '127.0.0.1' });
     }
   });

@@ -1,8 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
 import { purgeDocuments } from '../../src/commands/purgeDocuments.ts';
+import { addHold } from '../../src/erasure/holds/addHold.ts';
+import { holdsDocument } from '../../src/erasure/holds/holdsDocument.ts';
+import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
+import { catalogEntry } from '../../src/records/catalog.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
@@ -62,7 +66,9 @@ describe('replaced and removed documents are kept for DOCUMENT_RETENTION_DAYS', 
 
     const purgeAfter = (days: number, retentionDays = 30) => {
       const clock = { now: () => Date.now() + days * DAY_MS };
-      const ports = { eventLog: service.eventLog, stateStore, documentStore, clock };
+      const { eventLog } = service;
+      const isHeld = (stream: string) => holdsDocument(eventLog, stream);
+      const ports = { eventLog, stateStore, documentStore, clock, isHeld };
       return purgeDocuments(ports, retentionDays, new AbortController().signal);
     };
 
@@ -75,6 +81,27 @@ describe('replaced and removed documents are kept for DOCUMENT_RETENTION_DAYS', 
       expect(stored(service)).toEqual(all);
       await purgeAfter(30.01);
       expect(stored(service)).toEqual(current);
+    });
+
+    test('what is held stays until the hold is released, however often it is purged', async () => {
+      const held = await uploadReplaceRemove(service);
+      const other = await uploadReplaceRemove(service);
+      const caller = {
+        workspace: service.workspaceId('clinic'),
+        principal: { type: 'operator', id: 'test' },
+        requestId: crypto.randomUUID(),
+      } as const;
+      const { eventLog } = service;
+      const entry = catalogEntry('encounter');
+      const id = await addHold(eventLog, caller, { entry, id: held.encounter }, 'Case 2031-17');
+      const all = [...held.superseded, ...held.current, ...other.current].sort();
+      for (const _ of [1, 2]) {
+        await purgeAfter(31);
+        expect(stored(service)).toEqual(all);
+      }
+      await releaseHold(eventLog, caller, id, 'closed');
+      await purgeAfter(31);
+      expect(stored(service)).toEqual([...held.current, ...other.current].sort());
     });
 
     test('a purge goes on where the last one stopped, and may be repeated', async () => {

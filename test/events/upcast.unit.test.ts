@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { evolveHolds, type HoldState } from '../../src/erasure/holds/holdState.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/events/upcast.ts';
 import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
@@ -60,6 +61,10 @@ function fold(events: RecordedEvent[]): unknown {
     const all = emptyWebhooks();
     for (const event of events) evolveWebhooks(all, event);
     return { webhooks: [...all.webhooks.values()], revision: all.revision };
+  }
+  if (type.startsWith('Hold')) {
+    const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
+    return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
   if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {

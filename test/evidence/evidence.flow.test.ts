@@ -6,6 +6,8 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TreeHeadRow, treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
+import { addHold } from '../../src/erasure/holds/addHold.ts';
+import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
 import { WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
 import { eventTypes } from '../../src/events/upcast.ts';
@@ -69,11 +71,14 @@ onEveryEngine((start) => {
       await service.keys.setKeyState(id, state);
     for (const state of ['deactivated', 'active'] as const)
       await service.keys.setWorkspaceState(clinic(), state);
+    await service.keys.setRetention(clinic(), 7);
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },
       requestId: uuidv7(),
     } as const;
+    const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
+    await releaseHold(service.eventLog, caller, hold, 'closed');
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
     await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
   }

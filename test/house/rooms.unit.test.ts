@@ -30,13 +30,15 @@ const rooms: Record<string, string[]> = {
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
-  principals: ['errors', 'sealing', 'config', 'events', 'ports', 'audit'],
+  principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'audit'],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
     ...['reads', 'audit', 'principals', 'feed'],
   ],
-  erasure: [...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'webhooks']],
+  erasure: [
+    ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'principals', 'webhooks'],
+  ],
   disclosures: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],

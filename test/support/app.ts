@@ -115,6 +115,7 @@ export async function startFaultyApp(
       requestLimit: requestLimit(limiters, 0),
       identityProvider: undefined,
       openapiPublic: false,
+      retentionYears: undefined,
     },
   });
   const storeWatch = new StoreWatch(ports, around.logger);

@@ -10,6 +10,7 @@ import { certifyErasure } from '../../evidence/proof/erasureCertificate.ts';
 import { catalog, catalogEntry } from '../../records/catalog.ts';
 import { ofFile } from '../ofFile.ts';
 import { count, example, writeLine, writeTable } from '../output.ts';
+import { leftInFilesLine } from './erasureLines.ts';
 
 interface EraseOptions {
   workspace: string;
@@ -58,24 +59,11 @@ export function addEraseCommand(program: Command): void {
             await ofFile(certificate, () => writeWhole(certificate, signed));
           }
           await purgeErased(ports, { scavenge });
-          writeLine(
-            ports.eventLog.scavenges
-              ? scavengeLine(scavenge)
-              : 'Nothing of it is left in the files of the stores.',
-          );
+          writeLine(leftInFilesLine(ports.eventLog.scavenges, scavenge));
         }),
     );
 }
 
 function versionsOf(tombstones: RecordedEvent[]): number {
   return tombstones.reduce((total, { revision, data }) => total + revision + 1 - Number(data.parts), 0);
-}
-
-function scavengeLine(isAsked: boolean): string {
-  if (isAsked)
-    return 'EventStoreDB has begun to scavenge: when it is through, nothing of it is left in its files.';
-  return (
-    'Nobody is given it any more. The files of EventStoreDB hold it until the next scavenge: start that with --scavenge, or ' +
-    'on the page Admin of the server.'
-  );
 }

@@ -20,3 +20,14 @@ export function erasureLines({ count: events, told }: Verified['erased']): strin
     ...named,
   ];
 }
+
+/** What the files of the stores hold of what was erased; `isAsked`: the server was asked to scavenge. */
+export function leftInFilesLine(scavenges: boolean, isAsked: boolean): string {
+  if (!scavenges) return 'Nothing of it is left in the files of the stores.';
+  if (isAsked)
+    return 'EventStoreDB has begun to scavenge: when it is through, nothing of it is left in its files.';
+  return (
+    'Nobody is given it any more. The files of EventStoreDB hold it until the next scavenge: start that with --scavenge, or ' +
+    'on the page Admin of the server.'
+  );
+}

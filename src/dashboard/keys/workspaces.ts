@@ -1,6 +1,8 @@
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { KeyManager } from '../../principals/keys/KeyManager.ts';
 import { stateOf, type Workspace } from '../../principals/keys/keyState.ts';
+import { retentionText } from '../../principals/keys/retention.ts';
+import { holdsPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
@@ -11,15 +13,17 @@ import { badge, empty, time } from '../ui/text.ts';
 
 interface WorkspacePagePorts {
   directory: KeyDirectory;
+  retentionYears: number | undefined;
 }
 
 const section = 'Workspaces';
 
 /** Settings, Workspaces: list, create, deactivate, activate. */
-export function workspacesRoutes({ directory }: WorkspacePagePorts): DashboardRoute[] {
+export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
+  const { directory } = ports;
   const list = async (visit: Visit, tried = '', refusal?: Refusal) => {
     await directory.refresh();
-    return { page: listPage(directory, visit, tried, refusal) };
+    return { page: listPage(ports, visit, tried, refusal) };
   };
   return [
     { method: 'get', path: '/workspaces', roles: admins, handle: (visit) => list(visit) },
@@ -43,15 +47,15 @@ export function workspacesRoutes({ directory }: WorkspacePagePorts): DashboardRo
   ];
 }
 
-function listPage(directory: KeyDirectory, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
-  const workspaces = [...directory.known.workspaces.values()];
+function listPage(ports: WorkspacePagePorts, { csrf }: Visit, tried: string, refusal?: Refusal): Page {
+  const workspaces = [...ports.directory.known.workspaces.values()];
   return {
     title: 'Workspaces',
     section,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Workspaces</h1>
 <p>Each workspace holds records of its own, reached by API keys of its own. Nothing is shared between two of them.</p>
-${workspaces.length === 0 ? empty('There are no workspaces yet. Create the first one below.') : workspaceTable(directory, workspaces)}
+${workspaces.length === 0 ? empty('There are no workspaces yet. Create the first one below.') : workspaceTable(ports, workspaces)}
 <h2>Create a workspace</h2>
 ${formError(refusal?.text)}
 <form method="post" action="/dashboard/workspaces">${csrf}
@@ -68,7 +72,7 @@ ${input({
   };
 }
 
-function workspaceTable(directory: KeyDirectory, workspaces: Workspace[]): Html {
+function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, workspaces: Workspace[]): Html {
   const now = Date.now();
   const inUse = [...directory.known.keys.values()].filter((key) => stateOf(key, now) === 'active');
   const keyCount = (id: string) => inUse.filter(({ workspace }) => workspace === id).length;
@@ -88,12 +92,16 @@ function workspaceTable(directory: KeyDirectory, workspaces: Workspace[]): Html 
       },
       { title: 'Created', cell: ({ createdAt }) => time(createdAt) },
       {
+        title: 'Retention',
+        cell: ({ retention = 'default' }) => retentionText(retention, retentionYears),
+      },
+      {
         title: 'Actions',
         isTitleHidden: true,
         cell: ({ id, state }) => {
           const action = state === 'active' ? 'deactivate' : 'activate';
           const label = state === 'active' ? 'Deactivate' : 'Activate';
-          return html`<a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;
+          return html`<a href="/dashboard${holdsPath(id)}" aria-label="Legal holds of ${id}">Legal holds</a> <a href="/dashboard/workspaces/${id}/${action}" aria-label="${label} ${id}">${label}</a>`;
         },
       },
     ],

@@ -3,6 +3,7 @@ import { eraseRecord } from '../../erasure/eraseRecord.ts';
 import { findDocuments } from '../../erasure/findDocuments.ts';
 import { findReferrers, type Referrer } from '../../erasure/findReferrers.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { currentHolding } from '../../erasure/holds/currentHolding.ts';
 import type { FieldMessage } from '../../errors.ts';
 import { kindOfStream, recordStream } from '../../events/streamNames.ts';
 import { pathId } from '../../http/endpoints/parameters.ts';
@@ -12,6 +13,7 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { validationError } from '../../records/validate.ts';
+import { heldBanner } from '../holds/heldBanner.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
 import { textOf, valuesOf } from '../shell/sentForm.ts';
@@ -54,7 +56,8 @@ async function question(
 ): Promise<Confirmation> {
   const { kind } = entry;
   const referrers = await findReferrers(ports, workspace, kind, id);
-  const isPossible = referrers.length === 0 || kind === patient.kind;
+  const holding = await currentHolding(ports.eventLog, workspace, { kind, id }, async () => referrers);
+  const isPossible = holding === undefined && (referrers.length === 0 || kind === patient.kind);
   const fields = html`${referrers.length > 0 && withEncounters(form)}
 ${input({
   name: 'reason',
@@ -76,7 +79,8 @@ ${input({
     title: `Erase this ${kind}?`,
     section: recordsSection,
     text: html`${code(id)}. It is taken out of all stores for good, and nothing can bring it back. Its ID may be used again.`,
-    fields: html`${await whatElse(ports, workspace, entry, id, referrers)}
+    fields: html`${heldBanner(workspace, kind, holding)}
+${await whatElse(ports, workspace, entry, id, referrers)}
 ${goesAndStays(kind, ports.eventLog.scavenges)}
 ${isPossible && fields}`,
     button: isPossible ? `Erase ${kind}` : undefined,

@@ -1,4 +1,6 @@
 import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { findReferrers } from '../../erasure/findReferrers.ts';
+import { currentHolding } from '../../erasure/holds/currentHolding.ts';
 import type { ServiceError } from '../../errors.ts';
 import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
@@ -12,6 +14,8 @@ import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
+import { heldBanner } from '../holds/heldBanner.ts';
+import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
@@ -73,9 +77,10 @@ async function olderPart(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
 
 async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
   const { workspace, caller, req } = visit;
-  const [shown, { versions, access }] = await Promise.all([
+  const [shown, { versions, access }, holding] = await Promise.all([
     readShown(ports, visit, entry, id),
     readTimeline(ports, visit, entry, id),
+    readHolding(ports, workspace, entry, id),
   ]);
   const { view, asked, refusal } = shown;
   const withDocuments = entry.kind === encounter.kind && asked === undefined;
@@ -92,6 +97,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const isOlderPage = filledQuery(req).page_token !== undefined;
   const body = html`${recordCrumbs(workspace, entry)}
 ${heading(visit, entry, path, view)}
+${heldBanner(workspace, entry.kind, holding)}
 ${asked && banner(path, view)}
 <div class="record-columns">
 <section aria-labelledby="state">
@@ -136,6 +142,14 @@ async function readShown(
   return { view: await readRecord(ports, workspace, entry, id) };
 }
 
+/** The legal holds on a record, of a patient also those on its encounters, unless their read model is too far behind. */
+function readHolding(ports: QueryPorts, workspace: string, { kind }: CatalogEntry, id: string) {
+  return currentHolding(ports.eventLog, workspace, { kind, id }, async () => {
+    if (kind !== patient.kind) return [];
+    return (await unlessBehind(findReferrers(ports, workspace, kind, id))) ?? [];
+  });
+}
+
 /** An encounter's first documents; undefined while their read model is too far behind. */
 async function readDocuments(ports: QueryPorts, workspace: string, id: string) {
   const request = { limit: DOCUMENTS_SHOWN, pageToken: undefined };
@@ -166,7 +180,8 @@ ${
 }
 ${
   admins.includes(user.role) &&
-  html`<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
+  html`<a role="button" class="outline secondary" href="/dashboard${recordHoldPath(workspace, kind, id)}">Hold</a>
+<a role="button" class="outline secondary" href="/dashboard${erasePath(workspace, kind, id)}">Erase</a>`
 }</p>
 </div>
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;

@@ -3,6 +3,8 @@ import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
 import { disclosureRoutes } from '../disclosures/disclosureRoutes.ts';
+import { holdChangeRoutes } from '../holds/holdChange.ts';
+import { holdsRoutes } from '../holds/holds.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
@@ -33,6 +35,8 @@ import type { DashboardRoute } from './route.ts';
 
 export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPagePorts, TwoFactorPagePorts {
   webhookDirectory: WebhookDirectory;
+  /** `RETENTION_YEARS`; undefined: everything is kept. */
+  retentionYears: number | undefined;
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
   requestLimit: RequestLimit;
@@ -60,6 +64,8 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordEraseRoutes(ports),
     ...disclosureRoutes(ports),
     ...recordStateRoutes(ports),
+    ...holdsRoutes(ports),
+    ...holdChangeRoutes(ports),
     ...auditRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),

@@ -14,7 +14,10 @@ import {
   type KeyState,
   type Permission,
   permissions,
+  type Workspace,
+  type WorkspaceRetentionSet,
 } from './keyState.ts';
+import { type RetentionChoice, requireRetention } from './retention.ts';
 
 interface Change {
   type: string;
@@ -63,11 +66,21 @@ export class KeyManager {
   /** Deactivates or activates a workspace; no change when it is so already. */
   async setWorkspaceState(id: string, state: 'active' | 'deactivated'): Promise<void> {
     await this.#change((known) => {
-      const workspace = known.workspaces.get(id);
-      if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
+      const workspace = requireWorkspace(known, id);
       if (workspace.state === state) return undefined;
       const type = state === 'active' ? 'WorkspaceActivated' : 'WorkspaceDeactivated';
       return { type, workspace: id, data: { workspace: id } };
+    });
+  }
+
+  /** Sets for how long records of a workspace are kept; no change when it is so already. */
+  async setRetention(id: string, retention: RetentionChoice): Promise<void> {
+    await this.#change((known) => {
+      requireRetention(retention);
+      const workspace = requireWorkspace(known, id);
+      if ((workspace.retention ?? 'default') === retention) return undefined;
+      const data: WorkspaceRetentionSet = { workspace: id, retention };
+      return { type: 'WorkspaceRetentionSet', workspace: id, data: { ...data } };
     });
   }
 
@@ -158,6 +171,12 @@ export class KeyManager {
 function newKey() {
   const key = generateApiKey();
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
+}
+
+function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
+  const workspace = known.workspaces.get(id);
+  if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
+  return workspace;
 }
 
 function requireKey(known: Readonly<KeyState>, id: string): ApiKey {

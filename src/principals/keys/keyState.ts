@@ -3,6 +3,7 @@ import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
+import type { RetentionChoice } from './retention.ts';
 
 export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
 export const permissionSchema = z.enum(permissions);
@@ -12,6 +13,8 @@ export interface Workspace {
   id: string;
   state: 'active' | 'deactivated';
   createdAt: string;
+  /** For how long its records are kept; undefined: as `RETENTION_YEARS` says. */
+  retention?: RetentionChoice;
 }
 
 export interface ApiKey {
@@ -56,6 +59,13 @@ export interface ApiKeyCreated extends DisclosureTerms {
 /** Data of `ApiKeyUpdated`: the terms that changed; `null` takes one back. */
 export interface ApiKeyUpdated extends NullableTerms {
   key_id: string;
+}
+
+/** Data of `WorkspaceRetentionSet`. */
+export interface WorkspaceRetentionSet {
+  workspace: string;
+  /** Years, or `off`, or `default`. */
+  retention: RetentionChoice;
 }
 
 /** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
@@ -119,6 +129,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   },
   WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
   WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),
+  WorkspaceRetentionSet(known, { data, metadata }) {
+    const { retention } = dataAs<WorkspaceRetentionSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, retention });
+  },
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyUpdated: updateKey,
   ApiKeyRotated(known, event) {

@@ -1,0 +1,144 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import { withErasure } from '../../app/withErasure.ts';
+import { retentionSetting } from '../../app/withStores.ts';
+import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
+import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { purgeErased } from '../../erasure/purgeErased.ts';
+import { eraseExpired, type RetentionTally } from '../../erasure/retention/eraseExpired.ts';
+import { type ExpiredRecord, findExpired } from '../../erasure/retention/findExpired.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import type { Workspace } from '../../principals/keys/keyState.ts';
+import { type RetentionPolicy, retentionPolicy } from '../../principals/keys/retention.ts';
+import { validationError } from '../../records/validate.ts';
+import { count, endWithReader, example, writeJson, writeLine, writePaced } from '../output.ts';
+import { leftInFilesLine } from './erasureLines.ts';
+import { type ListedCounts, listings, type RetentionFormat, retentionFormats } from './retentionFormats.ts';
+
+interface RetentionOptions {
+  workspace: string;
+  format: RetentionFormat;
+  apply?: boolean;
+  limit?: number;
+  scavenge?: boolean;
+}
+
+/** `chartledger retention` */
+export function addRetentionCommand(program: Command): void {
+  program
+    .command('retention')
+    .description(
+      'List what is beyond the retention of a workspace: what nobody changed, and what has no encounter dated, within its ' +
+        'years. With --apply, erase it for good, a patient with its encounters; what is under legal hold or still referred ' +
+        'to is kept. The service must be running.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addOption(
+      new Option('--format <format>', 'how it is listed; with --apply, table or json')
+        .choices(retentionFormats)
+        .default('table'),
+    )
+    .option('--apply', 'erase what is due; cut off, it goes on when the command is run again')
+    .option('--limit <number>', 'with --apply: erase at most so many, a patient counted as one', parseLimit)
+    .option(
+      '--scavenge',
+      'with --apply, on EventStoreDB: have the server take the bytes out of its files then',
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger retention --workspace clinic --format csv > due.csv',
+        'chartledger retention --workspace clinic --apply',
+      ),
+    )
+    .action((options: RetentionOptions) => {
+      if (options.apply && options.format === 'csv')
+        throw validationError([{ field: 'format', message: 'must be table or json with --apply' }]);
+      return withErasure(options.workspace, (ports, caller, workspace) => {
+        const policy = policyOf(workspace);
+        return options.apply
+          ? apply(ports, caller, policy, options)
+          : list(ports, caller, policy, options.format);
+      });
+    });
+}
+
+function parseLimit(text: string): number {
+  if (/^[1-9]\d{0,8}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('Give a whole number above 0.');
+}
+
+function policyOf({ id, retention = 'default' }: Workspace): RetentionPolicy {
+  const policy = retentionPolicy(retention, retentionSetting(), Date.now());
+  if (policy) return policy;
+  throw new ServiceError(
+    'conflict',
+    `Workspace ${id} keeps everything. Set its retention with: chartledger workspaces retention ${id} YEARS, or for all ` +
+      'workspaces with RETENTION_YEARS.',
+  );
+}
+
+async function list(
+  ports: ErasurePorts,
+  caller: Caller,
+  { years, before }: RetentionPolicy,
+  format: RetentionFormat,
+): Promise<void> {
+  endWithReader();
+  const { eventLog } = ports;
+  const access = { action: 'retention.list', query: { years, before } } as const;
+  await recordAccess(eventLog, caller, access);
+  const listing = listings[format];
+  const counts: ListedCounts = { due: 0, held: 0, referred_to: 0, encounters: 0 };
+  let isFirst = true;
+  await writePaced(
+    listing.begin(
+      `Retention of ${years} years: what nobody changed, and what has no encounter dated, since ${before.slice(0, 10)}.`,
+    ),
+  );
+  for await (const records of findExpired(ports, caller.workspace, before)) {
+    await recordFurtherAccess(eventLog, caller, { ...access, ...shownOf(records) });
+    for (const record of records) {
+      await writePaced(listing.record(record, isFirst));
+      isFirst = false;
+      counts[record.state] += 1;
+      if (record.state === 'due') counts.encounters += record.encounters;
+    }
+  }
+  await writePaced(listing.end(counts));
+}
+
+/** Which records are shown, all of one kind, for the audit trail. */
+function shownOf(records: readonly ExpiredRecord[]) {
+  const ranges = records.map(({ position }) => ({ from: position, to: position }));
+  return { kind: records[0]?.kind ?? '', shown: { ranges, count: records.length } };
+}
+
+async function apply(
+  ports: ErasurePorts,
+  caller: Caller,
+  policy: RetentionPolicy,
+  { format, limit = Number.POSITIVE_INFINITY, scavenge = false }: RetentionOptions,
+): Promise<void> {
+  const { years, before } = policy;
+  const query = { years, before, ...(Number.isFinite(limit) && { limit }) };
+  await recordAccess(ports.eventLog, caller, { action: 'retention.apply', query });
+  const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${tallyLine(tally)}\n`);
+  const tally = await eraseExpired(ports, caller, policy, { limit, onBatch });
+  if (tally.erased > 0) await purgeErased(ports, { scavenge });
+  if (format === 'json') {
+    writeJson(tally);
+    return;
+  }
+  writeLine(tallyLine(tally));
+  if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, scavenge));
+}
+
+function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {
+  const more = unreadable > 0 ? ` Not to be read by this version: ${count(unreadable)}.` : '';
+  return (
+    `Erased: ${count(erased)}. Encounters that went with patients: ${count(encounters)}. Under legal hold: ${count(held)}. ` +
+    `Still referred to: ${count(referred_to)}. Of use again: ${count(changed)}.${more}`
+  );
+}

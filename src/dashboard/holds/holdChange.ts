@@ -1,0 +1,113 @@
+import { addHold, type HeldRecord } from '../../erasure/holds/addHold.ts';
+import type { Hold } from '../../erasure/holds/holdState.ts';
+import { readHolds } from '../../erasure/holds/readHolds.ts';
+import { findHold, releaseHold } from '../../erasure/holds/releaseHold.ts';
+import type { FieldMessage } from '../../errors.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
+import { orErased } from '../records/orErased.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { kindOf, recordsSection } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { DashboardRoute, Visit } from '../shell/route.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { input, messageOf } from '../ui/formFields.ts';
+import { code } from '../ui/text.ts';
+import { holdsPath, holdsSection } from './holdPaths.ts';
+
+interface HoldPorts extends QueryPorts, HistoryPorts {}
+
+/** Puts a workspace or a record under legal hold, and ends a hold: for each the page that asks, and what its answer does. */
+export function holdChangeRoutes(ports: HoldPorts): DashboardRoute[] {
+  return [...workspaceHold(ports), ...recordHold(ports), ...release(ports)];
+}
+
+function workspaceHold({ eventLog }: HoldPorts): DashboardRoute[] {
+  return confirmedChange({
+    path: '/workspaces/:workspace/holds/new',
+    find: ({ workspace }) => workspace,
+    question: (workspace, { form }, details) => ({
+      title: `Put workspace ${workspace} under legal hold?`,
+      section: holdsSection,
+      text: 'No record of the workspace is erased, by nobody, until the hold is released. All else goes on as ever.',
+      fields: reasonField(form, details),
+      button: 'Hold workspace',
+      back: holdsPath(workspace),
+    }),
+    async make(workspace, { caller, form, notice }) {
+      const id = await addHold(eventLog, caller, undefined, textOf(form, 'reason'));
+      notice(`The workspace is under legal hold ${id}.`);
+      return { redirect: holdsPath(workspace) };
+    },
+  });
+}
+
+function recordHold(ports: HoldPorts): DashboardRoute[] {
+  return confirmedChange<HeldRecord>({
+    path: '/workspaces/:workspace/records/:kind/:id/hold',
+    async find({ req, workspace }) {
+      const entry = kindOf(req.params.kind);
+      const id = pathId(req, 'id', entry.title);
+      await readRecord(ports, workspace, entry, id);
+      return { entry, id };
+    },
+    question: ({ entry: { kind }, id }, { workspace, form }, details) => ({
+      title: `Put this ${kind} under legal hold?`,
+      section: recordsSection,
+      text: html`${code(id)}. It is not erased, by nobody, until the hold is released${protectedToo[kind]}. It can be changed as ever.`,
+      fields: reasonField(form, details),
+      button: `Hold ${kind}`,
+      back: recordPath(workspace, kind, id),
+    }),
+    async make(record, { caller, workspace, form, notice }) {
+      const { kind } = record.entry;
+      const holdId = await addHold(ports.eventLog, caller, record, textOf(form, 'reason'));
+      notice(`The ${kind} is under legal hold ${holdId}.`);
+      return { redirect: recordPath(workspace, kind, record.id) };
+    },
+  }).map((route) => orErased(ports, route));
+}
+
+/** What a hold on a record of a kind protects beside it. */
+const protectedToo: Record<string, string | undefined> = {
+  patient: '; nor are its encounters, with their documents',
+  encounter: '; nor are its documents and its patient',
+};
+
+function release({ eventLog }: HoldPorts): DashboardRoute[] {
+  return confirmedChange<Hold>({
+    path: '/workspaces/:workspace/holds/:hold/release',
+    isSensitive: true,
+    async find({ req, workspace }) {
+      return findHold((await readHolds(eventLog, workspace)).holds, String(req.params.hold));
+    },
+    question: ({ id, record }, { workspace, form }, details) => ({
+      title: 'Release this legal hold?',
+      section: holdsSection,
+      text: html`${code(id)}, on ${record ? html`the ${record.kind} ${code(record.id)}` : 'the workspace'}. What no other hold is on may be erased again, also by the workspace’s retention.`,
+      fields: reasonField(form, details),
+      button: 'Release hold',
+      isDangerous: true,
+      back: holdsPath(workspace),
+    }),
+    async make({ id }, { caller, workspace, form, notice }) {
+      await releaseHold(eventLog, caller, id, textOf(form, 'reason'));
+      notice(`Hold ${id} is released.`);
+      return { redirect: holdsPath(workspace) };
+    },
+  });
+}
+
+function reasonField(form: Visit['form'], details?: readonly FieldMessage[]): Html {
+  return input({
+    name: 'reason',
+    label: 'Reason',
+    value: textOf(form, 'reason'),
+    hint: 'Such as the name of a case; in words that do not say whom it concerns: it stays.',
+    error: messageOf(details, 'reason'),
+    isRequired: true,
+    autocomplete: 'off',
+  });
+}

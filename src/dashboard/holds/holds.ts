@@ -1,0 +1,88 @@
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { Hold, HoldStep } from '../../erasure/holds/holdState.ts';
+import { readHolds } from '../../erasure/holds/readHolds.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { table } from '../ui/table.ts';
+import { code, empty, time } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import { holdsPath, holdsSection } from './holdPaths.ts';
+
+export interface HoldPagePorts {
+  eventLog: EventLog;
+  names: PrincipalNames;
+}
+
+/** `…/holds`: the legal holds of a workspace, those in force and those that were released. */
+export function holdsRoutes(ports: HoldPagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/holds',
+      roles: phiReaders,
+      handle: (visit) => list(ports, visit),
+    },
+  ];
+}
+
+async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller, user } = visit;
+  const { holds } = await readHolds(eventLog, workspace);
+  const newestFirst = [...holds.values()].reverse();
+  const inForce = newestFirst.filter(({ released }) => released === undefined);
+  const released = newestFirst.filter((hold) => hold.released !== undefined);
+  await names.learn(newestFirst.flatMap(({ added, released: end }) => [added.by, (end ?? added).by]));
+  await recordAccess(eventLog, caller, { action: 'hold.list', query: { all: true } });
+  const isAdmin = admins.includes(user.role);
+  const path = `/dashboard${holdsPath(workspace)}`;
+  const body = html`<div class="page-head"><h1>Legal holds</h1>${
+    isAdmin &&
+    html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold the workspace</a></div>`
+  }</div>
+<p>While a hold is in force, nothing of what it is on is erased, by nobody. One on a patient protects its encounters with their documents, too; one on an encounter keeps its patient. A record is put under hold on its page.</p>
+${inForce.length === 0 ? empty('No legal hold is in force.') : holdTable('Holds in force', inForce, names, visit, isAdmin)}
+${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, visit, false)}`}`;
+  return { page: { title: 'Legal holds', section: holdsSection, body } };
+}
+
+function holdTable(
+  label: string,
+  holds: readonly Hold[],
+  names: PrincipalNames,
+  { workspace }: Visit,
+  withActions: boolean,
+): Html {
+  const step = ({ at, by, reason }: HoldStep) =>
+    html`${time(at)}<br>${reason}<br><small class="muted">${names.nameOf(by) ?? by.id}</small>`;
+  return table(
+    label,
+    [
+      { title: 'Hold', isHeader: true, cell: ({ id }) => code(id) },
+      {
+        title: 'On',
+        cell: ({ record }) =>
+          record === undefined
+            ? 'The workspace'
+            : html`${titleOf(record.kind)} <a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${record.id}</a>`,
+      },
+      { title: 'Added', cell: ({ added }) => step(added) },
+      ...(holds.some(({ released }) => released)
+        ? [{ title: 'Released', cell: ({ released }: Hold) => released && step(released) }]
+        : []),
+      ...(withActions
+        ? [
+            {
+              title: 'Actions',
+              isTitleHidden: true,
+              cell: ({ id }: Hold) =>
+                html`<a href="/dashboard${holdsPath(workspace)}/${id}/release" aria-label="Release ${id}">Release</a>`,
+            },
+          ]
+        : []),
+    ],
+    holds,
+  );
+}

@@ -1,0 +1,21 @@
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { Referrer } from '../findReferrers.ts';
+import { type Holding, holdsOver } from './holdsOver.ts';
+import { patientOf } from './patientOf.ts';
+import { readHolds } from './readHolds.ts';
+
+/**
+ * The legal holds that stand in the way of erasing a record; undefined where none does. As of every hold acknowledged before the call.
+ * `referrers` finds what refers to it; it is not asked where nothing is held. Rejects as that does, with `unreadable` and `unavailable`.
+ */
+export async function currentHolding(
+  eventLog: EventLog,
+  workspace: string,
+  record: { kind: string; id: string },
+  referrers: () => Promise<readonly Referrer[]>,
+): Promise<Holding | undefined> {
+  const holds = await readHolds(eventLog, workspace);
+  if (holds.inForce.size === 0) return undefined;
+  const patientId = record.kind === 'encounter' ? await patientOf(eventLog, workspace, record.id) : undefined;
+  return holdsOver(holds, { ...record, patientId, referrers: await referrers() });
+}

@@ -1,0 +1,16 @@
+import { holdsStream } from '../../events/streamNames.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { foldStream } from '../../reads/foldStream.ts';
+import { evolveHolds, type HoldState, noHolds } from './holdState.ts';
+
+/**
+ * All legal holds of a workspace, as of every change acknowledged before the call: the log itself is read, from where `known`
+ * ends on, which is brought up to date in place. Rejects with `unavailable`, and with `unreadable`.
+ */
+export async function readHolds(
+  eventLog: EventLog,
+  workspace: string,
+  known: HoldState = noHolds(),
+): Promise<HoldState> {
+  return (await foldStream(eventLog, holdsStream(workspace), evolveHolds, { state: known })) ?? known;
+}

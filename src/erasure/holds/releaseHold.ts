@@ -1,0 +1,47 @@
+import { ServiceError } from '../../errors.ts';
+import { type Caller, newActorEvent } from '../../events/newEvent.ts';
+import { holdsStream } from '../../events/streamNames.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { requireReason } from '../requireReason.ts';
+import type { Hold, HoldChange } from './holdState.ts';
+import { readHolds } from './readHolds.ts';
+
+/**
+ * Ends a legal hold of the caller's workspace, and gives it as it was. What other holds are on stays held. Rejects with
+ * `not_found` when there is none of that id, with `conflict` when it is released already, with `validation_failed` without a
+ * reason, with `unreadable` and `unavailable`.
+ */
+export async function releaseHold(
+  eventLog: EventLog,
+  caller: Caller,
+  id: string,
+  reason: string,
+): Promise<Hold> {
+  const { workspace } = caller;
+  const said = requireReason(reason);
+  for (;;) {
+    const state = await readHolds(eventLog, workspace);
+    const hold = findHold(state.holds, id);
+    if (hold.released) {
+      throw new ServiceError('conflict', `Hold ${id} was released already, at ${hold.released.at}.`);
+    }
+    const { record } = hold;
+    const on = record ? { kind: record.kind, record_id: record.id } : { workspace };
+    const change: HoldChange = { hold_id: id, ...on, reason: said };
+    const event = newActorEvent(caller, workspace, 'HoldReleased', { ...change });
+    try {
+      await eventLog.append(holdsStream(workspace), event, state.version - 1);
+      return hold;
+    } catch (error) {
+      // Another hold was added or released meanwhile: decide again.
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+    }
+  }
+}
+
+/** The hold of an id. Throws `not_found`. */
+export function findHold(holds: ReadonlyMap<string, Hold>, id: string): Hold {
+  const hold = holds.get(id);
+  if (hold === undefined) throw new ServiceError('not_found', `There is no hold ${id} in the workspace.`);
+  return hold;
+}

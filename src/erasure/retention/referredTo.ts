@@ -1,0 +1,36 @@
+import { bodyOf } from '../../../projections/projection.ts';
+import { recordsModel } from '../../../projections/records.ts';
+import { kindPartition } from '../../events/streamNames.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { type CatalogEntry, catalog } from '../../records/catalog.ts';
+import { viewRecord } from '../../records/fold.ts';
+import { referredIds } from '../../records/referredIds.ts';
+import { allRows } from '../allRows.ts';
+import { refersTo } from '../findReferrers.ts';
+import type { RecordRow } from './RecordAges.ts';
+
+/**
+ * Which of the records of a kind, by their ids, are referred to by one that remains, as `remains` tells; all of them where a
+ * record cannot be read that may refer to them. One pass through all records of the kinds that may. Rejects with `unavailable`.
+ */
+export async function referredTo(
+  readModels: ReadModels,
+  workspace: string,
+  kind: string,
+  ids: ReadonlySet<string>,
+  remains: (entry: CatalogEntry, row: RecordRow) => Promise<boolean>,
+): Promise<ReadonlySet<string>> {
+  const kept = new Set<string>();
+  for (const entry of catalog) {
+    if (!refersTo(entry, kind)) continue;
+    for await (const row of allRows(readModels, recordsModel, kindPartition(workspace, entry.kind))) {
+      const state = bodyOf(row);
+      if (state === undefined) return ids;
+      const named = referredIds(entry, viewRecord(state), kind).filter((id) => ids.has(id) && !kept.has(id));
+      if (named.length === 0 || !(await remains(entry, row))) continue;
+      for (const id of named) kept.add(id);
+      if (kept.size === ids.size) return kept;
+    }
+  }
+  return kept;
+}

@@ -1,0 +1,150 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { phi } from '../support/phi.ts';
+import { RecordsPages, textOf } from '../support/recordsPages.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+
+const LONG_MS = 120_000;
+const CASE = 'Case 2031-17';
+
+let dashboard: TestDashboard;
+let service: TestService;
+let page: Page;
+let records: RecordsPages;
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  ({ service } = dashboard);
+  page = await dashboard.openAs('admin', '/account');
+  records = new RecordsPages(page, service);
+}, LONG_MS);
+afterAll(() => dashboard.stop());
+
+const holdsPath = () => `/workspaces/${service.workspaceId('clinic')}/holds`;
+const send = async (path: string, body: object) =>
+  expect((await service.post(`/integration/${path}`, body)).status).toBe(200);
+
+/** Gives the reason on the page that asks, and waits until what it did is told. */
+async function answer(button: string, reason = CASE): Promise<void> {
+  await page.getByLabel('Reason').fill(reason);
+  await page.getByRole('button', { name: button }).click();
+  await page.waitForLoadState();
+}
+
+const idOf = (text: string) => /hold_\w{16}/.exec(text)?.[0] ?? '';
+
+test(
+  'an administrator holds a patient on its page, which then says so, and releases the hold',
+  async () => {
+    const patient = { ...samples.patient(), last_name: phi('Lopez') };
+    await send('patients', patient);
+    const encounter = { id: phi('encounter'), patient_id: patient.id };
+    await send('encounters', encounter);
+    const path = records.pathOf('patients', patient.id);
+    await records.show(path);
+    await page.getByRole('button', { name: 'Hold', exact: true }).click();
+    await records.shows('Put this patient under legal hold?');
+    expect(await page.locator('main').textContent()).not.toContain(patient.last_name);
+    await expectAccessible(page);
+    await takePictures(page, 'record-hold');
+    const refused = await appendedBy(service, async () => {
+      await answer('Hold patient', ' ');
+      await page.getByRole('alert').filter({ hasText: 'reason must have 1 to 1000 characters' }).waitFor();
+    });
+    expect(refused).toEqual([]);
+    const added = await changesBy(service, async () => {
+      await answer('Hold patient');
+      await page.locator('.banner').waitFor();
+    });
+    expect(added).toMatchObject([
+      {
+        type: 'HoldAdded',
+        data: { kind: 'patient', record_id: patient.id, reason: CASE },
+        metadata: { principal: { type: 'user' }, clientIp: '127.0.0.1' },
+      },
+    ]);
+    const id = idOf(await textOf(page.getByRole('status')));
+    expect(await textOf(page.locator('.banner'))).toContain(
+      `This patient cannot be erased: it is under legal hold (${id}, since `,
+    );
+    await expectAccessible(page);
+    await takePictures(page, 'record-held');
+
+    await records.show(records.pathOf('encounters', encounter.id));
+    expect(await textOf(page.locator('.banner'))).toContain('its patient is under legal hold');
+    await records.show(`${path}/erase`);
+    expect(await textOf(page.locator('.banner').first())).toContain('it is under legal hold');
+    expect(await page.getByRole('button', { name: 'Erase patient' }).count()).toBe(0);
+
+    await page.goto(`/dashboard${holdsPath()}`);
+    const row = page.getByRole('row', { name: id });
+    expect(await textOf(row)).toContain(`Patient ${patient.id}`);
+    await expectAccessible(page);
+    await takePictures(page, 'holds');
+    await row.getByRole('link', { name: `Release ${id}` }).click();
+    await records.shows('Release this legal hold?');
+    await expectAccessible(page);
+    const released = await appendedBy(service, async () => {
+      await answer('Release hold', 'Case closed');
+      await page.getByText(`Hold ${id} is released.`).waitFor();
+    });
+    expect(released).toEqual(['clinic.holds: HoldReleased']);
+    await page.getByText('No legal hold is in force.').waitFor();
+    expect(await textOf(page.getByRole('row', { name: id }))).toContain('Case closed');
+    await records.show(path);
+    expect(await page.locator('.banner').count()).toBe(0);
+  },
+  LONG_MS,
+);
+
+test('a hold on an encounter shows on the page of its patient', async () => {
+  const patient = { ...samples.patient(), last_name: phi('Lopez') };
+  await send('patients', patient);
+  const encounter = { id: phi('encounter'), patient_id: patient.id };
+  await send('encounters', encounter);
+  await records.show(`${records.pathOf('encounters', encounter.id)}/hold`);
+  await answer('Hold encounter');
+  await page.locator('.banner').waitFor();
+  await records.show(records.pathOf('patients', patient.id));
+  expect(await textOf(page.locator('.banner'))).toContain('a record that refers to it is under legal hold');
+});
+
+test('a hold that came while the page was open stops the erasure that it asks for', async () => {
+  const payer = samples.payer();
+  await send('payers', payer);
+  await records.show(`${records.pathOf('payers', payer.id)}/erase`);
+  const other = await dashboard.openAs('admin', `${records.pathOf('payers', payer.id)}/hold`);
+  await other.getByLabel('Reason').fill(CASE);
+  await other.getByRole('button', { name: 'Hold payer' }).click();
+  await other.locator('.banner').waitFor();
+  const appended = await appendedBy(service, async () => {
+    await page.getByLabel('Reason').fill('Request 2026-117');
+    await page.getByLabel('Type the ID of the payer').fill(payer.id);
+    await page.getByRole('button', { name: 'Erase payer' }).click();
+    await page.getByRole('alert').filter({ hasText: 'it is under legal hold' }).waitFor();
+  });
+  expect(appended).toEqual([]);
+});
+
+test('an administrator holds the workspace; who reads the audit trail reads the holds, and that is in it', async () => {
+  await page.goto(`/dashboard${holdsPath()}`);
+  await page.getByRole('button', { name: 'Hold the workspace' }).click();
+  const appended = await appendedBy(service, async () => {
+    await answer('Hold workspace');
+    await page.getByRole('row', { name: 'The workspace' }).waitFor();
+  });
+  expect(appended).toEqual(['clinic.holds: HoldAdded']);
+  const accesses = await accessesBy(service, async () => {
+    const other = await dashboard.openAs('compliance', holdsPath());
+    await other.getByRole('row', { name: 'The workspace' }).waitFor();
+    expect(await other.getByRole('link', { name: /^Release/ }).count()).toBe(0);
+    expect(await other.getByRole('button', { name: 'Hold the workspace' }).count()).toBe(0);
+    expect((await other.goto(`/dashboard${holdsPath()}/new`))?.status()).toBe(403);
+  });
+  expect(accesses.filter(({ action }) => action === 'hold.list')).toEqual([
+    { action: 'hold.list', query: { all: true } },
+  ]);
+  await page.goto(`/dashboard/workspaces/${service.workspaceId('clinic')}/audit?action=HoldAdded`);
+  expect(await textOf(page.getByRole('row', { name: 'Hold added' }).first())).toContain('Workspace');
+});
