@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
-import { ExportFile, type FileDigest } from '../evidence/export/ExportFile.ts';
+import { ExportFile } from '../evidence/export/ExportFile.ts';
 import {
   type ExportJob,
   type ExportProgress,
@@ -12,9 +12,7 @@ import {
   startOfExport,
 } from '../evidence/export/exportEvents.ts';
 import type { ExportFormat } from '../evidence/export/exportLines.ts';
-import { type ExportManifest, manifestPath } from '../evidence/export/manifest.ts';
-import { signObject } from '../evidence/signing.ts';
-import { signTreeHead } from '../evidence/treeHead.ts';
+import { manifestPath, signManifest } from '../evidence/export/manifest.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
@@ -110,25 +108,8 @@ async function run(
 
 async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress): Promise<void> {
   const signingKey = await loadSigningKey();
-  const { tree, lastEvent, events, first, last } = progress;
-  const manifest = (digest: FileDigest): ExportManifest =>
-    signObject(
-      {
-        type: 'chartledger.export_manifest.v1' as const,
-        ...job,
-        events,
-        first_position: first?.position ?? null,
-        last_position: last?.position ?? null,
-        first_recorded_at: first?.recordedAt ?? null,
-        last_recorded_at: last?.recordedAt ?? null,
-        ...digest,
-        tree_head: signTreeHead(job.workspace, tree, lastEvent, signingKey),
-        created_at: new Date().toISOString(),
-      },
-      signingKey,
-    );
-  await file.finish(manifest);
-  writeLine(`${count(events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
+  await file.finish((digest) => signManifest(job, progress, digest, signingKey));
+  writeLine(`${count(progress.events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
 }
 
 /** `chartledger export` */

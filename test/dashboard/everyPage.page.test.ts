@@ -19,6 +19,9 @@ const noPages = [
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/audit/export',
   '/audit/export',
+  ...['state', 'head', 'verified-head', 'public-key'].map(
+    (part) => `/workspaces/:workspace/evidence/${part}`,
+  ),
   '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
 ];
 

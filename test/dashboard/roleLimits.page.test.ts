@@ -42,6 +42,11 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
+    ...['', '/state', '/head', '/verified-head', '/public-key'].map(
+      (part) => `get /workspaces/:workspace/evidence${part}`,
+    ),
+    'post /workspaces/:workspace/evidence/verify',
+    'post /workspaces/:workspace/evidence/export',
     'get /audit',
     'get /audit/export',
   ],

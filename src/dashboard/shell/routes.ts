@@ -1,7 +1,9 @@
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
+import { evidenceRoutes } from '../evidence/evidence.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
@@ -35,6 +37,7 @@ export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPag
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
   requestLimit: RequestLimit;
+  evidence: EvidencePorts;
 }
 
 /** Every page of the dashboard: a file each, with the forms that it holds, and a line here. */
@@ -59,6 +62,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordEraseRoutes(ports),
     ...recordStateRoutes(ports),
     ...auditRoutes(ports),
+    ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),
     ...keyChangeRoutes(ports),

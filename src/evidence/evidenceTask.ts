@@ -1,0 +1,18 @@
+import type { KeyObject } from 'node:crypto';
+import type { Position } from '../events/event.ts';
+import type { ExportJob } from './export/exportEvents.ts';
+import type { VerificationJob } from './verification/Verifications.ts';
+import type { VerifiedHistory } from './verification/verifyAgainstHeads.ts';
+
+/** What a thread of evidence is started for. */
+export type EvidenceTask =
+  | ({ kind: 'verify' } & VerificationJob)
+  | { kind: 'export'; job: ExportJob; until: Position; signingKey: KeyObject | undefined };
+
+/** What it tells; after `bytes` it waits for the message `more`. */
+export type EvidenceMessage =
+  | { kind: 'reached'; position: Position; until: Position; events: number }
+  | { kind: 'verified'; history: VerifiedHistory }
+  | { kind: 'bytes'; bytes: Uint8Array }
+  | { kind: 'exported' }
+  | { kind: 'failed'; error: Record<string, unknown> };
