@@ -8,6 +8,7 @@ import { appendTombstones } from './appendTombstones.ts';
 import { countByKind } from './countByKind.ts';
 import { findReferrers, type Referrer } from './findReferrers.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
+import { unlessUnavailable } from './unlessUnavailable.ts';
 
 const MAX_REASON = 1_000;
 
@@ -18,11 +19,18 @@ export interface EraseOptions {
   withEncounters?: boolean;
 }
 
+/** An erasure that is in the log. */
+export interface RecordedErasure {
+  /** The last tombstones of all that was erased, the record's own first; of an erasure that is not complete that one alone. */
+  tombstones: RecordedEvent[];
+  /** Nothing but tombstones is left in the event log and the document store. Otherwise the service goes on with it by itself. */
+  isComplete: boolean;
+}
+
 /**
- * Erases a record for good, an encounter with its documents. When it resolves, with the last tombstones of all that was erased,
- * nothing but those is left of it in the event log and the document store; read models follow. Rejects with `not_found`,
- * with `gone` when it is erased already, with `conflict` when others refer to it, with `validation_failed` without a reason,
- * with `unreadable` and `unavailable`; cut off behind its first tombstone it is finished by the service.
+ * Erases a record for good, an encounter with its documents; read models follow. Rejects with `not_found`, with `gone` when it
+ * is erased already, with `conflict` when others refer to it, with `validation_failed` without a reason, with `unreadable`, and
+ * with `unavailable` as long as nothing was erased; cut off behind its first tombstone it is finished by the service.
  */
 export async function eraseRecord(
   ports: ErasurePorts,
@@ -30,7 +38,7 @@ export async function eraseRecord(
   entry: CatalogEntry,
   id: string,
   { reason, withEncounters = false }: EraseOptions,
-): Promise<RecordedEvent[]> {
+): Promise<RecordedErasure> {
   const said = reason.trim();
   if (said === '' || said.length > MAX_REASON) {
     throw validationError([{ field: 'reason', message: `must have 1 to ${MAX_REASON} characters` }]);
@@ -45,7 +53,8 @@ export async function eraseRecord(
     reason: said,
     ...(takesEncounters && { with_encounters: true as const }),
   });
-  return finishErasure(ports, done);
+  const finished = await unlessUnavailable(finishErasure(ports, done));
+  return finished ? { tombstones: finished, isComplete: true } : { tombstones: [done], isComplete: false };
 }
 
 function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ServiceError {
