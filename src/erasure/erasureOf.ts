@@ -25,15 +25,18 @@ export async function erasureOf(ports: ErasurePorts, stream: string): Promise<Re
 
 /** The last tombstones of what was erased together with a record: they stand behind its own. */
 async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const { erasure_id } = dataAs<RecordErased>(done.data);
+  const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
   const stop = new AbortController();
   const filter = { eventTypes: [...tombstoneTypes] };
   const found: RecordedEvent[] = [];
   try {
     for await (const batch of eventLog.follow({ after: done.position, filter, signal: stop.signal })) {
-      const isOfErasure = (event: RecordedEvent) =>
-        erasureStep(event) === 'done' && event.data.erasure_id === erasure_id;
-      found.push(...batch.events.filter(isOfErasure));
+      const isWith = (event: RecordedEvent) =>
+        erasureStep(event) === 'done' &&
+        event.data.erasure_id === erasure_id &&
+        // Of an encounter that went with its patient: what went with that encounter.
+        (kind === patient.kind || event.data.record_id === record_id);
+      found.push(...batch.events.filter(isWith));
       if (batch.caughtUp) break;
     }
   } finally {

@@ -8,6 +8,6 @@ export interface EvidencePorts {
   exports: Exports;
   /** The key that checks heads and exports; undefined where none is known. Rejects with `unavailable`. */
   publicKey(): Promise<KeyObject | undefined>;
-  /** Whether this process has the key that signs. Rejects with `unavailable`. */
-  signs(): Promise<boolean>;
+  /** The key that signs; undefined in a process from which it is kept. Rejects with `unavailable`. */
+  signingKey(): Promise<KeyObject | undefined>;
 }

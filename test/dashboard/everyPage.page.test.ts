@@ -23,6 +23,7 @@ const noPages = [
     (part) => `/workspaces/:workspace/evidence/${part}`,
   ),
   '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+  '/workspaces/:workspace/records/:kind/:id/certificate',
 ];
 
 const pages = dashboardRoutes({ identityProvider: {} } as DashboardPorts)

@@ -35,6 +35,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   phiReaders: [
     'get /workspaces/:workspace/records',
     'get /workspaces/:workspace/records/:kind/:id',
+    'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/print',
     'get /workspaces/:workspace/records/encounters/:id/documents',

@@ -38,7 +38,7 @@ export function openEvidence(
     verifications,
     exports,
     publicKey,
-    signs: async () => (await signingKey()) !== undefined,
+    signingKey,
     async close() {
       exports.close();
       await verifications.close();

@@ -43,7 +43,8 @@ export function evidenceRoutes(ports: EvidencePagePorts): DashboardRoute[] {
 
 async function page(ports: EvidencePagePorts, { workspace, csrf }: Visit): Promise<Reply> {
   const evidence = await readEvidence(ports, workspace);
-  const isKeyKnown = (await ports.evidence.publicKey()) !== undefined;
+  const signs = (await ports.evidence.signingKey()) !== undefined;
+  const isKeyKnown = signs || (await ports.evidence.publicKey()) !== undefined;
   const body = html`<div class="page-head"><h1>${SECTION}</h1>
 <div hx-get="${evidencePath(workspace, '/state')}" hx-trigger="every 3s" hx-swap="none"></div></div>
 <p class="muted">The history of a workspace is a hash tree. A signed head that is kept outside of the service shows later that nothing of it was changed, removed or inserted.</p>
@@ -54,7 +55,7 @@ ${place('heads', evidence)}
 <form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
 ${place('verification', evidence)}
 <h2>Export</h2>
-${exportForm(workspace, csrf, await ports.evidence.signs())}
+${exportForm(workspace, csrf, signs)}
 <h2>Public key</h2>
 ${isKeyKnown ? keyLink(workspace) : html`<p>This process does not know the key that signs. Ask for it with <code>chartledger signing-key</code>.</p>`}`;
   return { page: { title: SECTION, section: SECTION, body } };

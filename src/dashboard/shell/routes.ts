@@ -9,6 +9,7 @@ import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
+import { recordCertificateRoutes } from '../records/recordCertificate.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
 import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
 import { recordEraseRoutes } from '../records/recordErase.ts';
@@ -60,6 +61,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordCompareRoutes(ports),
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
+    ...recordCertificateRoutes(ports),
     ...recordStateRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),
