@@ -18,6 +18,11 @@ onEveryEngine((start) => {
     expect((await suite.client.post('/integration/patients', patient)).status).toBe(200);
 
   const erase = async (id: string) => {
+    // A list is up to date: the command finds out what refers to the patient, and waits two seconds for that.
+    await eventually(
+      async () => expect((await suite.client.get('/integration/encounters')).status).toBe(200),
+      WAIT_MS,
+    );
     const workspace = suite.service.workspaceId(suite.label);
     const { code, stderr } = await runCli(
       ['erase', 'patient', id, '--workspace', workspace, '--reason', 'Request 2026-117'],
