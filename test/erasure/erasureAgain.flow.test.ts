@@ -61,6 +61,13 @@ onEveryEngine((start) => {
         );
       });
       expect(appended).toEqual([]);
+      const scavenged = await erase('--scavenge');
+      expect(scavenged).toMatchObject({ code: 0, stderr: '' });
+      expect(scavenged.stdout).toContain(
+        service.eventLog.scavenges
+          ? 'EventStoreDB has begun to scavenge, on every node'
+          : 'Nothing of it is left in the files of the stores.',
+      );
       const told = await holds(certificate);
       expect(told).toContain('3 erasures in ');
       for (const stream of [`.patient-${patient.id}`, `.encounter-${encounter.id}`, '.document-'])

@@ -36,7 +36,7 @@ export function addEraseCommand(program: Command): void {
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
     .option('--with-encounters', 'of a patient: its encounters with their documents, too')
-    .option('--scavenge', 'on EventStoreDB: have the server take the bytes out of its files now')
+    .option('--scavenge', 'on EventStoreDB: have every node take the bytes out of its files now')
     .option(
       '--certificate <file>',
       'where a signed statement of what was erased is written: it is checked offline',
@@ -114,11 +114,11 @@ function versionsOf(tombstones: RecordedEvent[]): number {
   return tombstones.reduce((total, { revision, data }) => total + revision + 1 - Number(data.parts), 0);
 }
 
-function scavengeLine(isAsked: boolean): string {
-  if (isAsked)
-    return 'EventStoreDB has begun to scavenge: when it is through, nothing of it is left in its files.';
+function scavengeLine(isStarted: boolean): string {
+  if (isStarted)
+    return 'EventStoreDB has begun to scavenge, on every node: when all are through, nothing of it is left in its files.';
   return (
-    'Nobody is given it any more. The files of EventStoreDB hold it until the next scavenge: start that with --scavenge, or ' +
-    'on the page Admin of the server.'
+    'The files of EventStoreDB hold it until the next scavenge, of each node of a cluster by itself: run the command again with ' +
+    '--scavenge, which starts it on all of them, or on each: curl -X POST -u USER https://NODE:2113/admin/scavenge'
   );
 }
