@@ -3,17 +3,16 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { signObject } from '../../src/evidence/signing.ts';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { EvidencePage } from '../support/evidencePage.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 import { unzipped } from '../support/unzipped.ts';
-import { Visitor } from '../support/visitor.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 const LONG_MS = 120_000;
 const REASON = 'Request 2026-117';
@@ -22,28 +21,21 @@ const headPauses = { everyMs: 50, retryMs: 50 };
 onEveryEngine((start) => {
   const folder = temporaryFolder();
   const heads = join(folder, 'heads');
-  const userName = phi('compliance@clinic.example');
   let service: TestService;
   let visitor: Visitor;
+  let page: EvidencePage;
   let userId: string;
+  let userName: string;
   beforeAll(async () => {
     mkdirSync(heads);
     service = await start({ HEADS_TO: heads }, { headPauses });
-    const users = await UserDirectory.open(service.eventLog);
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    const password = phi('correct horse battery');
-    ({ id: userId } = await manager.create({ name: userName, role: 'compliance', password }));
-    users.close();
-    await eventually(async () => {
-      visitor = new Visitor(service.url);
-      await visitor.signIn({ name: userName, password });
-      expect(await visitor.isSignedIn()).toBe(true);
-    });
+    page = await EvidencePage.open(service);
+    ({ visitor, userId, userName } = page);
   }, LONG_MS);
   afterAll(() => service.stop());
 
   const clinic = () => service.workspaceId('clinic');
-  const path = (what = '') => `/workspaces/${clinic()}/evidence${what}`;
+  const path = (what?: string) => page.path(what);
   const cli = (...args: string[]) =>
     runCli(args, { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } });
   const headFiles = () =>
@@ -53,17 +45,6 @@ onEveryEngine((start) => {
   const lastHead = () => JSON.parse(readFileSync(join(heads, headFiles().at(-1) as string), 'utf8'));
   const eventsOfClinic = async () =>
     (await readAll(service.eventLog)).filter(({ metadata }) => metadata.workspace === clinic());
-
-  /** The page's text, once a verification that was asked for just now has ended. */
-  async function verified(): Promise<string> {
-    await visitor.get(path());
-    expect((await visitor.post(path('/verify'), {})).status).toBe(303);
-    return eventually(async () => {
-      const text = textOf((await visitor.get(path())).text);
-      expect(text).toMatch(/Ended \d{4}/);
-      return text;
-    }, LONG_MS);
-  }
 
   test(
     'it verifies on demand, also against the heads that were sent, and says who asked and what was erased',
@@ -77,7 +58,7 @@ onEveryEngine((start) => {
       expect(await cli('erase', ...args)).toMatchObject({ code: 0, stderr: '' });
       let shown = '';
       const appended = await newEvents(service, async () => {
-        shown = await verified();
+        shown = await page.verified();
       });
       expect(appended.map(({ data, metadata }) => [data, metadata.principal])).toEqual([
         [{ action: 'verify' }, { type: 'user', id: userId }],
@@ -115,7 +96,7 @@ onEveryEngine((start) => {
       const { privateKey } = generateKeyPairSync('ed25519');
       const forged = join(heads, `${clinic()}-000000000001-forged.json`);
       writeFileSync(forged, JSON.stringify(signObject(body, privateKey)));
-      const shown = await verified();
+      const shown = await page.verified();
       rmSync(forged);
       expect(shown).toContain('It does not hold');
       expect(shown).toContain(`The saved head ${clinic()}-000000000001-forged.json does not hold:`);
@@ -162,7 +143,7 @@ onEveryEngine((start) => {
     'the last head that was sent is shown, where to, and whether the last attempt failed',
     async () => {
       await eventually(async () => {
-        const shown = textOf((await visitor.get(path())).text);
+        const shown = await page.text();
         expect(shown).toContain(`Sent to ${heads} Last attempt`);
         expect(shown).toContain('succeeded');
         expect(JSON.parse((await visitor.get(path('/head'))).text)).toEqual(lastHead());
@@ -170,12 +151,12 @@ onEveryEngine((start) => {
       rmSync(heads, { recursive: true });
       await service.post('/integration/payers', samples.payer());
       await eventually(async () => {
-        const shown = textOf((await visitor.get(path())).text);
+        const shown = await page.text();
         expect(shown).toContain(`The last attempt failed. ${heads}`);
       });
       const { body } = await service.get('/readyz');
       expect(body.warnings).toMatchObject([{ code: 'heads_not_sent' }]);
-      const shown = await verified();
+      const shown = await page.verified();
       expect(shown).toContain('All holds');
       expect(shown).toContain(`The heads in ${heads} were not read:`);
       mkdirSync(heads);
@@ -183,8 +164,3 @@ onEveryEngine((start) => {
     LONG_MS,
   );
 });
-
-/** The words of a page, with one blank between each. */
-function textOf(page: string): string {
-  return page.replaceAll(/<[^>]*>/g, ' ').replaceAll(/\s+/g, ' ');
-}

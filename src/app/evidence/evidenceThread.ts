@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
-import type { EvidenceMessage, EvidenceTask } from '../../evidence/evidenceTask.ts';
+import { ServiceError } from '../../errors.ts';
+import type { EvidenceMessage, EvidenceTask, ThreadFailure } from '../../evidence/evidenceTask.ts';
 import type { RunExport } from '../../evidence/export/Exports.ts';
 import type { RunVerification } from '../../evidence/verification/Verifications.ts';
 import { workerUrl } from '../../threads/workerUrl.ts';
@@ -72,10 +73,17 @@ function startWorker(
     resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
   });
   worker.on('message', (message: EvidenceMessage) => {
-    if (message.kind === 'failed') onFailure(new Error('the thread failed', { cause: message.error }));
+    if (message.kind === 'failed') onFailure(errorOf(message));
     else onMessage(message);
   });
   worker.on('error', onFailure);
   worker.on('exit', () => onFailure(new Error('the thread ended')));
   return worker;
+}
+
+function errorOf({ known, frames }: ThreadFailure): Error {
+  const error = known
+    ? new ServiceError(known.code, known.message, { problem: known.problem })
+    : new Error('a thread of evidence failed');
+  return Object.assign(error, { stack: [error.message, ...frames].join('\n    ') });
 }

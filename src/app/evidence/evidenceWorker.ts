@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
-import { describeError } from '../../errors.ts';
+import { describeError, ServiceError } from '../../errors.ts';
 import type { EvidenceMessage, EvidenceTask } from '../../evidence/evidenceTask.ts';
 import { startOfExport } from '../../evidence/export/exportEvents.ts';
 import { zipExport } from '../../evidence/export/zipExport.ts';
@@ -51,5 +51,11 @@ async function exportWorkspace({ job, until, signingKey }: EvidenceTask & { kind
 try {
   await (task.kind === 'verify' ? verify(task) : exportWorkspace(task));
 } catch (error) {
-  tell({ kind: 'failed', error: describeError(error) });
+  const { stack } = describeError(error);
+  const frames = Array.isArray(stack) ? stack : [];
+  if (!(error instanceof ServiceError)) tell({ kind: 'failed', known: undefined, frames });
+  else {
+    const { code, message, problem } = error;
+    tell({ kind: 'failed', known: { code, message, problem }, frames });
+  }
 }
