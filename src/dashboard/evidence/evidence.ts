@@ -52,8 +52,8 @@ async function page(ports: EvidencePagePorts, { workspace, csrf }: Visit): Promi
 ${place('heads', evidence)}
 <h2>Verification</h2>
 <p>It reads the whole log again, and holds it against the read model’s tree and the saved heads. That takes minutes for a million events; requests come first.</p>
-<form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
 ${place('verification', evidence)}
+<form method="post" action="${evidencePath(workspace, '/verify')}">${csrf}<div class="actions"><button type="submit">Verify now</button></div></form>
 <h2>Export</h2>
 ${exportForm(workspace, csrf, signs)}
 <h2>Public key</h2>
