@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { RecordExistence } from '../commands/RecordExistence.ts';
 import type { Config } from '../config.ts';
 import { requestLimit } from '../dashboard/shell/requestLimit.ts';
@@ -18,6 +19,7 @@ import type { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
+import { openEvidence } from './evidence/openEvidence.ts';
 import { feedThread } from './feedThread.ts';
 import type { LastingKeyName } from './keyFiles.ts';
 
@@ -35,14 +37,17 @@ interface OpenStores {
 /** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
 export async function openApiPorts(
   config: Config,
+  logger: Logger,
   { webhookDirectory, limiters, knownKeys, ...stores }: OpenStores,
 ): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
+  const evidence = openEvidence(config, logger, { stateStore, knownKeys });
   const ports = {
     ...stores,
+    evidence,
     names,
     webhookDirectory,
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
@@ -73,6 +78,7 @@ export async function openApiPorts(
   const close = async () => {
     following.abort();
     users.close();
+    await evidence.close();
     await feed.close();
   };
   return { ports, close };

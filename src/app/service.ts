@@ -127,7 +127,7 @@ export async function startService(
       clientIp: clientIpReader(config.trustProxy),
       trustProxy: config.trustProxy,
     };
-    const api = isApi ? await step(openApiPorts(config, stores)) : undefined;
+    const api = isApi ? await step(openApiPorts(config, logger, stores)) : undefined;
     const storeWatch = new StoreWatch(stores, logger);
     stops.push(() => storeWatch.close());
     const clockWatch = new ClockWatch(eventLog, logger);

@@ -5,7 +5,9 @@ import { treeModel } from '../../projections/tree.ts';
 import type { Config } from '../config.ts';
 import { describeError, ServiceError } from '../errors.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
+import { tellHeadsStatus } from '../evidence/heads/headsStatus.ts';
 import { type HeadPorts, sendHeads } from '../evidence/heads/sendHeads.ts';
+import { publicKeyPem } from '../evidence/signing.ts';
 import type { Finding } from '../health/finding.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
@@ -87,24 +89,37 @@ class HeadSender {
 
   /** Whether all heads were sent. Never rejects. */
   async send(): Promise<boolean> {
-    const { eventLog, readModels, directory, signingKey } = this.#ports;
+    const { eventLog, readModels, directory } = this.#ports;
+    let key: KeyObject | undefined;
     try {
+      key = await this.#ports.signingKey();
       // What the projector has not reached by then is in the next head.
       await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
       const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
-      this.#tellContradicted(await sendHeads(this.#ports, workspaces, await signingKey()));
+      this.#tellContradicted(await sendHeads(this.#ports, workspaces, key));
+      if (this.#problem !== undefined) this.#logger.info('heads are sent again');
+      this.#problem = undefined;
     } catch (error) {
       this.#tellProblem(error);
-      return false;
     }
-    if (this.#problem !== undefined) this.#logger.info('heads are sent again');
-    this.#problem = undefined;
-    return true;
+    await this.#tellStatus(key);
+    return this.#problem === undefined;
   }
 
   findings(): Finding[] {
     const findings = [...this.#contradicted].map(contradiction);
     return this.#problem === undefined ? findings : [...findings, notSent(this.#problem)];
+  }
+
+  /** For the dashboard of all processes, which may lag: what matters is told by the log and `/readyz`. */
+  async #tellStatus(key: KeyObject | undefined): Promise<void> {
+    const { stateStore, target } = this.#ports;
+    await tellHeadsStatus(stateStore, {
+      place: target.place,
+      tried_at: new Date().toISOString(),
+      problem: this.#problem ?? null,
+      public_key: key === undefined ? null : publicKeyPem(key),
+    }).catch(() => undefined);
   }
 
   #tellProblem(error: unknown): void {

@@ -4,7 +4,7 @@ import { loadSigningKey, type WorkspaceTools, withWorkspace } from '../app/withS
 import { parseTerms } from '../audit/disclosureTermsSchema.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { termsOf } from '../events/disclosureTerms.ts';
-import { ExportFile, type FileDigest } from '../evidence/export/ExportFile.ts';
+import { ExportFile } from '../evidence/export/ExportFile.ts';
 import {
   type ExportJob,
   type ExportProgress,
@@ -13,9 +13,7 @@ import {
   startOfExport,
 } from '../evidence/export/exportEvents.ts';
 import type { ExportFormat } from '../evidence/export/exportLines.ts';
-import { type ExportManifest, manifestPath } from '../evidence/export/manifest.ts';
-import { signObject } from '../evidence/signing.ts';
-import { signTreeHead } from '../evidence/treeHead.ts';
+import { manifestPath, signManifest } from '../evidence/export/manifest.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
 import { parseInstant } from './disclosures/parseInstant.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
@@ -100,25 +98,8 @@ async function run(
 
 async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress): Promise<void> {
   const signingKey = await loadSigningKey();
-  const { tree, lastEvent, events, first, last } = progress;
-  const manifest = (digest: FileDigest): ExportManifest =>
-    signObject(
-      {
-        type: 'chartledger.export_manifest.v1' as const,
-        ...job,
-        events,
-        first_position: first?.position ?? null,
-        last_position: last?.position ?? null,
-        first_recorded_at: first?.recordedAt ?? null,
-        last_recorded_at: last?.recordedAt ?? null,
-        ...digest,
-        tree_head: signTreeHead(job.workspace, tree, lastEvent, signingKey),
-        created_at: new Date().toISOString(),
-      },
-      signingKey,
-    );
-  await file.finish(manifest);
-  writeLine(`${count(events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
+  await file.finish((digest) => signManifest(job, progress, digest, signingKey));
+  writeLine(`${count(progress.events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
 }
 
 /** `chartledger export` */

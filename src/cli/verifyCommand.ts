@@ -4,22 +4,15 @@ import { terminal } from '../app/terminal.ts';
 import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { writeWhole } from '../evidence/export/ExportFile.ts';
-import {
-  type OddEvent,
-  type OddEvents,
-  type Oddities,
-  type OddityKind,
-  oddityKinds,
-} from '../evidence/OddityCheck.ts';
 import { publicKeyPem } from '../evidence/signing.ts';
 import { signTreeHead, type TreeHead } from '../evidence/treeHead.ts';
-import { type Difference, type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
+import { verifiedTexts } from '../evidence/verifiedTexts.ts';
+import { type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
-import type { EventLog } from '../ports/eventLog.ts';
 import { erasureLines } from './erasure/erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
-import { count, example, FAILED, fail, writeLine } from './output.ts';
+import { count, example, fail, writeLine } from './output.ts';
 import { readHead, readHeads, readPublicKey } from './signedFiles.ts';
 import { verifyFile } from './verifyFile.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
@@ -34,51 +27,6 @@ interface VerifyOptions {
 }
 
 const NOTHING_COMPARED = 3;
-
-const said: Record<Difference['what'], string> = {
-  changed: 'was changed',
-  unreadable: 'cannot be read: its bytes were changed',
-  missing: 'is missing',
-  added: 'was added later',
-};
-
-function describe({ what, position, stream, version, eventId }: Difference): string {
-  const place = stream === undefined ? '' : `stream ${stream}, version ${version}, `;
-  return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
-}
-
-const odd: Record<OddityKind, (event: OddEvent) => string> = {
-  olderThanHead: ({ recordedAt, notBefore }) =>
-    `claims to be of ${recordedAt}, before the signed head's last event (${notBefore}), and was not in the head`,
-  repeatedId: () => 'has the id of an earlier event',
-  olderThanBefore: ({ recordedAt, notBefore }) =>
-    `claims to be of ${recordedAt}, before the event ahead of it (${notBefore})`,
-};
-
-/** Each odd event in a line, as far as they were collected, and how many more there are. */
-function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string[] {
-  const lines = first.map(({ position, stream, revision, id, ...event }) => {
-    const what = odd[kind]({ position, stream, revision, id, ...event });
-    return `The event at position ${position} ${what}: stream ${stream}, version ${revision + 1}, event ${id}.`;
-  });
-  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events show the same.`];
-}
-
-/** Says what is odd. Where leaders change, a time that falls proves nothing by itself: that is a remark. */
-function tellOddities(oddities: Oddities, { timesRise }: EventLog): void {
-  for (const kind of oddityKinds) {
-    const lines = describeOdd(kind, oddities[kind]);
-    if (kind === 'olderThanBefore' && !timesRise) {
-      const [first] = lines;
-      if (first)
-        writeLine(
-          `Remark: the times of ${count(oddities[kind].count)} events fall, as after a change of leader. The first: ${first}`,
-        );
-    } else {
-      for (const line of lines) fail(line);
-    }
-  }
-}
 
 function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): string {
   const { size } = tree;
@@ -107,13 +55,10 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
     const found = await withReadModels((readModels) =>
       verifyWorkspace({ eventLog, readModels }, workspace, { heads, onProgress: bar.at }),
     ).finally(() => bar.stop());
-    if (found.difference) return fail(describe(found.difference));
-    if (found.headProblem) {
-      const { head, problem } = found.headProblem;
-      return fail(`The log is not the one whose head was signed at ${head.created_at}: ${problem}.`);
-    }
-    tellOddities(found.oddities, eventLog);
-    if (terminal().exitCode === FAILED) return;
+    const { problems, remarks } = verifiedTexts(found, eventLog.timesRise);
+    for (const problem of problems) fail(problem);
+    for (const remark of remarks) writeLine(`Remark: ${remark}`);
+    if (problems.length > 0) return;
     if (heads.length === 0 && found.compared === 0) {
       fail(
         `Nothing was compared: there is no --head, and the read model has no tree yet. ${summary(found, heads)}`,

@@ -10,6 +10,7 @@ import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { currentHolding } from './holds/currentHolding.ts';
 import { refuseHeld } from './holds/holdsOver.ts';
 import { requireReason } from './requireReason.ts';
+import { unlessUnavailable } from './unlessUnavailable.ts';
 
 export interface EraseOptions {
   /** Why, in words that say nothing of whom it concerns: it stays. */
@@ -20,12 +21,19 @@ export interface EraseOptions {
   lookAgain?: ErasureGuard;
 }
 
+/** An erasure that is in the log. */
+export interface RecordedErasure {
+  /** The last tombstones of all that was erased, the record's own first; of an erasure that is not complete that one alone. */
+  tombstones: RecordedEvent[];
+  /** Nothing but tombstones is left in the event log and the document store. Otherwise the service goes on with it by itself. */
+  isComplete: boolean;
+}
+
 /**
- * Erases a record for good, an encounter with its documents. When it resolves, with the last tombstones of all that was erased,
- * nothing but those is left of it in the event log and the document store; read models follow. Rejects with `not_found`,
- * with `gone` when it is erased already, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when
- * others refer to it, with `validation_failed` without a reason, with `unreadable` and `unavailable`; cut off behind its first
- * tombstone it is finished by the service.
+ * Erases a record for good, an encounter with its documents; read models follow. Rejects with `not_found`, with `gone` when it
+ * is erased already, with `conflict` (`ErasureRefused`) when it or what goes with it is under legal hold or when others refer to
+ * it, with `validation_failed` without a reason, with `unreadable`, and with `unavailable` as long as nothing was erased; cut off
+ * behind its first tombstone it is finished by the service.
  */
 export async function eraseRecord(
   ports: ErasurePorts,
@@ -33,7 +41,7 @@ export async function eraseRecord(
   entry: CatalogEntry,
   id: string,
   { reason, withEncounters = false, lookAgain }: EraseOptions,
-): Promise<RecordedEvent[]> {
+): Promise<RecordedErasure> {
   const said = requireReason(reason);
   const { workspace } = caller;
   const { kind, title } = entry;
@@ -52,7 +60,9 @@ export async function eraseRecord(
     reason: said,
     ...(takesEncounters && { with_encounters: true as const }),
   };
-  return finishErasure(ports, await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard));
+  const done = await appendTombstones(ports.eventLog, caller, stream, title, erasure, guard);
+  const finished = await unlessUnavailable(finishErasure(ports, done));
+  return finished ? { tombstones: finished, isComplete: true } : { tombstones: [done], isComplete: false };
 }
 
 function stillReferredTo({ title, kind }: CatalogEntry, referrers: Referrer[]): ErasureRefused {

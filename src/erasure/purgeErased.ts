@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { documentsModel } from '../../projections/documents.ts';
+import { encountersModel } from '../../projections/encounters.ts';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
@@ -13,23 +14,21 @@ const TRIES = 100;
 const PAUSE_MS = 100;
 
 /**
- * Takes what was erased out of all files of the stores, once the read models have followed. Where the event log's server
- * scavenges its files, they are left to that: `scavenge` starts it. Rejects with `unavailable` when readers hold a file for
- * more than ten seconds, or a read model does not get on.
+ * Takes what was erased out of all files of the stores, once the read models have followed; those of an event log whose server
+ * scavenges them are left to that. Rejects with `unavailable` when readers hold a file for more than ten seconds, or a read
+ * model does not get on.
  */
-export async function purgeErased(
-  { eventLog, readModels, stateStore }: QueryPorts & { stateStore: StateStore },
-  { scavenge = false }: { scavenge?: boolean } = {},
-): Promise<void> {
-  await Promise.all([recordsModel, documentsModel].map((model) => caughtUp({ eventLog, readModels }, model)));
+export async function purgeErased({
+  eventLog,
+  readModels,
+  stateStore,
+}: QueryPorts & { stateStore: StateStore }): Promise<void> {
+  const models = [recordsModel, encountersModel, documentsModel];
+  await Promise.all(models.map((model) => caughtUp({ eventLog, readModels }, model)));
   await dropEarlierVersions(readModels);
   await purged('read model store', () => readModels.purge());
   await purged('state store', () => stateStore.purge());
-  if (eventLog.scavenges) {
-    if (scavenge) await eventLog.purge();
-  } else {
-    await purged('event log', () => eventLog.purge());
-  }
+  if (!eventLog.scavenges) await purged('event log', () => eventLog.purge());
 }
 
 /** The read models of earlier versions of the service, which nobody keeps up. */

@@ -52,9 +52,10 @@ function ed25519(parse: () => KeyObject, otherwise: string): KeyObject {
   return key;
 }
 
-/** The public key of a private one, as PEM (SPKI). */
-export function publicKeyPem(privateKey: KeyObject): string {
-  return createPublicKey(privateKey).export({ type: 'spki', format: 'pem' }) as string;
+/** The public key, or that of a private one, as PEM (SPKI). */
+export function publicKeyPem(key: KeyObject): string {
+  const publicKey = key.type === 'private' ? createPublicKey(key) : key;
+  return publicKey.export({ type: 'spki', format: 'pem' }) as string;
 }
 
 /** The name of a public key, see `Signature`. */

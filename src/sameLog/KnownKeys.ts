@@ -40,6 +40,12 @@ export class KnownKeys<Name extends string> {
     this.#keys = keys;
   }
 
+  /** The key, as `load` gives it, where it is there; undefined otherwise. */
+  async find(name: Name): Promise<Buffer | undefined> {
+    const isThere = this.#settled.has(name) || (await this.#keys[name].find()) !== undefined;
+    return isThere ? this.load(name) : undefined;
+  }
+
   /**
    * The key, made and told to the log when there was none. Rejects with `internal`, whose `problem` says which setting is
    * wrong, when it is not the one that the log knows, or that one is gone.

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
+import { erase } from '../support/erasure.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
 import { StandInCluster } from '../support/StandInCluster.ts';
 import { samples } from '../support/samples.ts';
 import { standInCommand } from '../support/servers.ts';
@@ -161,6 +163,27 @@ if (command === undefined) {
       await writers.written();
       expect(await readiness(on)).toBe(200);
       await expectEachOnce(on, await writers.stop());
+    },
+    LONG_MS,
+  );
+
+  test(
+    'a scavenge is started on every node; those that are away are named, with what to do',
+    async () => {
+      await startCluster();
+      const log = await eventually(() => openEventLog(cluster.url('esdb')));
+      const workspace = new TestWorkspace();
+      const gone = workspace.stream();
+      await workspace.append(log, gone, { n: 1 });
+      await erase(log, workspace, gone);
+      expect(await log.purge()).toBe(false);
+      await cluster.killNode(2);
+      const [, , node] = cluster.nodes;
+      await expect(log.purge()).rejects.toMatchObject({
+        code: 'unavailable',
+        problem: `No scavenge was started on ${node}: start it there when the node is back (curl -X POST -u USER https://${node}/admin/scavenge).`,
+      });
+      await log.close();
     },
     LONG_MS,
   );

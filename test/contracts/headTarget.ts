@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
-import type { HeadTarget } from '../../src/ports/headTarget.ts';
+import type { HeadTarget, KeptHead } from '../../src/ports/headTarget.ts';
 
 export interface HeadTargetUnderTest {
   open(): HeadTarget;
@@ -23,10 +23,33 @@ export function headTargetContract({ open, openAway, kept }: HeadTargetUnderTest
     expect([...all.keys()].filter((name) => !name.endsWith('.json'))).toEqual([]);
   });
 
+  test('gives what it kept under names that begin alike, in order, where it can be read', async () => {
+    const target = open();
+    if (target.kept === undefined) return;
+    const prefix = `clinic_${randomUUID().slice(0, 8)}-`;
+    for (const n of [2, 1, 3]) await target.keep(`${prefix}${n}.json`, `${n}`);
+    await target.keep(`other-${randomUUID()}.json`, 'other');
+    expect(await all(target.kept(prefix))).toEqual(
+      [1, 2, 3].map((n) => ({ name: `${prefix}${n}.json`, text: `${n}` })),
+    );
+    const away = openAway();
+    if (away.kept === undefined) throw new Error('the same place can be read');
+    await expect(all(away.kept(prefix))).rejects.toMatchObject({
+      code: 'unavailable',
+      problem: expect.stringMatching(/^\S.*\.$/),
+    });
+  });
+
   test('says in words for operators why it does not take anything', async () => {
     await expect(openAway().keep('clinic-1.json', '{}')).rejects.toMatchObject({
       code: 'unavailable',
       problem: expect.stringMatching(/^\S.*\.$/),
     });
   });
+}
+
+async function all(kept: AsyncIterable<KeptHead>): Promise<KeptHead[]> {
+  const files: KeptHead[] = [];
+  for await (const file of kept) files.push(file);
+  return files;
 }

@@ -21,7 +21,11 @@ const noPages = [
   '/workspaces/:workspace/audit/export',
   '/audit/export',
   '/workspaces/:workspace/records/patients/:id/disclosures/export',
+  ...['state', 'head', 'verified-head', 'public-key'].map(
+    (part) => `/workspaces/:workspace/evidence/${part}`,
+  ),
   '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+  '/workspaces/:workspace/records/:kind/:id/certificate',
 ];
 
 const pages = dashboardRoutes({ identityProvider: {} } as DashboardPorts)

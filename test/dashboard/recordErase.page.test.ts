@@ -1,6 +1,11 @@
+import { createPublicKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
+import { certificateProblem, parseCertificate } from '../../src/evidence/proof/erasureCertificate.ts';
+import { parseSigningKey } from '../../src/evidence/signing.ts';
 import {
   expectAccessible,
   startDashboard,
@@ -112,6 +117,9 @@ test(
     await showsErased(`${path}/erase`, patient.last_name);
     const encounterPath = records.pathOf('encounters', encounter.id);
     await showsErased(encounterPath);
+    expect(await certified()).toBe(3);
+    await showsErased(path);
+    expect(await certified()).toBe(4);
     await showsErased(`${encounterPath}/documents`);
     const documentPath = `${encounterPath}/documents/${encodeURIComponent(document)}`;
     expect((await records.show(documentPath))?.status()).toBe(410);
@@ -124,6 +132,21 @@ test(
   },
   LONG_MS,
 );
+
+/** How many tombstones the certificate holds that the page offers, which the service's key has signed. */
+async function certified(): Promise<number> {
+  const downloading = page.waitForEvent('download');
+  const accesses = await accessesBy(service, async () => {
+    await page.getByRole('button', { name: 'Certificate of the erasure' }).click();
+    await downloading;
+  });
+  expect(accesses.map(({ action }) => action)).toEqual(['record.proof']);
+  const certificate = parseCertificate(await readFile(await (await downloading).path(), 'utf8'));
+  if (certificate === undefined) throw new Error('it is no certificate');
+  const key = await readFile(join(service.config.dataDir, 'signing-key'));
+  expect(certificateProblem(certificate, createPublicKey(parseSigningKey(key)))).toBeUndefined();
+  return certificate.tombstones.length;
+}
 
 const byAdmin = () => new RegExp(`erased .* UTC by ${admin.name} \\(user\\) .* Reason: ${REASON}`);
 
@@ -190,6 +213,15 @@ test(
   },
   LONG_MS,
 );
+
+test('there is no certificate of what is not erased', async () => {
+  const payer = samples.payer();
+  await send('payers', payer);
+  const path = `${records.pathOf('payers', payer.id)}/certificate`;
+  for (const asked of [path, records.pathOf('payers', 'nobody/certificate')]) {
+    expect((await page.goto(`/dashboard${asked}`))?.status()).toBe(404);
+  }
+});
 
 test('nobody else is offered the page', async () => {
   const payer = samples.payer();

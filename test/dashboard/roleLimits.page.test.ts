@@ -35,6 +35,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
   phiReaders: [
     'get /workspaces/:workspace/records',
     'get /workspaces/:workspace/records/:kind/:id',
+    'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/compare',
     'get /workspaces/:workspace/records/:kind/:id/print',
     'get /workspaces/:workspace/records/encounters/:id/documents',
@@ -46,6 +47,11 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/holds',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
+    ...['', '/state', '/head', '/verified-head', '/public-key'].map(
+      (part) => `get /workspaces/:workspace/evidence${part}`,
+    ),
+    'post /workspaces/:workspace/evidence/verify',
+    'post /workspaces/:workspace/evidence/export',
     'get /audit',
     'get /audit/export',
   ],

@@ -41,6 +41,7 @@ afterAll(async () => {
 });
 
 const target = {
+  place: 'memory',
   async keep(name: string, text: string) {
     if (isAway) throw unavailable('target of heads', undefined, 'It is away.');
     expect(kept.has(name)).toBe(false);

@@ -134,7 +134,7 @@ describe('the Kubernetes manifests', () => {
     expect(kustomization.images).toEqual([{ name: 'chartledger', newTag: version }]);
   });
 
-  test.each(['api', 'projector', 'webhooks'])('give the %s role settings that it takes', (role) => {
+  test.each(['api', 'projector', 'webhooks', 'heads'])('give the %s role settings that it takes', (role) => {
     const [container] = deployments.find(({ metadata }) => metadata.name === `chartledger-${role}`).spec
       .template.spec.containers;
     const own = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
@@ -145,19 +145,23 @@ describe('the Kubernetes manifests', () => {
     expect(container.envFrom).toEqual([
       { configMapRef: { name: kustomization.configMapGenerator[0].name } },
       { secretRef: { name: 'chartledger-stores' } },
+      ...(role === 'heads' ? [{ secretRef: { name: 'chartledger-signing' } }] : []),
     ]);
   });
 
   const [verify] = ofKind('CronJob');
   const verifyPod = verify.spec.jobTemplate.spec.template;
 
-  test('give the key that signs to the job that verifies alone', () => {
+  test('give the key that signs to the job that verifies and to what sends heads alone', () => {
     const secretsOf = ({ spec }: (typeof pods)[number]) =>
       spec.containers[0].envFrom.flatMap(
         ({ secretRef }: { secretRef?: { name: string } }) => secretRef?.name ?? [],
       );
     expect(secretsOf(verifyPod)).toEqual(['chartledger-stores', 'chartledger-signing']);
-    expect(pods.flatMap(secretsOf)).not.toContain('chartledger-signing');
+    const signing = deployments.filter(({ spec }) =>
+      secretsOf(spec.template).includes('chartledger-signing'),
+    );
+    expect(signing.map(({ metadata }) => metadata.name)).toEqual(['chartledger-heads']);
     const readme = read(`${folder}/README.md`);
     const kept = (secret: string, file: string) => {
       expect(readme).toContain(`secret generic ${secret} --from-env-file=${file}`);
@@ -199,7 +203,7 @@ describe('the Kubernetes manifests', () => {
   });
 
   test('run without any privilege and within limits', () => {
-    expect(pods).toHaveLength(3);
+    expect(pods).toHaveLength(4);
     for (const { spec } of [...pods, verifyPod]) {
       expect(spec.automountServiceAccountToken).toBe(false);
       expect(spec.securityContext).toMatchObject({
@@ -239,6 +243,6 @@ describe('the Kubernetes manifests', () => {
     const replicas = deployments.map(({ metadata, spec }) =>
       metadata.name === name ? autoscaler.spec.minReplicas : spec.replicas,
     );
-    expect(replicas).toEqual([2, 2, 2]);
+    expect(replicas).toEqual([2, 2, 2, 2]);
   });
 });

@@ -21,10 +21,14 @@ export class StandInCluster {
     this.#command = command;
   }
 
+  /** The nodes as `host:port`, node 0 first. */
+  get nodes(): string[] {
+    return Array.from({ length: NODES }, (_, n) => `127.0.0.1:${this.#port + n}`);
+  }
+
   /** The nodes as a list, node 0 first. */
   url(scheme: 'esdb' | 'esdb+discover'): string {
-    const hosts = Array.from({ length: NODES }, (_, n) => `127.0.0.1:${this.#port + n}`);
-    return `${scheme}://${hosts.join()}?tls=false`;
+    return `${scheme}://${this.nodes.join()}?tls=false`;
   }
 
   /** Starts the nodes. */

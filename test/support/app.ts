@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
+import { openEvidence } from '../../src/app/evidence/openEvidence.ts';
 import { feedThread } from '../../src/app/feedThread.ts';
-import { loadSessionSecret } from '../../src/app/keyFiles.ts';
+import { lastingKeys, loadSessionSecret } from '../../src/app/keyFiles.ts';
 import {
   openDocumentStore,
   openRateLimiters,
@@ -28,6 +29,7 @@ import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../src/principals/users/signInLimits.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
+import { KnownKeys } from '../../src/sameLog/KnownKeys.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
 import { WebhookDirectory } from '../../src/webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../../src/webhooks/settings/WebhookManager.ts';
@@ -99,8 +101,11 @@ export async function startFaultyApp(
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
     publicUrl: undefined,
   };
+  const logger = createLogger('trace', log);
+  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
+  const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
   const draining = new AbortController().signal;
-  const around = { logger: createLogger('trace', log), draining, clientIp: () => '127.0.0.1' };
+  const around = { logger, draining, clientIp: () => '127.0.0.1' };
   const gate = { directory, limit: async () => undefined };
   const dashboard = dashboardApp({
     ...around,
@@ -116,6 +121,7 @@ export async function startFaultyApp(
       identityProvider: undefined,
       openapiPublic: false,
       retentionYears: undefined,
+      evidence,
     },
   });
   const storeWatch = new StoreWatch(ports, around.logger);
@@ -141,6 +147,7 @@ export async function startFaultyApp(
       directory.close();
       webhookDirectory.close();
       users.close();
+      await evidence.close();
       await limiters.close();
       await feed.close();
       await Promise.all([realReadModels.close(), realStateStore.close(), realDocumentStore.close()]);

@@ -19,10 +19,15 @@ test('several who go through the log at once, each at a pace of its own, are tol
     },
   } as unknown as EventLog;
   const changedFields = new ChangedFields(eventLog);
-  await changedFields.of([event('clinic.payer-1', 0)]);
+  await changedFields.changes([event('clinic.payer-1', 0)]);
   // Of the other stream it has to read first, and the quick one passes it meanwhile.
-  const slow = changedFields.of([event('clinic.payer-1', 1), event('clinic.payer-2', 1)]);
-  expect(await changedFields.of([event('clinic.payer-1', 1)])).toEqual([[]]);
+  const slow = changedFields.changes([event('clinic.payer-1', 1), event('clinic.payer-2', 1)]);
+  expect(await changedFields.changes([event('clinic.payer-1', 1)])).toMatchObject([
+    { changed: [], isFirst: false },
+  ]);
   answer();
-  expect(await slow).toEqual([[], []]);
+  expect(await slow).toMatchObject([
+    { changed: [], isFirst: false },
+    { changed: [], isFirst: false },
+  ]);
 });

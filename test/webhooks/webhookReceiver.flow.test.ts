@@ -14,7 +14,12 @@ const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const sender = new WebhookSender({ addresses: createAddressRules(['127.0.0.1/32']) });
 const { signal } = new AbortController();
 const event = recordedEventOf('payer', { id: 'payer-1', name: 'Aetna' });
-const message = buildMessage({ id: 'wh_1', payload: 'reference' }, event, ['name'], deidentify);
+const message = buildMessage(
+  { id: 'wh_1', payload: 'reference' },
+  event,
+  { changed: ['name'], isFirst: true },
+  deidentify,
+);
 let receiver: ChildProcess;
 let printed = '';
 let url: string;

@@ -22,8 +22,8 @@ import { type Connection, connect, disconnect } from './connections.ts';
 import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends } from './logIdentity.ts';
+import { scavengeNodes } from './scavengeNodes.ts';
 import { startProblem } from './startProblem.ts';
-import { startScavenge } from './startScavenge.ts';
 
 /** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
@@ -32,8 +32,11 @@ export class EventStoreDbEventLog implements EventLog {
   readonly #connection: Connection;
   readonly #closing = new AbortController();
 
-  private constructor(connection: Connection) {
+  readonly #url: string;
+
+  private constructor(connection: Connection, url: string) {
     this.#connection = connection;
+    this.#url = url;
   }
 
   /**
@@ -49,7 +52,7 @@ export class EventStoreDbEventLog implements EventLog {
       await disconnect(connection);
       throw error;
     }
-    return new EventStoreDbEventLog(connection);
+    return new EventStoreDbEventLog(connection, url);
   }
 
   identity(): Promise<string> {
@@ -80,7 +83,7 @@ export class EventStoreDbEventLog implements EventLog {
   }
 
   async purge(): Promise<boolean> {
-    await startScavenge(this.#connection.reader.client);
+    await scavengeNodes(this.#connection.reader.client, this.#url);
     return false;
   }
 

@@ -18,6 +18,12 @@ export function driverUrl(url: string): string {
   return `${stated}${query === '' ? '?' : '&'}gossipTimeout=${GOSSIP_TIMEOUT_S}`;
 }
 
+/** The driver's connection string of one node, `host:port`, of the cluster that an event log's URL names. */
+export function nodeUrl(url: string, node: string): string {
+  const [, , credentials = '', , query = ''] = CONNECTION_STRING.exec(url.trim()) ?? [];
+  return driverUrl(`esdb://${credentials}${node}${query}`);
+}
+
 /** The hosts that a URL names, as `host:port`. */
 export function hostsOf(url: string): string[] {
   const hosts = CONNECTION_STRING.exec(url.trim())?.[3]?.split(',') ?? [];

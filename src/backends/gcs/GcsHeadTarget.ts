@@ -1,19 +1,26 @@
-import { unavailable } from '../../errors.ts';
-import type { HeadTarget } from '../../ports/headTarget.ts';
+import type { File } from '@google-cloud/storage';
+import { type ServiceError, unavailable } from '../../errors.ts';
+import type { HeadTarget, KeptHead } from '../../ports/headTarget.ts';
 import { within } from '../within.ts';
 import { gcsProblem } from './gcsProblem.ts';
 import { type OpenedBucket, openBucket } from './openBucket.ts';
 
 const LIMIT_MS = 10_000;
 const PRECONDITION_FAILED = 412;
+const READ_AT_ONCE = 20;
 
-/** Heads as objects of a bucket of Google Cloud Storage, `<prefix>/<name>`. It needs no right to read or to delete. */
+/** Heads as objects of a bucket of Google Cloud Storage, `<prefix>/<name>`. To keep them needs no right to read or to delete. */
 export class GcsHeadTarget implements HeadTarget {
   readonly #opened: OpenedBucket;
 
   /** See `openBucket`. */
   constructor(url: string) {
     this.#opened = openBucket(url, LIMIT_MS);
+  }
+
+  get place(): string {
+    const { bucket, prefix } = this.#opened;
+    return `gs://${bucket.name}/${prefix}`;
   }
 
   async keep(name: string, text: string): Promise<void> {
@@ -28,9 +35,35 @@ export class GcsHeadTarget implements HeadTarget {
     } catch (error) {
       // An earlier try of the same request came through, and its answer did not.
       if (Number((error as { code?: unknown }).code) === PRECONDITION_FAILED) return;
-      const problem =
-        gcsProblem(bucket.name, error, 'HEADS_TO') ?? `The bucket ${bucket.name} does not answer.`;
-      throw unavailable('target of heads', error, problem);
+      throw this.#problem(error);
     }
+  }
+
+  async *kept(start: string): AsyncGenerator<KeptHead> {
+    const { bucket, prefix } = this.#opened;
+    try {
+      for (let query: object | null = { prefix: prefix + start, autoPaginate: false }; query !== null; ) {
+        const [files, next]: [File[], object | null, ...unknown[]] = await within(
+          LIMIT_MS,
+          bucket.getFiles(query),
+        );
+        for (let at = 0; at < files.length; at += READ_AT_ONCE) {
+          const reading = files.slice(at, at + READ_AT_ONCE).map(async (file) => {
+            const [bytes] = await within(LIMIT_MS, file.download());
+            return { name: file.name.slice(prefix.length), text: bytes.toString() };
+          });
+          yield* await Promise.all(reading);
+        }
+        query = next;
+      }
+    } catch (error) {
+      throw this.#problem(error);
+    }
+  }
+
+  #problem(error: unknown): ServiceError {
+    const { name } = this.#opened.bucket;
+    const problem = gcsProblem(name, error, 'HEADS_TO') ?? `The bucket ${name} does not answer.`;
+    return unavailable('target of heads', error, problem);
   }
 }

@@ -11,8 +11,12 @@ export class HttpsHeadTarget implements HeadTarget {
     this.#url = url;
   }
 
+  /** What follows the host may be a secret. */
+  get place(): string {
+    return new URL(this.#url).origin;
+  }
+
   async keep(name: string, text: string): Promise<void> {
-    // What follows the host may be a secret.
     const { host } = new URL(this.#url);
     const failed = (problem: string, error?: unknown) => unavailable('target of heads', error, problem);
     const response = await fetch(this.#url, {

@@ -1,8 +1,8 @@
 import { constants } from 'node:fs';
-import { copyFile, link, open, rm } from 'node:fs/promises';
+import { copyFile, link, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { unavailable } from '../../errors.ts';
-import type { HeadTarget } from '../../ports/headTarget.ts';
+import type { HeadTarget, KeptHead } from '../../ports/headTarget.ts';
 import { fileProblem } from '../fileProblem.ts';
 import { within } from '../within.ts';
 import { syncFolder } from './durableFiles.ts';
@@ -19,11 +19,31 @@ export class LocalHeadTarget implements HeadTarget {
     this.#folder = folder;
   }
 
+  get place(): string {
+    return this.#folder;
+  }
+
   async keep(name: string, text: string): Promise<void> {
+    await this.#within(this.#keep(name, text), 'does not take a file');
+  }
+
+  async *kept(prefix: string): AsyncGenerator<KeptHead> {
+    const names = await this.#within(readdir(this.#folder), 'cannot be read');
+    for (const name of names.filter((one) => one.startsWith(prefix) && one.endsWith('.json')).toSorted()) {
+      const text = await this.#within(
+        readFile(join(this.#folder, name), 'utf8'),
+        'has a file that cannot be read',
+      );
+      yield { name, text };
+    }
+  }
+
+  /** `otherwise` says what the folder does, where the file system does not say it. */
+  async #within<Result>(work: Promise<Result>, otherwise: string): Promise<Result> {
     try {
-      await within(LIMIT_MS, this.#keep(name, text));
+      return await within(LIMIT_MS, work);
     } catch (error) {
-      const problem = fileProblem(this.#folder, error) ?? `${this.#folder} does not take a file.`;
+      const problem = fileProblem(this.#folder, error) ?? `${this.#folder} ${otherwise}.`;
       throw unavailable('target of heads', error, problem);
     }
   }

@@ -1,10 +1,13 @@
 import { Argument, type Command } from 'commander';
 import { withErasure } from '../../app/withErasure.ts';
 import { loadSigningKey } from '../../app/withStores.ts';
-import { eraseRecord } from '../../erasure/eraseRecord.ts';
+import { eraseRecord, type RecordedErasure } from '../../erasure/eraseRecord.ts';
+import { erasureOf } from '../../erasure/erasureOf.ts';
+import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import { purgeErased } from '../../erasure/purgeErased.ts';
+import { unlessUnavailable } from '../../erasure/unlessUnavailable.ts';
 import type { RecordedEvent } from '../../events/event.ts';
-import { kindOfStream } from '../../events/streamNames.ts';
+import { kindOfStream, recordStream } from '../../events/streamNames.ts';
 import { writeWhole } from '../../evidence/export/ExportFile.ts';
 import { certifyErasure } from '../../evidence/proof/erasureCertificate.ts';
 import { catalog, catalogEntry } from '../../records/catalog.ts';
@@ -34,7 +37,7 @@ export function addEraseCommand(program: Command): void {
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
     .option('--with-encounters', 'of a patient: its encounters with their documents, too')
-    .option('--scavenge', 'on EventStoreDB: have the server take the bytes out of its files now')
+    .option('--scavenge', 'on EventStoreDB: have every node take the bytes out of its files now')
     .option(
       '--certificate <file>',
       'where a signed statement of what was erased is written: it is checked offline',
@@ -45,23 +48,67 @@ export function addEraseCommand(program: Command): void {
         'chartledger erase patient patient-1001 --workspace clinic --reason "Request 2026-117" --with-encounters',
       ),
     )
-    .action(
-      (kind: string, id: string, { workspace, scavenge = false, certificate, ...options }: EraseOptions) =>
-        withErasure(workspace, async (ports, caller) => {
-          const erased = await eraseRecord(ports, caller, catalogEntry(kind), id, options);
-          const byKind = [...Map.groupBy(erased, ({ stream }) => kindOfStream(stream))];
-          writeTable(
-            ['KIND', 'ERASED', 'VERSIONS'],
-            byKind.map(([one, tombstones]) => [one, count(tombstones.length), count(versionsOf(tombstones))]),
-          );
-          if (certificate !== undefined) {
-            const signed = await certifyErasure(ports, erased, await loadSigningKey());
-            await ofFile(certificate, () => writeWhole(certificate, signed));
-          }
-          await purgeErased(ports, { scavenge });
-          writeLine(leftInFilesLine(ports.eventLog.scavenges, scavenge));
-        }),
+    .action(erase);
+}
+
+async function erase(kind: string, id: string, { workspace, ...options }: EraseOptions): Promise<void> {
+  const entry = catalogEntry(kind);
+  await withErasure(workspace, async (ports, caller) => {
+    const { certificate, scavenge = false } = options;
+    // What there is still to do for a record that is erased already.
+    const isMore = certificate !== undefined || scavenge;
+    const earlier = isMore ? await erasureOf(ports, recordStream(workspace, kind, id)) : undefined;
+    if (earlier) writeLine(erasedBefore(kind, earlier));
+    const erasure = earlier ?? (await eraseRecord(ports, caller, entry, id, options));
+    writeErased(erasure);
+    if (certificate !== undefined) await writeCertificate(ports, erasure, certificate);
+    await purge(ports, erasure, scavenge);
+  });
+}
+
+function erasedBefore(kind: string, { tombstones: [own] }: RecordedErasure): string {
+  const { recordedAt, metadata, data } = own as RecordedEvent;
+  const { type, id } = metadata.principal;
+  return `The ${kind} was erased already, at ${recordedAt} by ${type} ${id}: ${data.reason}`;
+}
+
+/** What was erased, by kind. */
+function writeErased({ tombstones }: RecordedErasure): void {
+  const byKind = [...Map.groupBy(tombstones, ({ stream }) => kindOfStream(stream))];
+  writeTable(
+    ['KIND', 'ERASED', 'VERSIONS'],
+    byKind.map(([kind, some]) => [kind, count(some.length), count(versionsOf(some))]),
+  );
+}
+
+/** It needs the tree of the read model, and all that goes with the record. */
+async function writeCertificate(
+  ports: ErasurePorts,
+  { tombstones, isComplete }: RecordedErasure,
+  path: string,
+): Promise<void> {
+  const signingKey = await loadSigningKey();
+  const signed = isComplete && (await unlessUnavailable(certifyErasure(ports, tombstones, signingKey)));
+  if (signed) await ofFile(path, () => writeWhole(path, signed));
+  else
+    writeLine(
+      'The certificate cannot be made yet, as the read models lag behind. Run the command again later: it writes the certificate then.',
     );
+}
+
+/** What is recorded is completed by the service: a store that is away, or a read model that lags, is no failure any more. */
+async function purge(ports: ErasurePorts, { isComplete }: RecordedErasure, scavenge: boolean): Promise<void> {
+  const { eventLog } = ports;
+  const isPurged = isComplete && (await unlessUnavailable(purgeErased(ports).then(() => true)));
+  if (!isPurged) {
+    writeLine(
+      'The erasure is recorded, and nobody is given the record any more. The read models lag behind: the service completes the rest by itself.',
+    );
+  }
+  if (!isPurged && !eventLog.scavenges) return;
+  const isAsked = eventLog.scavenges && scavenge && isComplete;
+  if (isAsked) await eventLog.purge();
+  writeLine(leftInFilesLine(eventLog.scavenges, isAsked));
 }
 
 function versionsOf(tombstones: RecordedEvent[]): number {

@@ -126,13 +126,15 @@ async function apply(
   await recordAccess(ports.eventLog, caller, { action: 'retention.apply', query });
   const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${tallyLine(tally)}\n`);
   const tally = await eraseExpired(ports, caller, policy, { limit, onBatch });
-  if (tally.erased > 0) await purgeErased(ports, { scavenge });
+  if (tally.erased > 0) await purgeErased(ports);
+  const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
+  if (isAsked) await ports.eventLog.purge();
   if (format === 'json') {
     writeJson(tally);
     return;
   }
   writeLine(tallyLine(tally));
-  if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, scavenge));
+  if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, isAsked));
 }
 
 function tallyLine({ erased, encounters, held, referred_to, changed, unreadable }: RetentionTally): string {

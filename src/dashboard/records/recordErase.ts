@@ -154,12 +154,14 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
   if (textOf(form, 'record_id') !== id.trim()) {
     throw validationError([{ field: 'record_id', message: `is not the ID of the ${entry.kind}` }]);
   }
-  const erased = await eraseRecord(ports, caller, entry, id, {
+  const { tombstones, isComplete } = await eraseRecord(ports, caller, entry, id, {
     reason: textOf(form, 'reason'),
     withEncounters: valuesOf(form, 'with_encounters').length > 0,
   });
-  const others = countByKind(erased.slice(1).map(({ stream }) => kindOfStream(stream)));
-  const end = whereBytesAre(ports);
+  const others = countByKind(tombstones.slice(1).map(({ stream }) => kindOfStream(stream)));
+  const end = isComplete
+    ? whereBytesAre(ports)
+    : 'Nobody is given it any more. The read models lag behind: the service completes the erasure by itself.';
   notice(`The ${entry.kind} is erased${others && `, with ${others}`}. ${end}`);
   return { redirect: recordPath(workspace, entry.kind, id) };
 }

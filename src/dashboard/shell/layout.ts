@@ -15,6 +15,7 @@ const workspaceSections: Section[] = [
   { name: 'Overview', path: '', roles: everyone },
   { name: 'Records', path: '/records', roles: phiReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },
+  { name: 'Evidence', path: '/evidence', roles: phiReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },
   { name: 'API keys', path: '/keys', roles: admins },
   { name: 'Webhooks', path: '/webhooks', roles: admins },

@@ -1,8 +1,10 @@
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
 import { disclosureRoutes } from '../disclosures/disclosureRoutes.ts';
+import { evidenceRoutes } from '../evidence/evidence.ts';
 import { holdChangeRoutes } from '../holds/holdChange.ts';
 import { holdsRoutes } from '../holds/holds.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
@@ -10,6 +12,7 @@ import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
+import { recordCertificateRoutes } from '../records/recordCertificate.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
 import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
 import { recordEraseRoutes } from '../records/recordErase.ts';
@@ -40,6 +43,7 @@ export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPag
   /** Whether the description of the interface is served without a key. */
   openapiPublic: boolean;
   requestLimit: RequestLimit;
+  evidence: EvidencePorts;
 }
 
 /** Every page of the dashboard: a file each, with the forms that it holds, and a line here. */
@@ -63,10 +67,12 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
     ...disclosureRoutes(ports),
+    ...recordCertificateRoutes(ports),
     ...recordStateRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
     ...auditRoutes(ports),
+    ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),
     ...keyChangeRoutes(ports),

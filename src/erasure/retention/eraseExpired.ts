@@ -108,7 +108,9 @@ async function eraseDue(
   };
   const reason = `Retention of ${years} years: not changed, and without an encounter, since ${before.slice(0, 10)}`;
   const withEncounters = kind === 'patient';
-  return eraseRecord(ports, caller, catalogEntry(kind), id, { reason, withEncounters, lookAgain });
+  const options = { reason, withEncounters, lookAgain };
+  const { tombstones, isComplete } = await eraseRecord(ports, caller, catalogEntry(kind), id, options);
+  return isComplete ? tombstones : finishErasure(ports, tombstones[0] as RecordedEvent);
 }
 
 /** Goes on where an earlier try was cut off behind the tombstone; otherwise another process was quicker. */

@@ -1,5 +1,9 @@
+import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { signatureFields, treeHeadSchema } from '../treeHead.ts';
+import { signObject } from '../signing.ts';
+import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
+import type { FileDigest } from './ExportFile.ts';
+import type { ExportJob, ExportProgress } from './exportEvents.ts';
 
 /** What an export was limited to. */
 export const filtersSchema = z.strictObject({
@@ -35,6 +39,30 @@ export const manifestSchema = z.strictObject({
 
 export type ExportFilters = z.infer<typeof filtersSchema>;
 export type ExportManifest = z.infer<typeof manifestSchema>;
+
+/** What tells of an export that is complete. */
+export function signManifest(
+  job: ExportJob,
+  { tree, lastEvent, events, first, last }: ExportProgress,
+  digest: FileDigest,
+  signingKey: KeyObject,
+): ExportManifest {
+  return signObject(
+    {
+      type: 'chartledger.export_manifest.v1' as const,
+      ...job,
+      events,
+      first_position: first?.position ?? null,
+      last_position: last?.position ?? null,
+      first_recorded_at: first?.recordedAt ?? null,
+      last_recorded_at: last?.recordedAt ?? null,
+      ...digest,
+      tree_head: signTreeHead(job.workspace, tree, lastEvent, signingKey),
+      created_at: new Date().toISOString(),
+    },
+    signingKey,
+  );
+}
 
 /** Where the manifest of an export is. */
 export function manifestPath(path: string): string {

@@ -60,7 +60,11 @@ async function sendHead(
 
 /** `clinic-000000001024-20260314T093000000Z.json` */
 function fileName({ workspace, size, created_at }: TreeHead): string {
-  // No workspace has an id with a hyphen.
-  const name = workspace === INSTALLATION ? 'all-workspaces' : workspace;
-  return `${name}-${String(size).padStart(SIZE_DIGITS, '0')}-${created_at.replaceAll(/[-:.]/g, '')}.json`;
+  const number = String(size).padStart(SIZE_DIGITS, '0');
+  return `${headFilesOf(workspace)}${number}-${created_at.replaceAll(/[-:.]/g, '')}.json`;
+}
+
+/** What the names of all files with heads of a workspace begin with, and no others: its id has no hyphen. */
+export function headFilesOf(workspace: string): string {
+  return `${workspace === INSTALLATION ? 'all-workspaces' : workspace}-`;
 }

@@ -35,6 +35,8 @@ export interface Change {
   sent: string;
   /** Names of those whose value it changed. */
   changed: string[];
+  /** Nothing was there before, or all of it was erased. */
+  isFirst: boolean;
 }
 
 /** What events did: of one that cannot be told of, because it or one before it in its stream cannot be read, why. */
@@ -53,11 +55,6 @@ export class ChangedFields {
 
   constructor(eventLog: EventLog) {
     this.#eventLog = eventLog;
-  }
-
-  /** The names of the fields that each event changed, as `changes` gives them. */
-  async of(events: RecordedEvent[]): Promise<(string[] | UnreadableError)[]> {
-    return (await this.changes(events)).map((told) => ('changed' in told ? told.changed : told));
   }
 
   /**
@@ -135,12 +132,14 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const erasure = erasureStep(event);
   if (erasure === 'done') {
     const text = JSON.stringify(sent);
-    return { state: { revision, text: '{}', erased: true }, change: { sent: text, changed: [] } };
+    const change = { sent: text, changed: [], isFirst: false };
+    return { state: { revision, text: '{}', erased: true }, change };
   }
   requireNext(last === undefined ? 0 : last.revision + 1, event);
   if (erasure === 'begun' && last)
-    return { state: { ...last, revision }, change: { sent: '{}', changed: [] } };
+    return { state: { ...last, revision }, change: { sent: '{}', changed: [], isFirst: false } };
   const before = last?.erased ? undefined : last;
+  const isFirst = before === undefined;
   // An upload says all of a document; a removal leaves nothing but its ids.
   const isDocument = type.startsWith('Document');
   const { dataText } = current;
@@ -149,13 +148,13 @@ function apply(last: State | undefined, event: RecordedEvent): { state: State; c
   const clears = text.includes(':null');
   // Never in place: what is remembered is shared by all who ask at the same time.
   if (!clears && text === before?.text) {
-    return { state: { revision, text }, change: { sent: text, changed: [] } };
+    return { state: { revision, text }, change: { sent: text, changed: [], isFirst } };
   }
   const fields: RecordFields | undefined = before && JSON.parse(before.text);
   const after =
     isDocument || (!clears && before === undefined) ? sent : mergeFields(fields ?? noFields, sent);
   return {
     state: { revision, text: after === sent ? text : JSON.stringify(after) },
-    change: { sent: text, changed: changedFields(fields, after) },
+    change: { sent: text, changed: changedFields(fields, after), isFirst },
   };
 }

@@ -143,7 +143,7 @@ function messageExamples(feedType: FeedEventType) {
       const { body } = buildMessage(
         { id: exampleWebhookId, payload },
         event,
-        changedFields,
+        { changed: changedFields, isFirst: event.revision === 0 },
         deidentify,
         exampleAddress,
       );

@@ -1,9 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
+import type { Change } from '../../feed/format/ChangedFields.ts';
 import { type CloudEvent, type FeedData, toCloudEvent } from '../../feed/format/cloudEvent.ts';
 import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
 import type { Webhook, WebhookRequest } from '../settings/webhook.ts';
+
+/** What a message tells of a change. */
+export type ToldOfChange = Pick<Change, 'changed' | 'isFirst'>;
 
 /** Of a message's body, in UTF-8. */
 export const MAX_BODY_BYTES = 256 * 1024;
@@ -38,19 +42,18 @@ export function messageId(webhookId: string, eventId: string): string {
 }
 
 /**
- * The message that tells a webhook of an event, which is one of the `feedEventTypes`; `changed` are the names of the
- * fields that it changed, `publicUrl` is where receivers find the service. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
+ * The message that tells a webhook of an event, which is one of the `feedEventTypes`; `change` is what it did, `publicUrl` is where receivers find the service. What would be larger than `MAX_BODY_BYTES` is sent as a reference, marked `truncated`.
  */
 export function buildMessage(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
   event: RecordedEvent,
-  changed: string[],
+  change: ToldOfChange,
   deidentify: Deidentifier,
   publicUrl?: string,
 ): WebhookMessage {
-  const full = toCloudEvent(event, changed, publicUrl);
+  const full = toCloudEvent(event, change.changed, publicUrl);
   const shown = payload === 'deidentified' ? deidentify(event.metadata.workspace, full) : full;
-  const outcome = outcomeOf(event, changed);
+  const outcome = outcomeOf(event, change);
   return { id: messageId(id, event.id), body: bodyOf(shown, outcome, payload === 'reference') };
 }
 
@@ -68,11 +71,10 @@ export function buildPing({ id }: Pick<Webhook, 'id'>, request: WebhookRequest):
   return { id: messageId(id, request.eventId), body: JSON.stringify(ping) };
 }
 
-function outcomeOf(event: RecordedEvent, changed: string[]): ReferenceData['outcome'] {
-  const { type, revision } = event;
+function outcomeOf(event: RecordedEvent, { changed, isFirst }: ToldOfChange): ReferenceData['outcome'] {
   if (erasureStep(event)) return 'erased';
-  if (type === 'DocumentRemoved') return 'removed';
-  if (revision === 0) return 'created';
+  if (event.type === 'DocumentRemoved') return 'removed';
+  if (isFirst) return 'created';
   return changed.length > 0 ? 'updated' : 'unchanged';
 }
 

@@ -4,6 +4,7 @@ import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { wantedEventTypes } from '../../settings/wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
+import type { ToldOfChange } from '../webhookMessage.ts';
 import { isUnavailable, pause, whenAvailable } from '../whenAvailable.ts';
 import { DeliveryNotes } from './DeliveryNotes.ts';
 import type { DeliveryState } from './DeliveryState.ts';
@@ -97,7 +98,7 @@ export class DeliverySession {
     signal.addEventListener('abort', end, { once: true });
     if (signal.aborted) this.end();
     const loops = [
-      this.#follower.run(this.#end.signal, (event, changed) => this.#take(event, changed)),
+      this.#follower.run(this.#end.signal, (event, change) => this.#take(event, change)),
       this.#keepTicking(onTick),
       this.#keepSaving(),
     ];
@@ -149,11 +150,11 @@ export class DeliverySession {
   }
 
   /** Takes an event into memory as soon as there is room, unless its record waits. */
-  async #take(event: RecordedEvent, changed: string[]): Promise<void> {
+  async #take(event: RecordedEvent, change: ToldOfChange): Promise<void> {
     for (; !this.#ended; await this.#progress.promise) {
       if (this.#retries.takes(event)) break;
       if (this.#window.size < WINDOW && this.#state.waiting.size < MAX_WAITING) {
-        this.#window.add({ event, changed, before: this.followed });
+        this.#window.add({ event, change, before: this.followed });
         break;
       }
     }

@@ -10,7 +10,13 @@ import type { NewAttempt } from '../attempts.ts';
 import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from '../schedule.ts';
 import { signMessage } from '../signMessage.ts';
 import type { Attempt, WebhookSender } from '../WebhookSender.ts';
-import { buildMessage, buildPing, PING_TYPE, type WebhookMessage } from '../webhookMessage.ts';
+import {
+  buildMessage,
+  buildPing,
+  PING_TYPE,
+  type ToldOfChange,
+  type WebhookMessage,
+} from '../webhookMessage.ts';
 import type { DeliveryState } from './DeliveryState.ts';
 
 export interface MessagePorts {
@@ -28,8 +34,8 @@ export interface MessagePorts {
 /** An event to tell of. */
 export interface Telling {
   event: RecordedEvent;
-  /** Names of the fields that it changed. */
-  changed: string[];
+  /** What it did. */
+  change: ToldOfChange;
   /** How often that was tried before. */
   tries: number;
   /** How many of these tries were due by the schedule. */
@@ -84,9 +90,9 @@ export class MessageDelivery {
 
   /** Tells a webhook of an event, once. Throws when only a newer version of the service can read the event. */
   async deliver(webhook: Webhook, telling: Telling): Promise<Outcome> {
-    const { event, changed, tries } = telling;
+    const { event, change, tries } = telling;
     const deidentify = webhook.payload === 'deidentified' ? await this.#ports.deidentifier() : refuse;
-    const message = buildMessage(webhook, event, changed, deidentify, this.#ports.publicUrl);
+    const message = buildMessage(webhook, event, change, deidentify, this.#ports.publicUrl);
     const attempt = await this.#send(webhook, message);
     if (attempt === undefined) return { kind: 'ended', gone: false };
     const failed = isSuccess(attempt) ? undefined : this.#afterFailure(telling, attempt);

@@ -1,10 +1,11 @@
 import type { Position, RecordedEvent } from '../../../events/event.ts';
+import type { ToldOfChange } from '../webhookMessage.ts';
 
 /** A message that was read from the log and is yet to be delivered. */
 export interface Pending {
   event: RecordedEvent;
-  /** Names of the fields that the event changed. */
-  changed: string[];
+  /** What the event did. */
+  change: ToldOfChange;
   /** The place in the log before the event: who follows from here gets it. */
   before: Position;
 }

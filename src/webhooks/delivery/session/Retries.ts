@@ -1,7 +1,7 @@
 import { asUnreadable, UnreadableError } from '../../../errors.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { UnknownSchemaVersion } from '../../../events/upcast.ts';
-import type { ChangedFields } from '../../../feed/format/ChangedFields.ts';
+import type { Change, ChangedFields, ToldChange } from '../../../feed/format/ChangedFields.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import type { EventLog } from '../../../ports/eventLog.ts';
 import type { Webhook } from '../../settings/webhook.ts';
@@ -114,13 +114,13 @@ export class Retries {
       const limit = at.once ? 1 : PAGE;
       const events = await eventLog.readStream(at.stream, { from: at.next, limit }).catch(asUnreadable);
       if (events instanceof UnreadableError) return this.#context.state.release(at);
-      const changed = await changedFields.of(events);
+      const changes = await changedFields.changes(events);
       for (const [index, event] of events.entries()) {
         // Its event was erased.
         if (at.once && event.revision !== at.next) return this.#context.state.release(at);
         // The follower is about to come to it.
         if (!at.once && event.position > followed()) return this.#context.state.release(at);
-        const told = changed[index] ?? [];
+        const told = changes[index] as ToldChange;
         if (told instanceof UnknownSchemaVersion) return this.#readAgain(at, UPGRADE_MS);
         // Nobody can tell of it, nor of what follows in the record.
         if (told instanceof UnreadableError) return this.#context.state.release(at);
@@ -136,12 +136,12 @@ export class Retries {
   }
 
   /** What then waits; undefined when it is not to go on with that. */
-  async #retryOne(waiting: Waiting, event: RecordedEvent, changed: string[]): Promise<Waiting | undefined> {
+  async #retryOne(waiting: Waiting, event: RecordedEvent, change: Change): Promise<Waiting | undefined> {
     const { state, clock, deliver, wants, webhook } = this.#context;
     const { tries, step, once } = waiting;
     if (once || wants(event)) {
       const heldMs = this.#isDue(waiting) ? undefined : waiting.due - clock.elapsed();
-      const outcome = await deliver({ event, changed, tries, step, heldMs });
+      const outcome = await deliver({ event, change, tries, step, heldMs });
       if (outcome.kind === 'ended') return undefined;
       if (outcome.kind === 'failed' && outcome.delayMs !== undefined) {
         state.wait({

@@ -2,9 +2,11 @@ import { once } from 'node:events';
 import { UnreadableError } from '../../../errors.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
 import { UnknownSchemaVersion } from '../../../events/upcast.ts';
+import type { ToldChange } from '../../../feed/format/ChangedFields.ts';
 import { feedEventType, selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { logFilter } from '../../../feed/selection.ts';
 import type { Webhook } from '../../settings/webhook.ts';
+import type { ToldOfChange } from '../webhookMessage.ts';
 import { whenAvailable } from '../whenAvailable.ts';
 import type { SessionPorts } from './sessionPorts.ts';
 
@@ -37,10 +39,10 @@ export class WantedEvents {
     this.#followed = position;
   }
 
-  /** Gives each event, with the names of the fields that it changed, to `take`, until the signal. */
+  /** Gives each event, with what it did, to `take`, until the signal. */
   async run(
     signal: AbortSignal,
-    take: (event: RecordedEvent, changed: string[]) => Promise<void>,
+    take: (event: RecordedEvent, change: ToldOfChange) => Promise<void>,
   ): Promise<void> {
     const { eventLog, changedFields, onUnreadable, onDelay } = this.#ports;
     const { id, workspace } = this.#webhook;
@@ -48,17 +50,19 @@ export class WantedEvents {
     for await (const batch of eventLog.follow({ after: this.#followed, filter, signal })) {
       for (const event of batch.unreadable ?? []) onUnreadable(id, event);
       const events = batch.events.filter((event) => feedEventType(event) !== undefined);
-      const changed = await whenAvailable(
-        () => changedFields.of(events),
+      const changes = await whenAvailable(
+        () => changedFields.changes(events),
         (error) => onDelay(id, error),
         signal,
       );
+      if (changes === undefined) return;
       for (const [index, event] of events.entries()) {
-        const told = changed?.[index] ?? [];
+        const told = changes[index] as ToldChange;
         if (this.#eventTypes.has(selectedAs(event))) {
           if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
           if (told instanceof UnreadableError) onUnreadable(id, event);
-          else await take(event, told);
+          // What was sent is in the event: it is not held twice.
+          else await take(event, { changed: told.changed, isFirst: told.isFirst });
         }
         if (signal.aborted) return;
         this.#followed = event.position;

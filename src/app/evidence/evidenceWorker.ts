@@ -1,0 +1,61 @@
+import { once } from 'node:events';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../../config.ts';
+import { describeError, ServiceError } from '../../errors.ts';
+import type { EvidenceMessage, EvidenceTask } from '../../evidence/evidenceTask.ts';
+import { startOfExport } from '../../evidence/export/exportEvents.ts';
+import { zipExport } from '../../evidence/export/zipExport.ts';
+import { verifyAgainstHeads } from '../../evidence/verification/verifyAgainstHeads.ts';
+import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { yieldToRequests } from '../../threads/yieldToRequests.ts';
+import { openEventLog, openHeadTarget, openReadModels } from '../openBackend.ts';
+
+if (parentPort === null) throw new Error('evidenceWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+const { config, task } = workerData as { config: Config; task: EvidenceTask };
+
+function tell(message: EvidenceMessage): void {
+  port.postMessage(message);
+}
+
+async function verify({ workspace, ...known }: EvidenceTask & { kind: 'verify' }): Promise<void> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  const target = config.headsTo === undefined ? undefined : await openHeadTarget(config.headsTo);
+  const history = await verifyAgainstHeads(
+    { eventLog, readModels },
+    workspace,
+    { ...known, target },
+    (position, until, events) => tell({ kind: 'reached', position, until, events }),
+  );
+  tell({ kind: 'verified', history });
+}
+
+async function exportWorkspace({ job, until, signingKey }: EvidenceTask & { kind: 'export' }): Promise<void> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const names = new PrincipalNames({
+    api_key: await KeyDirectory.open(eventLog),
+    user: await UserDirectory.open(eventLog),
+  });
+  const context = { nameOf: names.nameOf.bind(names), signingKey };
+  for await (const chunk of zipExport(eventLog, job, startOfExport(until), context)) {
+    tell({ kind: 'bytes', bytes: chunk });
+    await once(port, 'message');
+  }
+  tell({ kind: 'exported' });
+}
+
+try {
+  await (task.kind === 'verify' ? verify(task) : exportWorkspace(task));
+} catch (error) {
+  const { stack } = describeError(error);
+  const frames = Array.isArray(stack) ? stack : [];
+  if (!(error instanceof ServiceError)) tell({ kind: 'failed', known: undefined, frames });
+  else {
+    const { code, message, problem } = error;
+    tell({ kind: 'failed', known: { code, message, problem }, frames });
+  }
+}

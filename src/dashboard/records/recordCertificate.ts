@@ -1,0 +1,53 @@
+import { Readable } from 'node:stream';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { erasureOf } from '../../erasure/erasureOf.ts';
+import type { ErasurePorts } from '../../erasure/finishErasure.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
+import { recordStream } from '../../events/streamNames.ts';
+import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
+import { certifyErasure } from '../../evidence/proof/erasureCertificate.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { kindOf } from './recordQuery.ts';
+
+interface CertificatePorts extends ErasurePorts {
+  evidence: Pick<EvidencePorts, 'signingKey'>;
+}
+
+/** `…/records/{kinds}/{id}/certificate`: the signed statement of what was erased of a record, and with it. */
+export function recordCertificateRoutes(ports: CertificatePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/certificate',
+      roles: phiReaders,
+      handle: (visit) => certificate(ports, visit),
+    },
+  ];
+}
+
+async function certificate(ports: CertificatePorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const { kind, title } = kindOf(req.params.kind);
+  const id = pathId(req, 'id', title);
+  const erasure = await erasureOf(ports, recordStream(workspace, kind, id));
+  if (erasure === undefined)
+    throw new ServiceError('not_found', `There is no ${kind} of that ID that is erased.`);
+  // The encounters and documents that go with it are in its certificate.
+  if (!erasure.isComplete) throw unavailable('certificate');
+  const signingKey = await ports.evidence.signingKey();
+  if (signingKey === undefined) {
+    throw new ServiceError(
+      'conflict',
+      'This process does not have the key that signs. Where it is, the command chartledger erase writes the certificate of an erased record with --certificate.',
+    );
+  }
+  const signed = await certifyErasure(ports, erasure.tombstones, signingKey);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'record.proof',
+    kind,
+    record_id: id,
+    query: { certificate: true },
+  });
+  const body = Readable.from([`${JSON.stringify(signed, undefined, 2)}\n`]);
+  return { download: { type: 'application/json', name: `erasure-${kind}.json`, body } };
+}

@@ -1,0 +1,46 @@
+import { dataAs, type RecordedEvent } from '../events/event.ts';
+import { erasureStep, type RecordErased, tombstoneTypes } from '../events/recordErased.ts';
+import { encounter } from '../records/kinds/encounter.ts';
+import { patient } from '../records/kinds/patient.ts';
+import type { RecordedErasure } from './eraseRecord.ts';
+import { type ErasurePorts, finishErasure } from './finishErasure.ts';
+import { unlessUnavailable } from './unlessUnavailable.ts';
+
+/** Kinds with which others go. */
+const takingKinds: readonly string[] = [patient.kind, encounter.kind];
+
+/**
+ * The erasure of a record that is erased, finished where it was cut off; undefined when the stream is not erased. Rejects with
+ * `unavailable` when the event log is away, and with `unreadable`.
+ */
+export async function erasureOf(ports: ErasurePorts, stream: string): Promise<RecordedErasure | undefined> {
+  const { eventLog } = ports;
+  const [done] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
+  if (done === undefined || erasureStep(done) !== 'done') return undefined;
+  if (!(await unlessUnavailable(finishErasure(ports, done))))
+    return { tombstones: [done], isComplete: false };
+  const isTaking = takingKinds.includes(dataAs<RecordErased>(done.data).kind);
+  return { tombstones: isTaking ? [done, ...(await goneWith(ports, done))] : [done], isComplete: true };
+}
+
+/** The last tombstones of what was erased together with a record: they stand behind its own. */
+async function goneWith({ eventLog }: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { erasure_id, kind, record_id } = dataAs<RecordErased>(done.data);
+  const stop = new AbortController();
+  const filter = { eventTypes: [...tombstoneTypes] };
+  const found: RecordedEvent[] = [];
+  try {
+    for await (const batch of eventLog.follow({ after: done.position, filter, signal: stop.signal })) {
+      const isWith = (event: RecordedEvent) =>
+        erasureStep(event) === 'done' &&
+        event.data.erasure_id === erasure_id &&
+        // Of an encounter that went with its patient: what went with that encounter.
+        (kind === patient.kind || event.data.record_id === record_id);
+      found.push(...batch.events.filter(isWith));
+      if (batch.caughtUp) break;
+    }
+  } finally {
+    stop.abort();
+  }
+  return found;
+}

@@ -1,0 +1,56 @@
+import type { KeyObject } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { ServiceError } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import type { ExportJob } from './exportEvents.ts';
+
+/** Exports under way at once: each holds a thread. */
+const MOST = 2;
+
+/** Makes a ZIP of an export off the request path, at the pace at which it is read. */
+export type RunExport = (job: ExportJob, until: Position, signingKey: KeyObject | undefined) => Readable;
+
+export interface ExportsPorts {
+  run: RunExport;
+  /** The key that signs manifests; undefined in a process from which it is kept. */
+  signingKey(): Promise<KeyObject | undefined>;
+}
+
+/** Exports that are downloaded from this process. */
+export class Exports {
+  readonly #ports: ExportsPorts;
+  readonly #streams = new Set<Readable>();
+  #begun = 0;
+
+  constructor(ports: ExportsPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Begins one, once `record` has told the audit trail of it: it ends at the position that this gives. Rejects with `conflict`
+   * while too many are under way. Whoever gets the stream reads it to its end, or destroys it.
+   */
+  async start(job: ExportJob, record: () => Promise<Position>): Promise<Readable> {
+    if (this.#begun === MOST) {
+      throw new ServiceError('conflict', `${MOST} exports are under way. Try again when one has ended.`);
+    }
+    this.#begun += 1;
+    try {
+      const stream = this.#ports.run(job, await record(), await this.#ports.signingKey());
+      this.#streams.add(stream);
+      stream.once('close', () => {
+        this.#streams.delete(stream);
+        this.#begun -= 1;
+      });
+      return stream;
+    } catch (error) {
+      this.#begun -= 1;
+      throw error;
+    }
+  }
+
+  /** Breaks off those that are under way. */
+  close(): void {
+    for (const stream of this.#streams) stream.destroy(new Error('the service ends'));
+  }
+}

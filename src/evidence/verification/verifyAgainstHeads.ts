@@ -1,0 +1,80 @@
+import type { KeyObject } from 'node:crypto';
+import { ServiceError } from '../../errors.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+import { type KeptHeads, keptHeads } from '../heads/keptHeads.ts';
+import { headFilesOf } from '../heads/sendHeads.ts';
+import type { TreeHead } from '../treeHead.ts';
+import { verifiedTexts } from '../verifiedTexts.ts';
+import { type Verified, type VerifyOptions, type VerifyPorts, verifyWorkspace } from '../verifyWorkspace.ts';
+import type { VerificationFindings } from './verification.ts';
+
+/** Erasures that are told one by one; the others are counted. */
+const TOLD = 20;
+
+/** What the history is held against beside the read model. */
+export interface KnownHeads {
+  /** The last head that was sent, as the service remembers it. */
+  sent: TreeHead | undefined;
+  /** Where all of them are; undefined where this process does not know. */
+  target: HeadTarget | undefined;
+  /** Of the key that signed them; undefined: no head can be checked. */
+  publicKey: KeyObject | undefined;
+}
+
+/** What was found, and what a head of it is made of. */
+export interface VerifiedHistory {
+  findings: VerificationFindings;
+  tree: Verified['tree'];
+  lastEvent: Verified['lastEvent'];
+}
+
+/** Verifies the history of a workspace, also against the heads that were sent. Rejects with `unavailable`. */
+export async function verifyAgainstHeads(
+  ports: VerifyPorts,
+  workspace: string,
+  known: KnownHeads,
+  onProgress: VerifyOptions['onProgress'],
+): Promise<VerifiedHistory> {
+  const { heads, problems: headProblems, remark } = await headsOf(workspace, known);
+  const found = await verifyWorkspace(ports, workspace, { heads, onProgress });
+  const { problems, remarks } = verifiedTexts(found, ports.eventLog.timesRise);
+  const { tree, lastEvent, compared, erased } = found;
+  const told = erased.told.slice(-TOLD);
+  return {
+    findings: {
+      events: tree.size,
+      compared,
+      heads: heads.length,
+      problems: [...headProblems, ...problems],
+      remarks: remark === undefined ? remarks : [remark, ...remarks],
+      erased: { count: erased.count, erasures: erased.told.length, told },
+    },
+    tree,
+    lastEvent: lastEvent && {
+      id: lastEvent.id,
+      ...(lastEvent.recordedAt && { recordedAt: lastEvent.recordedAt }),
+    },
+  };
+}
+
+/** Those that are kept where they were sent to, and the last one that the service remembers. */
+async function headsOf(
+  workspace: string,
+  { sent, target, publicKey }: KnownHeads,
+): Promise<KeptHeads & { remark?: string }> {
+  const remembered = sent === undefined ? [] : [sent];
+  if (target === undefined || publicKey === undefined) return { heads: remembered, problems: [] };
+  if (target.kept === undefined) {
+    const remark = `What was sent to ${target.place} cannot be read from there: the history was held against the last head alone.`;
+    return { heads: remembered, problems: [], remark };
+  }
+  try {
+    const found = await keptHeads(target.kept(headFilesOf(workspace)), workspace, publicKey);
+    const isKept = (head: TreeHead) => found.heads.some(({ signature }) => signature === head.signature);
+    return { ...found, heads: [...remembered.filter((head) => !isKept(head)), ...found.heads] };
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    const remark = `The heads in ${target.place} were not read: ${error.problem ?? error.message}`;
+    return { heads: remembered, problems: [], remark };
+  }
+}

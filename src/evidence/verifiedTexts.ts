@@ -1,0 +1,71 @@
+import { type OddEvent, type OddEvents, type OddityKind, oddityKinds } from './OddityCheck.ts';
+import type { Difference, Verified } from './verifyWorkspace.ts';
+
+/** What a verification found, a line each. */
+export interface VerifiedTexts {
+  /** What does not hold; none: all does. */
+  problems: string[];
+  /** What proves nothing by itself. */
+  remarks: string[];
+}
+
+const said: Record<Difference['what'], string> = {
+  changed: 'was changed',
+  unreadable: 'cannot be read: its bytes were changed',
+  missing: 'is missing',
+  added: 'was added later',
+};
+
+const odd: Record<OddityKind, (event: OddEvent) => string> = {
+  olderThanHead: ({ recordedAt, notBefore }) =>
+    `claims to be of ${recordedAt}, before the signed head's last event (${notBefore}), and was not in the head`,
+  repeatedId: () => 'has the id of an earlier event',
+  olderThanBefore: ({ recordedAt, notBefore }) =>
+    `claims to be of ${recordedAt}, before the event ahead of it (${notBefore})`,
+};
+
+/**
+ * Says what a verification found. Where leaders change, as `timesRise` of the log denies, a time that falls proves nothing by
+ * itself: that is a remark.
+ */
+export function verifiedTexts(
+  { difference, headProblem, oddities }: Verified,
+  timesRise: boolean,
+): VerifiedTexts {
+  if (difference) return { problems: [describe(difference)], remarks: [] };
+  if (headProblem) {
+    const { head, problem } = headProblem;
+    const text = `The log is not the one whose head was signed at ${head.created_at}: ${problem}.`;
+    return { problems: [text], remarks: [] };
+  }
+  const problems: string[] = [];
+  const remarks: string[] = [];
+  for (const kind of oddityKinds) {
+    const lines = describeOdd(kind, oddities[kind]);
+    const [first] = lines;
+    if (kind !== 'olderThanBefore' || timesRise) problems.push(...lines);
+    else if (first)
+      remarks.push(
+        `The times of ${count(oddities[kind].count)} events fall, as after a change of leader. The first: ${first}`,
+      );
+  }
+  return { problems, remarks };
+}
+
+function describe({ what, position, stream, version, eventId }: Difference): string {
+  const place = stream === undefined ? '' : `stream ${stream}, version ${version}, `;
+  return `The event at position ${position} ${said[what]}: ${place}event ${eventId}.`;
+}
+
+/** Each odd event in a line, as far as they were collected, and how many more there are. */
+function describeOdd(kind: OddityKind, { count: all, first }: OddEvents): string[] {
+  const lines = first.map((event) => {
+    const { position, stream, revision, id } = event;
+    return `The event at position ${position} ${odd[kind](event)}: stream ${stream}, version ${revision + 1}, event ${id}.`;
+  });
+  return all === first.length ? lines : [...lines, `${count(all - first.length)} more events show the same.`];
+}
+
+function count(things: number): string {
+  return things.toLocaleString('en');
+}
