@@ -28,9 +28,14 @@ export const documents: Projection<DocumentState | Incomplete> = {
   }),
 };
 
-/** The partitions that list all documents that an encounter ever had, those that were erased at the end. */
+/** The partitions that list an encounter's documents: those that are there, and those that were removed. */
 export function documentPartitions(encounter: string): string[] {
-  return [encounter, `${encounter} removed`, `${encounter} erased`];
+  return [encounter, `${encounter} removed`];
+}
+
+/** The partitions that list all documents that an encounter ever had, those that were erased at the end. */
+export function everyDocumentPartition(encounter: string): string[] {
+  return [...documentPartitions(encounter), `${encounter} erased`];
 }
 
 /** Those that are no longer there are apart, and still found by who erases the encounter. */

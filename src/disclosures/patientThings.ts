@@ -1,15 +1,15 @@
-import { documentPartitions, documentsModel } from '../../projections/documents.ts';
+import { documentsModel, everyDocumentPartition } from '../../projections/documents.ts';
 import { patientReferencesModel, recordsModel, referrersPartition } from '../../projections/records.ts';
 import { type SightedThing, sightedThing } from '../audit/SightedThing.ts';
 import { notFound } from '../errors.ts';
 import { kindOfStream, recordStream } from '../events/streamNames.ts';
-import type { ModelName, ReadModels, Row } from '../ports/readModels.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { allRows } from '../reads/allRows.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { encounter } from '../records/kinds/encounter.ts';
 import { patient } from '../records/kinds/patient.ts';
 
-const PAGE = 500;
 const AT_ONCE = 16;
 
 /**
@@ -27,7 +27,9 @@ export async function patientThings(
   const own = await sightedThing(eventLog, stream);
   if (own.versions.length === 0) throw notFound(patient.title);
   await Promise.all([recordsModel, documentsModel].map((model) => caughtUp(ports, model, 'report')));
-  const references = await allRows(readModels, patientReferencesModel, referrersPartition(stream));
+  const references = await Array.fromAsync(
+    allRows(readModels, patientReferencesModel, referrersPartition(stream)),
+  );
   const referrers = references.map(({ body }) => body.stream);
   const documents = await inTurns(
     referrers.filter((one) => kindOfStream(one) === encounter.kind),
@@ -39,27 +41,11 @@ export async function patientThings(
 
 async function documentsOf(readModels: ReadModels, encounterStream: string): Promise<string[]> {
   const rows = await Promise.all(
-    documentPartitions(encounterStream).map((partition) => allRows(readModels, documentsModel, partition)),
+    everyDocumentPartition(encounterStream).map((partition) =>
+      Array.fromAsync(allRows(readModels, documentsModel, partition)),
+    ),
   );
   return rows.flat().map(({ id }) => id);
-}
-
-async function allRows<Body extends object>(
-  readModels: ReadModels,
-  model: ModelName<Body>,
-  partition: string,
-): Promise<Row<Body>[]> {
-  const rows: Row<Body>[] = [];
-  for (;;) {
-    const after = rows.at(-1)?.order;
-    const page = await readModels.page(model, {
-      partition,
-      ...(after !== undefined && { after }),
-      limit: PAGE,
-    });
-    rows.push(...page);
-    if (page.length < PAGE) return rows;
-  }
 }
 
 /** The results of `work` for each item, some at once. */

@@ -1,8 +1,8 @@
-import { documentsModel } from '../../projections/documents.ts';
+import { documentPartitions, documentsModel } from '../../projections/documents.ts';
 import type { Position } from '../events/event.ts';
+import { allRows } from '../reads/allRows.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-import { allRows } from './allRows.ts';
 
 /**
  * The streams of all documents of an encounter, which is named by its own stream: also of those that were removed, not of those that
@@ -22,9 +22,4 @@ export async function findDocuments(
     }
   }
   return found;
-}
-
-/** The partitions of the read model that list an encounter's documents: those that are there, and those that were removed. */
-export function documentPartitions(encounter: string): string[] {
-  return [encounter, `${encounter} removed`];
 }

@@ -4,12 +4,12 @@ import { recordsModel } from '../../projections/records.ts';
 import type { Position } from '../events/event.ts';
 import { kindPartition, recordIdOf, recordStream } from '../events/streamNames.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
+import { allRows } from '../reads/allRows.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type CatalogEntry, catalog } from '../records/catalog.ts';
 import { viewRecord } from '../records/fold.ts';
 import { referredIds } from '../records/referredIds.ts';
-import { allRows } from './allRows.ts';
 
 /** A record that refers to another one. */
 export interface Referrer {

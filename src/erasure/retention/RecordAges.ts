@@ -1,13 +1,12 @@
-import { documentsModel } from '../../../projections/documents.ts';
+import { documentPartitions, documentsModel } from '../../../projections/documents.ts';
 import { bodyOf, type Incomplete, isIncomplete } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
 import { laterTime } from '../../events/laterTime.ts';
 import { recordIdOf } from '../../events/streamNames.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
+import { allRows } from '../../reads/allRows.ts';
 import type { RecordState } from '../../records/fold.ts';
 import { instantOf } from '../../records/instantOf.ts';
-import { allRows } from '../allRows.ts';
-import { documentPartitions } from '../findDocuments.ts';
 import { type Referrer, referrerRows } from '../findReferrers.ts';
 import { inChunks } from './inChunks.ts';
 

@@ -2,10 +2,10 @@ import { bodyOf } from '../../../projections/projection.ts';
 import { recordsModel } from '../../../projections/records.ts';
 import { kindPartition } from '../../events/streamNames.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
+import { allRows } from '../../reads/allRows.ts';
 import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { viewRecord } from '../../records/fold.ts';
 import { referredIds } from '../../records/referredIds.ts';
-import { allRows } from '../allRows.ts';
 import { refersTo } from '../findReferrers.ts';
 import type { RecordRow } from './RecordAges.ts';
 
