@@ -107,14 +107,14 @@ export class Verifications {
     clearInterval(telling);
     turn.end(ended);
     // A store that is away must not cost the result; a stop does not wait for it.
-    while (
-      !(await turn.tell().then(
+    for (;;) {
+      const answered = await turn.tell().then(
         () => true,
         () => false,
-      )) &&
-      !this.#stop.signal.aborted
-    )
+      );
+      if (answered || this.#stop.signal.aborted) return;
       await sleep(TELL_MS);
+    }
   }
 
   async #outcome(turn: Turn, signal: AbortSignal): Promise<Partial<Verification>> {
