@@ -84,6 +84,13 @@ onEveryEngine((start) => {
       ]);
       expect(appended[1]).toBe(`${one}: RecordErased`);
 
+      // Within a second it is known to every process that serves requests.
+      await eventually(async () => {
+        expect((await service.get(documentsPath(encounter.id))).status).toBe(410);
+        const refused = { id: phi('encounter'), patient_id: patient.id, provider_id: 'nobody' };
+        const { body } = await service.post(ENCOUNTERS, refused);
+        expect(body.details.map(({ kind }: { kind: string }) => kind)).toEqual(['patient', 'provider']);
+      });
       for (const [path, title] of [
         [`${PATIENTS}/${patient.id}`, 'Patient'],
         [`${PATIENTS}/${patient.id}?version=1`, 'Patient'],
@@ -99,10 +106,6 @@ onEveryEngine((start) => {
           body: { code: 'gone', error: `${title} was erased.`, erased_at: expect.any(String) },
         });
       }
-      // Within a second it is known to every process that serves requests.
-      await eventually(async () =>
-        expect((await service.delete(documentsPath(encounter.id, documentId))).status).toBe(404),
-      );
       const refused = await appendedBy(service, async () => {
         expect((await service.upload(documentsPath(encounter.id), documentForm())).status).toBe(404);
         expect((await service.delete(documentsPath(encounter.id, documentId))).status).toBe(404);
