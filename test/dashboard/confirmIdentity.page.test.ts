@@ -26,7 +26,7 @@ async function growOld(page: Page): Promise<void> {
   await (await StoredSession.of(page, stateStore)).provedBefore(10 * 60_000 + 1);
 }
 
-test('everything that changes users, roles or keys, or erases, takes a fresh proof', () => {
+test('everything that changes users, roles or keys, erases, or lets it be done, takes a fresh proof', () => {
   const sensitive = dashboardRoutes({} as DashboardPorts).filter(({ isSensitive }) => isSensitive);
   expect(sensitive.map(({ method, path }) => `${method} ${path}`).sort()).toEqual(
     [
@@ -39,9 +39,11 @@ test('everything that changes users, roles or keys, or erases, takes a fresh pro
       '/users/:user/reset-two-factor',
       '/users/:user/role',
       '/users/:user/unlock',
+      '/workspaces/:workspace/holds/:hold/release',
       '/workspaces/:workspace/keys/:id/activate',
       '/workspaces/:workspace/keys/:id/deactivate',
       '/workspaces/:workspace/keys/:id/delete',
+      '/workspaces/:workspace/keys/:id/recipient',
       '/workspaces/:workspace/keys/:id/rotate',
       '/workspaces/:workspace/keys/new',
       '/workspaces/:workspace/records/:kind/:id/erase',
