@@ -3,6 +3,7 @@ import { pipeline, type Readable } from 'node:stream';
 import { z } from 'zod';
 import { notFound, ServiceError, UnreadableError, unavailable } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
+import { erasureStep } from '../events/recordErased.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
@@ -92,6 +93,7 @@ export async function uploadDocument(
     const event = decideUpload(encounterId, fields, file);
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
     await documentStore.claim(event.object_id, stream);
+    await requireNotErased(eventLog, recordStream(caller.workspace, 'encounter', encounterId));
     const uploaded = newEvent(caller, 'DocumentUploaded', { ...event });
     const { revision } = await appendToDocument(eventLog, stream, uploaded, condition);
     await confirmUpload(documentStore, event.object_id);
@@ -101,6 +103,12 @@ export async function uploadDocument(
     if (file && !uncertain) await documentStore.discard(file.objectId);
     throw error;
   }
+}
+
+/** Rejects with `not_found` when an encounter was erased, such as while its upload was under way, which may take an hour. */
+async function requireNotErased(eventLog: EventLog, encounter: string): Promise<void> {
+  const [last] = await eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
+  if (last && erasureStep(last) === 'done') throw notFound('Encounter');
 }
 
 /**
