@@ -11,18 +11,19 @@ Object.assign(process.env, compileCache);
 const fast = ['test/**/*.{unit,flow}.test.ts', 'test/backends/{sqlite,local}*.engine.test.ts'];
 
 /** Those that go through a service on whatever engines there are. */
-const onEveryEngine = globSync('test/**/*.{flow,process}.test.ts').filter((file) =>
+const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((file) =>
   readFileSync(file, 'utf8').includes('onEveryEngine('),
 );
 
 /**
- * The runs of `npm run test:all`: first the fast tests; then those with processes, pages and the engines' servers;
- * then the flows once more on the production engines, and faults of these; last a look at what all of it logged.
+ * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
+ * the engines' servers; then the flows once more on the production engines, and faults of these; last a look at what all
+ * of it logged.
  */
 const runs = {
   fast: { include: fast, isolate: false, maxWorkers: 3 },
   slow: {
-    include: ['test/**/*.{process,page,engine}.test.ts'],
+    include: ['test/**/*.{long,process,page,engine}.test.ts'],
     exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
     isolate: false,
   },
