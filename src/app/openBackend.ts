@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { FlexibleRateLimiter } from '../backends/FlexibleRateLimiter.ts';
 import { fileProblem } from '../backends/fileProblem.ts';
 import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
 import { ServiceError, unavailable } from '../errors.ts';
@@ -111,8 +110,7 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
 export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
   if (isMongo(stateUrl)) {
     const { openMongoRateLimiters } = await import('../backends/mongodb/MongoRateLimiter.ts');
-    const { create, close } = await openMongoRateLimiters(stateUrl);
-    return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
+    return openMongoRateLimiters(stateUrl);
   }
   return { limiter: (limit) => new MemoryRateLimiter(limit), close: async () => undefined };
 }
