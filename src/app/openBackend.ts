@@ -1,14 +1,13 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { FlexibleRateLimiter } from '../backends/FlexibleRateLimiter.ts';
 import { fileProblem } from '../backends/fileProblem.ts';
+import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, Patience } from '../ports/eventLog.ts';
 import type { HeadTarget } from '../ports/headTarget.ts';
 import type { Leases } from '../ports/leases.ts';
-import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
+import type { RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 
@@ -111,13 +110,7 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
 export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
   if (isMongo(stateUrl)) {
     const { openMongoRateLimiters } = await import('../backends/mongodb/MongoRateLimiter.ts');
-    const { create, close } = await openMongoRateLimiters(stateUrl);
-    return { limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)), close };
+    return openMongoRateLimiters(stateUrl);
   }
-  const create = ({ name, points, seconds }: Limit) =>
-    new RateLimiterMemory({ keyPrefix: name, points, duration: seconds });
-  return {
-    limiter: (limit) => new FlexibleRateLimiter(limit, create(limit)),
-    close: async () => undefined,
-  };
+  return { limiter: (limit) => new MemoryRateLimiter(limit), close: async () => undefined };
 }

@@ -25,17 +25,21 @@ function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields
 
 /**
  * Rejects with `reference_not_found` when a record that the sent fields refer to does not exist; the error names
- * every missing kind and id (spec 4.1 rule 1, 4.5).
+ * every missing kind and id (spec 4.1 rule 1, 4.5). Without a promise where all are known to exist.
  */
-export async function checkReferences(
+export function checkReferences(
   existence: RecordExistence,
   workspace: string,
   entry: CatalogEntry,
   sent: RecordFields,
-): Promise<void> {
+): void | Promise<void> {
   if (entry.references.length === 0) return;
   const references = referencesOf(workspace, entry, sent);
-  if (references.length === 0) return;
+  if (references.every(({ stream }) => existence.isKnown(stream))) return;
+  return requireExistence(existence, references);
+}
+
+async function requireExistence(existence: RecordExistence, references: Reference[]): Promise<void> {
   const missing = await existence.missing(references.map(({ stream }) => stream));
   if (missing.size === 0) return;
   const absent = references.filter(({ stream }) => missing.has(stream));

@@ -34,11 +34,12 @@ export async function upsertRecord(
   condition: WriteCondition,
 ): Promise<Upserted> {
   const sent = validate(entry.schema, input) as RecordFields;
-  await checkReferences(existence, caller.workspace, entry, sent);
+  const checking = checkReferences(existence, caller.workspace, entry, sent);
+  if (checking) await checking;
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
   const event = newEvent(caller, entry.eventType, sent);
   const { revision, isNew } = await appendToRecord({ eventLog, existence }, stream, event, condition);
-  existence.remember(stream);
+  if (!existence.isKnown(stream)) existence.remember(stream);
   return {
     version: revision + 1,
     outcome: isNew ? 'created' : 'updated',

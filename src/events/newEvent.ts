@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
-import type { Principal } from './eventMetadata.ts';
+import type { EventMetadata, Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
 import { currentVersion } from './upcast.ts';
 
@@ -26,23 +26,20 @@ export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: stri
 /** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
-  return {
-    id: requestId,
-    type,
-    data,
-    metadata: {
-      workspace,
-      principal,
-      requestId,
-      ...(clientIp !== undefined && { clientIp }),
-      ...(userAgent !== undefined && { userAgent }),
-      ...(clientRequestId !== undefined && { clientRequestId }),
-      ...(traceparent !== undefined && { traceparent }),
-      $correlationId: requestId,
-      schemaVersion: currentVersion(type),
-      salt: makeSalt(),
-    },
+  const schemaVersion = currentVersion(type);
+  const metadata: EventMetadata = {
+    workspace,
+    principal,
+    requestId,
+    $correlationId: requestId,
+    schemaVersion,
+    salt: makeSalt(),
   };
+  if (clientIp !== undefined) metadata.clientIp = clientIp;
+  if (userAgent !== undefined) metadata.userAgent = userAgent;
+  if (clientRequestId !== undefined) metadata.clientRequestId = clientRequestId;
+  if (traceparent !== undefined) metadata.traceparent = traceparent;
+  return { id: requestId, type, data, metadata };
 }
 
 /**

@@ -22,9 +22,9 @@ export interface RecordState {
 const noFields = {} as RecordFields;
 
 function withoutNulls(value: object): object {
-  const entries = Object.entries(value);
-  if (!entries.some(([, inner]) => inner === null)) return value;
-  return Object.fromEntries(entries.filter(([, inner]) => inner !== null));
+  const values = Object.values(value);
+  if (!values.includes(null)) return value;
+  return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null));
 }
 
 /** Sets a field, whatever its name: assigning to `__proto__` would do something else. */
@@ -42,7 +42,8 @@ function set(fields: RecordFields, field: string, value: unknown): void {
  */
 export function mergeFields(fields: RecordFields, sent: RecordFields): RecordFields {
   const merged = { ...fields };
-  for (const [field, value] of Object.entries(sent)) {
+  for (const field in sent) {
+    const value = sent[field];
     if (value === null) delete merged[field];
     else set(merged, field, typeof value === 'object' ? withoutNulls(value) : value);
   }

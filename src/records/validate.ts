@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { type FieldMessage, ServiceError } from '../errors.ts';
+import { type Accepts, acceptor } from './acceptor.ts';
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -31,11 +32,24 @@ export function validationError(details: FieldMessage[]): ServiceError {
   return new ServiceError('validation_failed', `Validation failed: ${named.join('; ')}${more}`, { details });
 }
 
+const acceptors = new WeakMap<z.ZodType, Accepts>();
+
+/** What accepts inputs in place of a schema; nothing where only the schema itself can judge. */
+function acceptorOf(schema: z.ZodType): Accepts {
+  let accepts = acceptors.get(schema);
+  if (accepts === undefined) {
+    accepts = acceptor(schema) ?? (() => false);
+    acceptors.set(schema, accepts);
+  }
+  return accepts;
+}
+
 /**
  * The input as the schema has it; keys that the schema does not know are dropped.
  * Throws `validation_failed` with one detail per bad field.
  */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): z.infer<Schema> {
+  if (acceptorOf(schema)(input)) return input as z.infer<Schema>;
   const result = schema.safeParse(input, { error: explain });
   if (result.success) return result.data;
   const details = new Map<string, FieldMessage>();

@@ -78,21 +78,19 @@ onEveryEngine((startOnEngine) => {
   });
 
   test.each([
-    ['an hour', 3_600_000, [404, 404, 429]],
-    ['half a minute', 30_000, [429, 429, 429]],
-  ])(
-    'a clock that goes back by %s lets nobody wait longer than a minute',
-    async (_label, backBy, expected) => {
-      service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
-      expect(await statuses(3)).toEqual([404, 404, 429]);
-      vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - backBy });
-      expect(await statuses(3)).toEqual(expected);
-      const { status, headers, body } = await service.get('/integration/payers/none');
-      expect(status).toBe(429);
-      expect(body.retryAfter).toBeLessThanOrEqual(60);
-      expect(headers['retry-after']).toBe(String(body.retryAfter));
-    },
-  );
+    ['an hour', 3_600_000],
+    ['half a minute', 30_000],
+  ])('a clock that goes back by %s lets nobody wait longer than a minute', async (_label, backBy) => {
+    service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
+    expect(await statuses(3)).toEqual([404, 404, 429]);
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - backBy });
+    // A count that goes by the clock of the day begins anew; one by a monotonic clock goes on.
+    expect((await statuses(3)).at(-1)).toBe(429);
+    const { status, headers, body } = await service.get('/integration/payers/none');
+    expect(status).toBe(429);
+    expect(body.retryAfter).toBeLessThanOrEqual(60);
+    expect(headers['retry-after']).toBe(String(body.retryAfter));
+  });
 
   describe('behind a proxy', () => {
     const limit = (trustProxy: string) => start({ RATE_LIMIT_PER_MINUTE: '2', TRUST_PROXY: trustProxy });

@@ -2,7 +2,7 @@ import { ServiceError, unavailable } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import { appendOnce } from './appendOnce.ts';
-import { attempt } from './attempt.ts';
+import { attempt, type Waiting } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 import { eventIdTime } from './eventIdTime.ts';
 import type { StreamEnds } from './StreamEnds.ts';
@@ -46,14 +46,14 @@ export class Appender {
       return found && isPlaceOf(expected, found) ? found : undefined;
     };
     let sent = false;
-    return attempt((signal) =>
-      this.#client.call(signal, async (client, since) => {
+    return attempt((waiting) =>
+      this.#client.call(waiting, async (client, since) => {
         const found = sent || this.#mayBeForgotten(event.id, since) ? await look() : undefined;
         if (found) return found;
         sent = true;
         const answer = appendOnce(client, stream, event, expected);
         answer.catch((error) => error instanceof ServiceError || this.#lost());
-        return answeredOrFound(answer, look, signal);
+        return answeredOrFound(answer, look, waiting);
       }),
     );
   }
@@ -77,18 +77,18 @@ function isPlaceOf(expected: ExpectedRevision, { revision }: Appended): boolean 
   return expected === 'any' || revision === (expected === 'none' ? 0 : expected + 1);
 }
 
-/** The answer, or what a look finds while there is none. `signal` ends the looks. */
+/** The answer, or what a look finds while there is none and somebody waits. */
 function answeredOrFound(
   answer: Promise<Appended>,
   look: () => Promise<Appended | undefined>,
-  signal: AbortSignal,
+  waiting: Readonly<Waiting>,
 ): Promise<Appended> {
   const { promise, resolve, reject } = Promise.withResolvers<Appended>();
   let answered = false;
   const lookAgain = async () => {
     const found = await look().catch(() => undefined);
     if (found) resolve(found);
-    else if (!answered && !signal.aborted) timer = setTimeout(lookAgain, UNANSWERED_MS);
+    else if (!answered && !waiting.aborted) timer = setTimeout(lookAgain, UNANSWERED_MS);
   };
   let timer = setTimeout(lookAgain, UNANSWERED_MS);
   answer.then(resolve, reject).finally(() => {

@@ -51,15 +51,15 @@ export class DriverClient {
     this.#client = EventStoreDBClient.connectionString(url);
   }
 
-  /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Nothing is sent after `signal`. */
+  /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Nothing is sent that was aborted. */
   async call<Result>(
-    signal: AbortSignal,
+    waiting: { readonly aborted: boolean },
     make: (client: EventStoreDBClient, since: number) => Result | Promise<Result>,
   ): Promise<Result> {
     this.#expectAnswers();
     this.#connected ??= this.#connect();
     const { client, since } = await this.#connected;
-    signal.throwIfAborted();
+    if (waiting.aborted) throw new Error('aborted');
     try {
       const result = await make(client, since);
       this.#waitingSince = undefined;

@@ -12,7 +12,7 @@ import {
 } from '@eventstore/db-client';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { ReadOptions } from '../../ports/eventLog.ts';
-import { attempt } from './attempt.ts';
+import { attempt, type Waiting } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
 import {
   fromPosition,
@@ -52,9 +52,9 @@ export class LogReader {
       maxCount: limit,
       requiresLeader: true,
     } as const;
-    return this.#read(async (client, signal) => {
+    return this.#read(async (client, waiting) => {
       try {
-        const found = await collect(client.readStream(stream, options), signal);
+        const found = await collect(client.readStream(stream, options), waiting);
         return found.flatMap(({ event }) => (event ? [toEvent(event)] : []));
       } catch (error) {
         if (error instanceof StreamNotFoundError) return [];
@@ -78,11 +78,11 @@ export class LogReader {
       maxCount: limit,
       requiresLeader: true,
     } as const;
-    return this.#read(async (client, signal) => {
+    return this.#read(async (client, waiting) => {
       const take = ({ event }: ResolvedEvent, seen: number) =>
         event === undefined || goOn(toRecordedEvent(event), seen);
       try {
-        await collect(client.readStream(stream, options), signal, take);
+        await collect(client.readStream(stream, options), waiting, take);
       } catch (error) {
         if (!(error instanceof StreamNotFoundError)) throw error;
       }
@@ -129,10 +129,10 @@ export class LogReader {
 
   /** So many entries at and after a position, as `firstEntry`. */
   entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
-    return this.#read(async (client, signal) => {
+    return this.#read(async (client, waiting) => {
       const options = { fromPosition: fromPosition(position), maxCount, requiresLeader: true };
       try {
-        return (await collect(client.readAll(options), signal)).map(toLogEntry);
+        return (await collect(client.readAll(options), waiting)).map(toLogEntry);
       } catch (error) {
         if (isNoPosition(error)) return [];
         throw error;
@@ -140,8 +140,8 @@ export class LogReader {
     });
   }
 
-  #read<Result>(make: (client: EventStoreDBClient, signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    return attempt((signal) => this.client.call(signal, (client) => make(client, signal)));
+  #read<Result>(make: (client: EventStoreDBClient, waiting: Waiting) => Promise<Result>): Promise<Result> {
+    return attempt((waiting) => this.client.call(waiting, (client) => make(client, waiting)));
   }
 
   /** All events from the end of the log backwards, in pages that grow. */
@@ -157,9 +157,9 @@ export class LogReader {
   }
 
   #readBackwards(from: ReadPosition, maxCount: number) {
-    return this.#read(async (client, signal) => {
+    return this.#read(async (client, waiting) => {
       const options = { direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true } as const;
-      const page = await collect(client.readAll(options), signal);
+      const page = await collect(client.readAll(options), waiting);
       return page.flatMap(({ event }) => (event ? [event] : []));
     });
   }
@@ -178,7 +178,7 @@ function isNoPosition(error: unknown): boolean {
 /** All items of a read, or those up to the one at which `goOn` is false. */
 function collect<Item>(
   read: StreamingRead<Item>,
-  signal: AbortSignal,
+  waiting: Waiting,
   goOn: (item: Item, seen: number) => boolean = () => true,
 ): Promise<Item[]> {
   return new Promise((resolve, reject) => {
@@ -194,6 +194,6 @@ function collect<Item>(
     });
     read.on('end', () => resolve(items));
     read.on('error', reject);
-    signal.addEventListener('abort', cancel, { once: true });
+    waiting.cancel = cancel;
   });
 }

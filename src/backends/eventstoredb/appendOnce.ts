@@ -13,6 +13,8 @@ import { eventTooLarge, versionConflict } from '../../ports/eventLogRefusals.ts'
 import { TIMEOUT_MS } from './attempt.ts';
 import { toPosition } from './recordedEvent.ts';
 
+const encoder = new TextEncoder();
+
 /** One try to append an event; rejects with a `ServiceError` when the server refuses it. */
 export async function appendOnce(
   client: EventStoreDBClient,
@@ -21,7 +23,8 @@ export async function appendOnce(
   expected: ExpectedRevision,
 ): Promise<Appended> {
   const expectedRevision = expected === 'any' ? ANY : expected === 'none' ? NO_STREAM : BigInt(expected);
-  const event = jsonEvent({ id, type, data, metadata: { ...metadata } });
+  // An object the driver would turn into text, that into base64, and that into bytes, twice.
+  const event = jsonEvent({ id, type, data, metadata: encoder.encode(JSON.stringify(metadata)) });
   try {
     const appended = await client.appendToStream(stream, event, { expectedRevision, deadline: TIMEOUT_MS });
     return {

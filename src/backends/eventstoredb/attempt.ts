@@ -6,11 +6,18 @@ import { credentialsProblem } from './credentialsProblem.ts';
 export const TIMEOUT_MS = 2_500;
 const FIRST_PAUSE_MS = 20;
 
+/** Whether anybody waits for a call any more: an `AbortSignal` in its simplest form, as every append takes one. */
+export interface Waiting {
+  aborted: boolean;
+  /** Is called when nobody does. */
+  cancel: () => void;
+}
+
 /**
  * Calls the server, again while it refuses, and rejects with `unavailable` when that has not worked out in 2.5
- * seconds. `signal` tells a call that nobody waits for it any more. A `ServiceError` is an answer and ends the tries.
+ * seconds. A `ServiceError` is an answer and ends the tries.
  */
-export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+export async function attempt<Result>(call: (waiting: Waiting) => Promise<Result>): Promise<Result> {
   const deadline = performance.now() + TIMEOUT_MS;
   let cause: unknown = new Error('no answer');
   for (let pause = FIRST_PAUSE_MS; ; pause *= 2) {
@@ -28,16 +35,16 @@ export async function attempt<Result>(call: (signal: AbortSignal) => Promise<Res
 
 const expired = Symbol('expired');
 
-async function within<Result>(ms: number, call: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-  const abort = new AbortController();
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    abort.abort();
-    reject(expired);
-  }, ms);
-  try {
-    return await Promise.race([call(abort.signal), late]);
-  } finally {
-    clearTimeout(timer);
-  }
+function within<Result>(ms: number, call: (waiting: Waiting) => Promise<Result>): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    const waiting: Waiting = { aborted: false, cancel: () => undefined };
+    const timer = setTimeout(() => {
+      waiting.aborted = true;
+      waiting.cancel();
+      reject(expired);
+    }, ms);
+    call(waiting)
+      .finally(() => clearTimeout(timer))
+      .then(resolve, reject);
+  });
 }

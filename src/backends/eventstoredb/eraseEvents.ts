@@ -42,13 +42,13 @@ function note(erasure: Erasure): NewEvent {
 async function truncate({ appending, reader }: Connection, stream: string, before: number): Promise<void> {
   // The driver's own reading of metadata gives a position for their revision.
   const metadataStream = `$$${stream}`;
-  await attempt(async (signal) => {
+  await attempt(async (waiting) => {
     const options = { direction: 'backwards', limit: 1 } as const;
     const [present] = await reader.readStream(metadataStream, options, toRecordedEvent);
     if (present && Number(present.data.$tb) >= before) return;
     const metadata = jsonEvent({ type: '$metadata', data: { ...present?.data, $tb: before } });
     const expectedRevision = present ? BigInt(present.revision) : NO_STREAM;
-    await appending.call(signal, (client) =>
+    await appending.call(waiting, (client) =>
       client.appendToStream(metadataStream, metadata, { expectedRevision, deadline: TIMEOUT_MS }),
     );
   });

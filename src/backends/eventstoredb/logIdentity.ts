@@ -31,8 +31,8 @@ export async function proveAppends(connection: Connection): Promise<void> {
 async function makeOnce(client: DriverClient, id: string): Promise<void> {
   const event = jsonEvent({ id, type: 'EventLogCreated', data: {} });
   const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
-  await attempt((signal) =>
-    client.call(signal, async (driver) => {
+  await attempt((waiting) =>
+    client.call(waiting, async (driver) => {
       try {
         await driver.appendToStream(IDENTITY_STREAM, event, options);
       } catch (error) {

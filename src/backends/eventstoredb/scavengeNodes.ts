@@ -61,7 +61,7 @@ export async function scavengeNodes(client: DriverClient, url: string): Promise<
 
 /** The nodes of the cluster as `host:port`, those that are away included, as the cluster itself names them. */
 async function nodesOf(client: DriverClient): Promise<string[]> {
-  const info = await attempt((signal) => client.call(signal, (driver) => GossipingClient.gossip(driver)));
+  const info = await attempt((waiting) => client.call(waiting, (driver) => GossipingClient.gossip(driver)));
   return info.getMembersList().flatMap((member) => {
     const at = member.getHttpEndPoint();
     return at ? [`${at.getAddress()}:${at.getPort()}`] : [];

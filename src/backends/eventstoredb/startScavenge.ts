@@ -39,8 +39,8 @@ class OperatingClient extends EventStoreDBClient {
  * `unavailable`, whose `problem` says so when the user may not.
  */
 export async function startScavenge(client: DriverClient): Promise<void> {
-  await attempt((signal) =>
-    client.call(signal, async (driver) => {
+  await attempt((waiting) =>
+    client.call(waiting, async (driver) => {
       try {
         await OperatingClient.startScavenge(driver);
       } catch (error) {

@@ -1,6 +1,7 @@
 import { RateLimiterMemory, RateLimiterMongo, type RateLimiterRes } from 'rate-limiter-flexible';
 import { ServiceError } from '../../errors.ts';
-import type { Limit } from '../../ports/rateLimiters.ts';
+import type { Limit, RateLimiters } from '../../ports/rateLimiters.ts';
+import { FlexibleRateLimiter } from './FlexibleRateLimiter.ts';
 import { INDEX_MS, MongoConnection } from './MongoConnection.ts';
 
 /** A request waits for its count no longer than this. */
@@ -89,7 +90,7 @@ class Once {
  * Limiters over one connection to the database at `url`. Makes their indexes, if the server is there; while it is not,
  * each instance counts by itself. Throws on a malformed URL.
  */
-export async function openMongoRateLimiters(url: string) {
+export async function openMongoRateLimiters(url: string): Promise<RateLimiters> {
   const connection = new MongoConnection(url, {
     name: 'rate limit store',
     callMs: CALL_MS,
@@ -102,7 +103,7 @@ export async function openMongoRateLimiters(url: string) {
   const indexes = new Once(() => connection.call(() => ofAll.createIndexes(), INDEX_MS));
   await indexes.try();
   return {
-    create: (limit: Limit) => new MongoRateLimiter(connection, indexes, limit),
+    limiter: (limit) => new FlexibleRateLimiter(limit, new MongoRateLimiter(connection, indexes, limit)),
     close: () => connection.close(),
   };
 }

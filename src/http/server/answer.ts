@@ -33,30 +33,43 @@ const compress = promisify(gzip);
 
 type Sender = Pick<Exchange, 'req' | 'res' | 'headers'>;
 
-/** Sends an answer; resolves when the last byte was handed over, or the client went away. */
-export async function sendAnswer({ req, res, headers }: Sender, answer: Answer): Promise<void> {
+/** Sends an answer, at once if it is a small one; else resolves when the last byte was handed over, or the client went away. */
+export function sendAnswer(sender: Sender, answer: Answer): void | Promise<void> {
+  const { req, res, headers } = sender;
   const { status = 200, body } = answer;
   if (res.destroyed) {
     if ('stream' in body) body.stream.destroy();
     return;
   }
   for (const name in answer.headers) headers.push(name, answer.headers[name] as string);
-  if ('stream' in body) {
-    await sendStream({ req, res, headers }, status, body.stream);
-    return;
-  }
-  if ('send' in body) {
-    res.writeHead(status, headers);
-    if (req.method !== 'HEAD') await body.send(res);
-    res.end();
-    return;
-  }
+  if ('stream' in body) return sendStream(sender, status, body.stream);
+  if ('send' in body) return letSend(sender, status, body);
   const text = JSON.stringify(body);
   headers.push('Content-Type', 'application/json; charset=utf-8');
   const length = Buffer.byteLength(text);
-  const isCompressed = length >= MIN_COMPRESSED_BYTES && takesGzip(req, headers);
-  const sent = isCompressed ? await compress(text) : text;
-  headers.push('Content-Length', `${isCompressed ? sent.length : length}`);
+  if (length >= MIN_COMPRESSED_BYTES && takesGzip(req, headers)) {
+    return compress(text).then((zipped) => sendWhole(sender, status, zipped, zipped.length));
+  }
+  sendWhole(sender, status, text, length);
+}
+
+async function letSend(
+  { req, res, headers }: Sender,
+  status: number,
+  body: Extract<Streamed, { send: unknown }>,
+): Promise<void> {
+  res.writeHead(status, headers);
+  if (req.method !== 'HEAD') await body.send(res);
+  res.end();
+}
+
+function sendWhole(
+  { req, res, headers }: Sender,
+  status: number,
+  sent: string | Buffer,
+  length: number,
+): void {
+  headers.push('Content-Length', `${length}`);
   // A client that waits to be asked for its body may send it all the same, or not: nobody could tell what comes next.
   if (!req.complete && req.headers.expect !== undefined) res.shouldKeepAlive = false;
   res.writeHead(status, headers);

@@ -2,8 +2,11 @@ import { ServiceError } from '../../errors.ts';
 import type { Count, RateLimiters } from '../../ports/rateLimiters.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Counts a request of a client IP address, and says in the answer's headers what is left. */
-export type RateLimit = (exchange: Exchange) => Promise<void>;
+/**
+ * Counts a request of a client IP address, and says in the answer's headers what is left: at once, where that is counted in
+ * this process.
+ */
+export type RateLimit = (exchange: Exchange) => void | Promise<void>;
 
 /** Length of the window over which requests are counted. */
 const RATE_WINDOW_SECONDS = 60;
@@ -13,14 +16,19 @@ const RATE_WINDOW_SECONDS = 60;
  * with `rate_limited` and the seconds to wait. Headers: draft-ietf-httpapi-ratelimit-headers-10.
  */
 export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit {
-  if (perMinute === 0) return async () => undefined;
+  if (perMinute === 0) return () => undefined;
   const limiter = limiters.limiter({ name: 'requests', points: perMinute, seconds: RATE_WINDOW_SECONDS });
   const policy = `"default";q=${perMinute};w=${RATE_WINDOW_SECONDS}`;
-  return async ({ clientIp, headers }) => {
-    const count = await limiter.consume(clientIp);
+  const note = ({ headers }: Exchange, count: Count) => {
     const rest = `"default";r=${count.remaining};t=${secondsUntilReset(count)}`;
     headers.push('RateLimit-Policy', policy, 'RateLimit', rest);
     requireWithin(count);
+  };
+  return (exchange) => {
+    const count = limiter.consume(exchange.clientIp);
+    return count instanceof Promise
+      ? count.then((counted) => note(exchange, counted))
+      : note(exchange, count);
   };
 }
 

@@ -74,9 +74,12 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
     };
     let code: string | undefined;
     try {
-      if (permission !== 'public') await admit(context.gate, exchange, permissions);
+      // Nearly every request is let in at once, and sent its answer so: it waits for its handler alone.
+      const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
+      if (admitted) await admitted;
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
-      await send(await handle(exchange));
+      const sending = send(await handle(exchange));
+      if (sending) await sending;
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;

@@ -39,10 +39,24 @@ export class KeyDirectory {
 
   /** The key of this text and its workspace; undefined when there is none. A key made a moment ago is found. */
   async find(rawKey: string): Promise<FoundKey | undefined> {
-    const known = this.#lookUp(rawKey);
+    const known = this.findKnown(rawKey);
     if (known || !looksLikeApiKey(rawKey)) return known;
     await this.refresh();
-    return this.#lookUp(rawKey);
+    return this.findKnown(rawKey);
+  }
+
+  /** The same as far as it is known, without asking anybody. */
+  findKnown(rawKey: string): FoundKey | undefined {
+    let id = this.#keyIds.get(rawKey);
+    if (id === undefined) {
+      if (!looksLikeApiKey(rawKey)) return undefined;
+      id = this.known.keyIdByHash.get(hashApiKey(rawKey));
+      if (id === undefined) return undefined;
+      this.#keyIds.set(rawKey, id);
+    }
+    const key = this.known.keys.get(id);
+    const workspace = key && this.known.workspaces.get(key.workspace);
+    return key && workspace && { key, workspace };
   }
 
   /** What people call a key, by its id; a deleted one keeps its name. */
@@ -68,18 +82,5 @@ export class KeyDirectory {
 
   close(): void {
     this.#stream.close();
-  }
-
-  #lookUp(rawKey: string): FoundKey | undefined {
-    let id = this.#keyIds.get(rawKey);
-    if (id === undefined) {
-      if (!looksLikeApiKey(rawKey)) return undefined;
-      id = this.known.keyIdByHash.get(hashApiKey(rawKey));
-      if (id === undefined) return undefined;
-      this.#keyIds.set(rawKey, id);
-    }
-    const key = this.known.keys.get(id);
-    const workspace = key && this.known.workspaces.get(key.workspace);
-    return key && workspace && { key, workspace };
   }
 }

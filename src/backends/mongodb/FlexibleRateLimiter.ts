@@ -1,8 +1,8 @@
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible';
-import { unavailable } from '../errors.ts';
-import type { Count, Limit, RateLimiter } from '../ports/rateLimiters.ts';
+import { unavailable } from '../../errors.ts';
+import type { Count, Limit, RateLimiter } from '../../ports/rateLimiters.ts';
 
-/** A limiter of rate-limiter-flexible, wherever it counts. */
+/** A limiter of rate-limiter-flexible as a `RateLimiter`. */
 export class FlexibleRateLimiter implements RateLimiter {
   readonly limit: Limit;
   readonly #limiter: RateLimiterAbstract;

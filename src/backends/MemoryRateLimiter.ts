@@ -1,0 +1,47 @@
+import type { Count, Limit, RateLimiter } from '../ports/rateLimiters.ts';
+
+interface Window {
+  count: number;
+  /** On the monotonic clock, ms. */
+  endsAt: number;
+}
+
+/** Counts in this process's memory, without a promise: every request is counted. */
+export class MemoryRateLimiter implements RateLimiter {
+  readonly limit: Limit;
+  readonly #windows = new Map<string, Window>();
+  #sweepAt = 0;
+
+  constructor(limit: Limit) {
+    this.limit = limit;
+  }
+
+  consume(key: string): Count {
+    const { points, seconds } = this.limit;
+    const now = performance.now();
+    let window = this.#windows.get(key);
+    if (window === undefined || window.endsAt <= now) {
+      this.#sweep(now);
+      window = { count: 0, endsAt: now + seconds * 1_000 };
+      this.#windows.set(key, window);
+    }
+    window.count += 1;
+    return {
+      refused: window.count > points,
+      refusals: Math.max(0, window.count - points),
+      remaining: Math.max(0, points - window.count),
+      msBeforeReset: window.endsAt - now,
+    };
+  }
+
+  async reset(key: string): Promise<void> {
+    this.#windows.delete(key);
+  }
+
+  /** Forgets what is over, once a window: keys are addresses, of which there is no end. */
+  #sweep(now: number): void {
+    if (now < this.#sweepAt) return;
+    this.#sweepAt = now + this.limit.seconds * 1_000;
+    for (const [key, { endsAt }] of this.#windows) if (endsAt <= now) this.#windows.delete(key);
+  }
+}
