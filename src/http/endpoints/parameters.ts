@@ -82,7 +82,8 @@ export const momentQuerySchema = z.object({
 
 /** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
 export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; query: object } | undefined {
-  const { as_of: sent } = req.query;
+  const { as_of: sent, version } = req.query;
+  if (sent === undefined && version === undefined) return undefined;
   // The `+` of an offset that was not percent-encoded arrives as a space, which no moment has.
   const as_of = typeof sent === 'string' ? sent.replace(' ', '+') : sent;
   const query = validate(momentQuerySchema, { ...req.query, as_of });
@@ -90,8 +91,7 @@ export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; 
     throw validationError([{ field: 'as_of', message: 'must not be sent together with version' }]);
   }
   if (query.version !== undefined) return { moment: { version: query.version }, query };
-  if (query.as_of !== undefined) return { moment: { asOf: instantOf(query.as_of) }, query };
-  return undefined;
+  return { moment: { asOf: instantOf(query.as_of as string) }, query };
 }
 
 const callerId = identifier('', '');

@@ -3,13 +3,8 @@ import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../../errors.ts';
 import { bodyBudgets } from './BodyBudget.ts';
 import { proxyTrust } from './clientIpReader.ts';
-import {
-  type EndpointContext,
-  type EndpointListener,
-  type Route,
-  type ServedEndpoint,
-  serveEndpoint,
-} from './serveEndpoint.ts';
+import { Shortcuts } from './Shortcuts.ts';
+import { type EndpointContext, type Route, type ServedEndpoint, serveEndpoint } from './serveEndpoint.ts';
 
 export interface AppContext extends Omit<EndpointContext, 'bodies'> {
   /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
@@ -27,12 +22,12 @@ export function createApp(
   app.disable('x-powered-by');
   app.set('etag', false);
   app.set('trust proxy', proxyTrust(trustProxy));
-  const shortcuts = new Map<string, EndpointListener>();
+  const shortcuts = new Shortcuts();
   const allowed = new Map<string, string[]>();
   for (const { method, endpoint: one } of routes) {
     const listener = serveEndpoint(context, one);
     app[method](one.route, listener);
-    if (method === 'post' && !one.route.includes(':')) shortcuts.set(one.route, listener);
+    shortcuts.add(method, one.route, listener);
     const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
     allowed.set(one.route, [...(allowed.get(one.route) ?? []), ...names]);
   }
@@ -52,10 +47,8 @@ export function createApp(
     return serveEndpoint(context, failing)(req, res);
   }) satisfies express.ErrorRequestHandler);
 
-  // Upserts are most of the traffic and their paths are fixed: they are found without the router, which would cost
-  // as much as all else that is done for them. Another form of such a path goes through it to the same listener.
   return (req, res) => {
-    const shortcut = req.method === 'POST' ? shortcuts.get(req.url ?? '') : undefined;
+    const shortcut = shortcuts.find(req as Request);
     if (shortcut) shortcut(req as Request, res as Response);
     else app(req, res);
   };
