@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { LRUCache } from 'lru-cache';
+import { stringify as formatUuid } from 'uuid';
 
 /** The end of a stream. */
 export interface StreamHead {
@@ -9,20 +9,19 @@ export interface StreamHead {
   revision: number;
   /** Earlier events of it were removed. */
   erased: boolean;
-  /** No event of the stream has an id above this one, in the order of bytes. */
-  greatestId: Uint8Array;
+  /** No event of the stream has an id above this one. */
+  greatestId: string;
 }
 
 interface LatestEvent {
   /** The log's latest time, in ms. */
   time: number;
   /** The greatest id of an event of the log. */
-  id: Uint8Array;
+  id: string;
 }
 
 /** Streams whose ends are remembered, in some 250 bytes each. */
 const MAX_HEADS = 50_000;
-const NO_ID = new Uint8Array();
 
 /**
  * What the writer of an event log's file knows of it without asking: the ends of streams, and the latest time. It holds until
@@ -33,7 +32,7 @@ const NO_ID = new Uint8Array();
  * and has to be looked for.
  */
 export class LogMemory {
-  readonly #heads = new LRUCache<string, StreamHead>({ max: MAX_HEADS });
+  readonly #heads = new Map<string, StreamHead>();
   readonly #statements;
   #dataVersion: unknown;
   #latest: LatestEvent | undefined;
@@ -59,9 +58,10 @@ export class LogMemory {
     const version = dataVersion.get()?.data_version;
     if (version !== this.#dataVersion) this.forget();
     this.#dataVersion = version;
+    const greatest = this.#latest ? null : greatestId.get()?.id;
     this.#latest ??= {
       time: Number(latestTime.get()?.time ?? 0),
-      id: (greatestId.get()?.id ?? NO_ID) as Uint8Array,
+      id: greatest == null ? '' : formatUuid(greatest as Uint8Array),
     };
     this.#latest.time = Math.max(this.#latest.time, Date.now());
     return this.#latest.time;
@@ -73,21 +73,17 @@ export class LogMemory {
   }
 
   /** Whether the stream can hold an event of this id already. */
-  mayHold(head: StreamHead, eventId: Uint8Array): boolean {
-    return Buffer.compare(eventId, head.greatestId) <= 0;
+  mayHold(head: StreamHead, eventId: string): boolean {
+    return eventId <= head.greatestId;
   }
 
-  /** Takes note of an event that was appended to a stream. */
-  appended(stream: string, id: number, revision: number, eventId: Uint8Array): void {
+  /** Takes note of an event that was appended to a stream; `head` is undefined where it is the first one. */
+  appended(head: StreamHead | undefined, eventId: string): void {
     const latest = this.#latest as LatestEvent;
-    if (Buffer.compare(eventId, latest.id) > 0) latest.id = eventId;
-    const head = this.#heads.get(stream);
-    if (head === undefined) {
-      this.#heads.set(stream, { id, revision, erased: false, greatestId: eventId });
-      return;
-    }
-    head.revision = revision;
-    if (Buffer.compare(eventId, head.greatestId) > 0) head.greatestId = eventId;
+    if (eventId > latest.id) latest.id = eventId;
+    if (head === undefined) return;
+    head.revision += 1;
+    if (eventId > head.greatestId) head.greatestId = eventId;
   }
 
   forget(): void {
@@ -104,6 +100,7 @@ export class LogMemory {
       erased: row.erased !== null,
       greatestId: (this.#latest as LatestEvent).id,
     };
+    if (this.#heads.size >= MAX_HEADS) this.#heads.clear();
     this.#heads.set(stream, head);
     return head;
   }

@@ -97,10 +97,11 @@ export class AppendWriter {
 
   #append(request: AppendRequest, time: number): AppendOutcome {
     const { stream, expected, type, metadata, data } = request;
-    const eventId = parseUuid(request.eventId);
+    const id = request.eventId.toLowerCase();
+    const eventId = parseUuid(id);
     const head = this.#memory.head(stream);
     const afterErasure = head?.erased ? { erased: true as const } : undefined;
-    if (head && this.#memory.mayHold(head, eventId)) {
+    if (head && this.#memory.mayHold(head, id)) {
       const original = this.#statements.findEvent.get(eventId, head.id) as Appended | undefined;
       if (original && holds(expected, original.revision - 1)) return { ...original, ...afterErasure };
     }
@@ -109,7 +110,7 @@ export class AppendWriter {
     const { addStream, addEvent } = this.#statements;
     const streamId = head?.id ?? Number(addStream.run(stream).lastInsertRowid);
     const added = addEvent.run(streamId, last + 1, eventId, type, time, metadata, data);
-    this.#memory.appended(stream, streamId, last + 1, eventId);
+    this.#memory.appended(head, id);
     return { revision: last + 1, position: Number(added.lastInsertRowid), ...afterErasure };
   }
 }
