@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
+import { insist } from '../support/insist.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { RepeatingProcess } from '../support/RepeatingProcess.ts';
 
@@ -73,5 +74,45 @@ describe('writers of one SQLite event log', () => {
     expect((await workspace.append(log, stream, { n: 3 }, 2)).revision).toBe(3);
     const stored = await log.readStream(stream, { limit: 10 });
     expect(stored.map(({ data }) => data.n)).toEqual([0, 1, 2, 3]);
+  });
+
+  /** Appends one by one, as a single caller does, whose thread comes to wait for each. */
+  const appendOneByOne = async (stream: string, count: number) => {
+    for (let n = 0; n < count; n += 1) await workspace.append(log, stream, { n });
+  };
+
+  test('the thread of who appends one by one goes on with other things while a commit is held up', async () => {
+    const stream = workspace.stream();
+    await appendOneByOne(stream, 50);
+    const other = new DatabaseSync(path);
+    other.exec('BEGIN IMMEDIATE');
+    let turns = 0;
+    const timer = setInterval(() => (turns += 1), 10);
+    const held = workspace.event();
+    await expect(log.append(stream, held, 'any')).rejects.toMatchObject({ code: 'unavailable' });
+    clearInterval(timer);
+    expect(turns).toBeGreaterThan(20);
+    other.exec('ROLLBACK');
+    other.close();
+    expect((await insist(log, stream, held)).revision).toBe(50);
+  });
+
+  test('an append that was accepted is written though the log is closed in the same turn', async () => {
+    const stream = workspace.stream();
+    await appendOneByOne(stream, 50);
+    const last = workspace.append(log, stream, { n: 50 });
+    await log.close();
+    expect((await last).revision).toBe(50);
+    log = await openEventLog(url);
+    expect(await log.readStream(stream, { limit: 100 })).toHaveLength(51);
+  });
+
+  test('appends of one turn after others that came one by one are in the order in which they were made', async () => {
+    const stream = workspace.stream();
+    await appendOneByOne(stream, 50);
+    const places = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => workspace.append(log, stream, { n: 50 + n })),
+    );
+    expect(places.map(({ revision }) => revision)).toEqual(places.map((_, n) => 50 + n));
   });
 });
