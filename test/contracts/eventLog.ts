@@ -5,6 +5,7 @@ import { eventLogErasure, type Purged } from './eventLogErasure.ts';
 import { eventLogFollowing } from './eventLogFollowing.ts';
 import { eventLogPlaces } from './eventLogPlaces.ts';
 import { eventLogReads } from './eventLogReads.ts';
+import { eventLogWriters } from './eventLogWriters.ts';
 
 /**
  * What every event log promises (`src/ports/eventLog.ts`). `open` opens the same log each time. The log may hold
@@ -12,6 +13,7 @@ import { eventLogReads } from './eventLogReads.ts';
  */
 export function eventLogContract(open: () => Promise<EventLog>, purged: Purged): void {
   describe('append', () => eventLogAppends(open));
+  describe('append, by several', () => eventLogWriters(open));
   describe('reading', () => eventLogReads(open));
   describe('identity and positions', () => eventLogPlaces(open));
   describe('follow', () => eventLogFollowing(open));

@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { ErasedEvent } from '../../events/event.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 
@@ -28,12 +29,17 @@ export type AppendOutcome = Appended | { conflict: number };
 export type WriterRequest = AppendRequest[] | { erase: EraseRequest } | { prove: number } | 'close';
 
 /**
- * From the writer thread: it can take appends; or the outcomes of one batch, in order (of a removal or proof, none); or the
- * batch failed whole, with SQLite's result code and what is the matter with the file, where that is known; or a removal is
+ * From the writer thread: the outcomes of one batch, in order (of a removal or proof, none); or the batch failed whole, with SQLite's result code and what is the matter with the file, where that is known; or a removal is
  * none that can be made.
  */
 export type WriterMessage =
-  | { kind: 'ready' }
   | { kind: 'committed'; outcomes: AppendOutcome[] }
   | { kind: 'failed'; code: string | undefined; problem: string | undefined }
   | { kind: 'refused'; reason: string };
+
+/** What the writer thread is started with: where requests come from and answers go to, and a counter of the answers. */
+export interface WriterThreadData {
+  path: string;
+  port: MessagePort;
+  answers: Int32Array;
+}

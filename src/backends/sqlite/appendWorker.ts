@@ -1,14 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { fileProblem, movedProblem } from '../fileProblem.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
-import type { AppendOutcome, WriterMessage, WriterRequest } from './appendProtocol.ts';
+import type { AppendOutcome, WriterMessage, WriterRequest, WriterThreadData } from './appendProtocol.ts';
 import { AppendWriter, NotErasable } from './appendWriter.ts';
 import { BackgroundCheckpoint } from './BackgroundCheckpoint.ts';
 import { openForAppending } from './eventLogFile.ts';
 
 if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
-const port = parentPort;
-const { path } = workerData;
+const { path, port, answers } = workerData as WriterThreadData;
 const db = openForAppending(path);
 // The write-ahead log holds the latest commits.
 const files = new OpenedFiles(path, `${path}-wal`);
@@ -17,6 +16,8 @@ const checkpoints = new BackgroundCheckpoint(path, db);
 
 function send(message: WriterMessage): void {
   port.postMessage(message);
+  Atomics.add(answers, 0, 1);
+  Atomics.notify(answers, 0);
 }
 
 /** Refuses a batch when the file is no longer where a restart would look for it. */
@@ -66,4 +67,4 @@ port.on('message', (request: WriterRequest) => {
     send({ kind: 'failed', code, problem: fileProblem(path, error) });
   }
 });
-send({ kind: 'ready' });
+parentPort.postMessage('ready');

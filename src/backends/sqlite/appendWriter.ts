@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parse as parseUuid } from 'uuid';
-import type { ExpectedRevision } from '../../ports/eventLog.ts';
+import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
+import { LogMemory } from './LogMemory.ts';
 
 function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
@@ -16,19 +17,19 @@ export class NotErasable extends Error {}
  */
 export class AppendWriter {
   readonly #db: DatabaseSync;
+  readonly #memory: LogMemory;
   readonly #statements;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
+    this.#memory = new LogMemory(db);
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
       rollback: db.prepare('ROLLBACK'),
       prove: db.prepare('INSERT OR REPLACE INTO proof (only, bytes) VALUES (1, zeroblob(?))'),
-      latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
-      findStream: db.prepare('SELECT id, erased FROM streams WHERE name = ?'),
+      findStream: db.prepare('SELECT id FROM streams WHERE name = ?'),
       addStream: db.prepare('INSERT INTO streams (name) VALUES (?)'),
-      lastRevision: db.prepare('SELECT max(revision) AS revision FROM events WHERE stream_id = ?'),
       findEvent: db.prepare(
         'SELECT revision, position FROM events WHERE event_id = ? AND stream_id = ? ORDER BY position LIMIT 1',
       ),
@@ -58,9 +59,7 @@ export class AppendWriter {
   /** Appends all requests in one transaction. Throws, with nothing written, when the file cannot be written. */
   commit(requests: AppendRequest[]): AppendOutcome[] {
     return this.#transaction(() => {
-      // Times never run backwards, whichever process wrote before, so that "as of" and the order of events agree.
-      const latest = this.#statements.latestTime.get() as { time: number } | undefined;
-      const time = Math.max(latest?.time ?? 0, Date.now());
+      const time = this.#memory.begin();
       return requests.map((request) => this.#append(request, time));
     });
   }
@@ -75,6 +74,7 @@ export class AppendWriter {
       const found = findStream.get(stream) as { id: number } | undefined;
       if (!found || !hasRevision.get(found.id, before))
         throw new NotErasable('The stream does not go on behind the events to be erased.');
+      this.#memory.forget();
       markErased.run(found.id);
       for (const { position, leaf } of erased) emptyEvent.run(leaf, position, found.id, before);
       if (unerased.get(found.id, before))
@@ -89,27 +89,28 @@ export class AppendWriter {
       this.#statements.commit.run();
       return result;
     } catch (error) {
+      this.#memory.forget();
       if (this.#db.isTransaction) this.#statements.rollback.run();
       throw error;
     }
   }
 
   #append(request: AppendRequest, time: number): AppendOutcome {
-    const { findStream, addStream, lastRevision, findEvent, addEvent } = this.#statements;
-    const found = findStream.get(request.stream) as { id: number; erased: number | null } | undefined;
-    const last = found ? ((lastRevision.get(found.id) as { revision: number | null }).revision ?? -1) : -1;
-    const afterErasure = found?.erased ? { erased: true as const } : undefined;
-    const eventId = parseUuid(request.eventId);
-    if (found) {
-      const original = findEvent.get(eventId, found.id) as { revision: number; position: number } | undefined;
-      if (original && holds(request.expected, original.revision - 1)) {
-        return { revision: original.revision, position: original.position, ...afterErasure };
-      }
+    const { stream, expected, type, metadata, data } = request;
+    const id = request.eventId.toLowerCase();
+    const eventId = parseUuid(id);
+    const head = this.#memory.head(stream);
+    const afterErasure = head?.erased ? { erased: true as const } : undefined;
+    if (head && this.#memory.mayHold(head, id)) {
+      const original = this.#statements.findEvent.get(eventId, head.id) as Appended | undefined;
+      if (original && holds(expected, original.revision - 1)) return { ...original, ...afterErasure };
     }
-    if (!holds(request.expected, last)) return { conflict: last };
-    const streamId = found?.id ?? Number(addStream.run(request.stream).lastInsertRowid);
-    const { type, metadata, data } = request;
+    const last = head?.revision ?? -1;
+    if (!holds(expected, last)) return { conflict: last };
+    const { addStream, addEvent } = this.#statements;
+    const streamId = head?.id ?? Number(addStream.run(stream).lastInsertRowid);
     const added = addEvent.run(streamId, last + 1, eventId, type, time, metadata, data);
+    this.#memory.appended(head, id);
     return { revision: last + 1, position: Number(added.lastInsertRowid), ...afterErasure };
   }
 }

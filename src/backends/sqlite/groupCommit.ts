@@ -1,9 +1,6 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { unavailable } from '../../errors.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
-import { workerUrl } from '../../threads/workerUrl.ts';
 import { fileProblem } from '../fileProblem.ts';
 import type {
   AppendOutcome,
@@ -12,6 +9,8 @@ import type {
   WriterMessage,
   WriterRequest,
 } from './appendProtocol.ts';
+import { LoneAppends } from './LoneAppends.ts';
+import { WriterThread } from './WriterThread.ts';
 
 interface Waiting {
   request: AppendRequest;
@@ -21,6 +20,7 @@ interface Waiting {
 
 /** What waits for one commit: appends, or a removal alone; nothing for a proof. */
 interface Batch {
+  sentAt: number;
   appends: Waiting[];
   erasing?: PromiseWithResolvers<void>;
 }
@@ -41,13 +41,15 @@ const LARGE_PROOF = 256 * 1024;
  */
 const EARLY_BATCH = 16;
 const MAX_COMMITTING = 4;
+/** For so long the caller's thread waits for a lone append, and can serve nobody else. */
+const MAX_WAIT_MS = 2;
 
 /**
  * Hands appends to the writer thread: those that arrive while commits run share the next one. The caller's thread never
  * touches the disk.
  */
 export class GroupCommit {
-  readonly #worker: Worker;
+  readonly #thread: WriterThread;
   #waiting: Waiting[] = [];
   /** Batches that the writer has, in its order. */
   #committing: Batch[] = [];
@@ -57,20 +59,24 @@ export class GroupCommit {
   #committedAt: number | undefined;
   #failed = false;
   #timeout: NodeJS.Timeout | undefined;
+  readonly #lone = new LoneAppends();
+  /** Set while it is left to the end of the turn how what waits is committed. */
+  #turnEnd: NodeJS.Immediate | undefined;
+  /** Who waits until nothing is left to commit. */
+  #drained: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
-  private constructor(worker: Worker, path: string) {
-    this.#worker = worker;
-    worker.on('message', (message: WriterMessage) => this.#settle(message));
-    worker.on('error', (error) => this.#fail(unavailable('event log', error, fileProblem(path, error))));
-    worker.on('exit', () => this.#fail(unavailable('event log')));
+  private constructor(thread: WriterThread, path: string) {
+    this.#thread = thread;
+    thread.listen({
+      answer: (message) => this.#settle(message),
+      end: (error) => this.#fail(unavailable('event log', error, error && fileProblem(path, error))),
+    });
   }
 
   /** Resolves when the file is open; rejects when it cannot be opened. */
   static async open(path: string): Promise<GroupCommit> {
-    const worker = new Worker(workerUrl('appendWorker', import.meta.url), { workerData: { path } });
-    await once(worker, 'message');
-    return new GroupCommit(worker, path);
+    return new GroupCommit(await WriterThread.open(path), path);
   }
 
   /** Whether its thread is gone, by `close` or by a failure: it takes no more appends. */
@@ -83,7 +89,8 @@ export class GroupCommit {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ request, resolve, reject });
       const { length } = this.#committing;
-      if (length === 0 || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
+      if (length === 0 && this.#lone.isLikely) this.#turnEnd ??= setImmediate(() => this.#commitTurn());
+      else if (length === 0 || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
         this.#commitNext();
     });
   }
@@ -92,7 +99,7 @@ export class GroupCommit {
   erase(request: EraseRequest): Promise<void> {
     if (this.#closed) return Promise.reject(unavailable('event log'));
     const erasing = Promise.withResolvers<void>();
-    this.#commit({ appends: [], erasing }, { erase: request });
+    this.#commit([], { erase: request }, erasing);
     return erasing.promise;
   }
 
@@ -112,34 +119,47 @@ export class GroupCommit {
 
   /** Waits for what was accepted, then ends the thread. */
   async close(): Promise<void> {
-    const exited = new Promise((resolve) => this.#worker.once('exit', resolve));
-    if (this.#worker.threadId === -1) return;
-    while (this.#committing.length > 0) await Promise.race([once(this.#worker, 'message'), exited]);
+    if (this.#closed) return;
+    this.#drained ??= Promise.withResolvers();
+    if (!this.#isIdle) await this.#drained.promise;
     this.#closed = true;
-    this.#worker.postMessage('close');
-    await exited;
+    await this.#thread.close();
+  }
+
+  get #isIdle(): boolean {
+    return this.#committing.length === 0 && this.#waiting.length === 0;
+  }
+
+  /** Only when all requests of a turn were heard is it known that one append is alone. */
+  #commitTurn(): void {
+    this.#turnEnd = undefined;
+    if (this.#committing.length > 0 || this.#waiting.length === 0) return;
+    const isAlone = this.#waiting.length === 1;
+    this.#commitNext();
+    if (isAlone) this.#thread.awaitAnswer(MAX_WAIT_MS);
   }
 
   #commitNext(): void {
     const appends = this.#waiting.splice(0, MAX_BATCH);
     const requests = appends.map(({ request }) => request);
-    this.#commit({ appends }, requests);
+    this.#commit(appends, requests);
   }
 
   /** After a failure it takes more: where a few pages still fit in, an append may not. */
   #prove(): void {
-    this.#commit({ appends: [] }, { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
+    this.#commit([], { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
   }
 
-  #commit(batch: Batch, request: WriterRequest): void {
-    this.#committing.push(batch);
-    this.#worker.postMessage(request);
+  #commit(appends: Waiting[], request: WriterRequest, erasing?: PromiseWithResolvers<void>): void {
+    this.#committing.push({ sentAt: performance.now(), appends, ...(erasing && { erasing }) });
+    this.#thread.send(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
   #settle(message: WriterMessage): void {
-    if (message.kind === 'ready') return;
-    const { appends, erasing } = this.#committing.shift() ?? { appends: [] };
+    const { appends, erasing, sentAt } = this.#committing.shift() ?? { appends: [], sentAt: 0 };
+    this.#lone.committed(performance.now() - sentAt, appends.length === 1 && this.#isIdle);
+    if (this.#isIdle) this.#drained?.resolve();
     if (this.#committing.length === 0) {
       clearTimeout(this.#timeout);
       this.#timeout = undefined;
@@ -184,6 +204,7 @@ export class GroupCommit {
     clearTimeout(this.#timeout);
     this.#rejectAll(error);
     this.#committing = [];
+    this.#drained?.resolve();
   }
 
   #rejectAll(error: Error): void {

@@ -1,0 +1,107 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { stringify as formatUuid } from 'uuid';
+
+/** The end of a stream. */
+export interface StreamHead {
+  /** Of its row in `streams`. */
+  id: number;
+  /** Of its last event; -1 when there is none. */
+  revision: number;
+  /** Earlier events of it were removed. */
+  erased: boolean;
+  /** No event of the stream has an id above this one. */
+  greatestId: string;
+}
+
+interface LatestEvent {
+  /** The log's latest time, in ms. */
+  time: number;
+  /** The greatest id of an event of the log. */
+  id: string;
+}
+
+/** Streams whose ends are remembered, in some 250 bytes each. */
+const MAX_HEADS = 50_000;
+
+/**
+ * What the writer of an event log's file knows of it without asking: the ends of streams, and the latest time. It holds until
+ * another connection, here or in another process, commits, which `begin` finds out, and until a transaction fails, whose
+ * writer says `forget`.
+ *
+ * Ids of events are made in rising order, so that a new one is above those before it; only one that is not may be a repeat
+ * and has to be looked for.
+ */
+export class LogMemory {
+  readonly #heads = new Map<string, StreamHead>();
+  readonly #statements;
+  #dataVersion: unknown;
+  #latest: LatestEvent | undefined;
+
+  constructor(db: DatabaseSync) {
+    this.#statements = {
+      dataVersion: db.prepare('PRAGMA data_version'),
+      latestTime: db.prepare('SELECT recorded_at AS time FROM events ORDER BY position DESC LIMIT 1'),
+      greatestId: db.prepare('SELECT max(event_id) AS id FROM events'),
+      head: db.prepare(
+        `SELECT id, erased, (SELECT max(revision) FROM events WHERE stream_id = id) AS revision
+         FROM streams WHERE name = ?`,
+      ),
+    };
+  }
+
+  /**
+   * To be called first in each transaction of the writer. The time of the events that it appends, in ms: times never run
+   * backwards, whichever process wrote before, so that "as of" and the order of events agree.
+   */
+  begin(): number {
+    const { dataVersion, latestTime, greatestId } = this.#statements;
+    const version = dataVersion.get()?.data_version;
+    if (version !== this.#dataVersion) this.forget();
+    this.#dataVersion = version;
+    const greatest = this.#latest ? null : greatestId.get()?.id;
+    this.#latest ??= {
+      time: Number(latestTime.get()?.time ?? 0),
+      id: greatest == null ? '' : formatUuid(greatest as Uint8Array),
+    };
+    this.#latest.time = Math.max(this.#latest.time, Date.now());
+    return this.#latest.time;
+  }
+
+  /** The end of a stream; undefined when there is no such stream. */
+  head(stream: string): StreamHead | undefined {
+    return this.#heads.get(stream) ?? this.#readHead(stream);
+  }
+
+  /** Whether the stream can hold an event of this id already. */
+  mayHold(head: StreamHead, eventId: string): boolean {
+    return eventId <= head.greatestId;
+  }
+
+  /** Takes note of an event that was appended to a stream; `head` is undefined where it is the first one. */
+  appended(head: StreamHead | undefined, eventId: string): void {
+    const latest = this.#latest as LatestEvent;
+    if (eventId > latest.id) latest.id = eventId;
+    if (head === undefined) return;
+    head.revision += 1;
+    if (eventId > head.greatestId) head.greatestId = eventId;
+  }
+
+  forget(): void {
+    this.#heads.clear();
+    this.#latest = undefined;
+  }
+
+  #readHead(stream: string): StreamHead | undefined {
+    const row = this.#statements.head.get(stream);
+    if (row === undefined) return undefined;
+    const head: StreamHead = {
+      id: row.id as number,
+      revision: (row.revision ?? -1) as number,
+      erased: row.erased !== null,
+      greatestId: (this.#latest as LatestEvent).id,
+    };
+    if (this.#heads.size >= MAX_HEADS) this.#heads.clear();
+    this.#heads.set(stream, head);
+    return head;
+  }
+}
