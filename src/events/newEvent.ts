@@ -3,6 +3,7 @@ import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
+import { sortMembers } from './sortMembers.ts';
 import { currentVersion } from './upcast.ts';
 
 /** Who asks, for which workspace, in which request. */
@@ -23,24 +24,27 @@ export interface Caller {
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
 export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
 
-/** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
+/**
+ * The one event of the caller's request: it bears the request's id, so that either leads to the other. Members of data and
+ * metadata are sorted, as in the text that the event's leaf covers.
+ */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
   return {
     id: requestId,
     type,
-    data,
+    data: sortMembers(data),
     metadata: {
-      workspace,
-      principal,
-      requestId,
-      ...(clientIp !== undefined && { clientIp }),
-      ...(userAgent !== undefined && { userAgent }),
-      ...(clientRequestId !== undefined && { clientRequestId }),
-      ...(traceparent !== undefined && { traceparent }),
       $correlationId: requestId,
-      schemaVersion: currentVersion(type),
+      ...(clientIp !== undefined && { clientIp }),
+      ...(clientRequestId !== undefined && { clientRequestId }),
+      principal: { id: principal.id, type: principal.type },
+      requestId,
       salt: makeSalt(),
+      schemaVersion: currentVersion(type),
+      ...(traceparent !== undefined && { traceparent }),
+      ...(userAgent !== undefined && { userAgent }),
+      workspace,
     },
   };
 }

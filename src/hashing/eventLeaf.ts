@@ -8,5 +8,6 @@ export type HashedEvent = Omit<RecordedEvent, 'position'>;
 /** The leaf of an event: of the canonical JSON of what it covers, as it was recorded (not upcast). */
 export function eventLeaf(event: HashedEvent): Hash {
   const { id, type, stream, revision, recordedAt, metadata, data } = event;
-  return leafHash(canonicalJson({ id, type, stream, revision, recordedAt, metadata, data }));
+  // In the order of the canonical form, which spares sorting them.
+  return leafHash(canonicalJson({ data, id, metadata, recordedAt, revision, stream, type }));
 }

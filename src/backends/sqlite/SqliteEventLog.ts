@@ -28,7 +28,7 @@ import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { GroupCommit } from './groupCommit.ts';
 import { purgeFile } from './purgeFile.ts';
-import { eventColumns, isoTime, toEvents } from './recordedEvents.ts';
+import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 
 const STORE = 'event log';
 const POLL_MS = 20;
@@ -61,14 +61,8 @@ export class SqliteEventLog implements EventLog {
       dataVersion: db.prepare('PRAGMA data_version'),
       lastRemoval: db.prepare('SELECT max(erased) AS place FROM streams WHERE erased IS NOT NULL'),
       removals: db.prepare('SELECT name, erased AS place FROM streams WHERE erased > ? ORDER BY erased'),
-      forwards: db.prepare(
-        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision >= ? AND e.leaf IS NULL
-         ORDER BY e.revision LIMIT ?`,
-      ),
-      backwards: db.prepare(
-        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision <= ? AND e.leaf IS NULL
-         ORDER BY e.revision DESC LIMIT ?`,
-      ),
+      forwards: streamReader(db, 'e.revision >= ?', 'ASC'),
+      backwards: streamReader(db, 'e.revision <= ?', 'DESC'),
     };
   }
 
@@ -103,7 +97,7 @@ export class SqliteEventLog implements EventLog {
         ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
-    const { events, unreadable } = toEvents(rows);
+    const { events, unreadable } = toEvents(rows as unknown as EventRow[]);
     if (unreadable) throw new DamagedEvent();
     return events;
   }
@@ -254,4 +248,14 @@ export class SqliteEventLog implements EventLog {
       return true;
     }
   }
+}
+
+/** Reads rows of a stream from a revision on, which are `EventRow`s. */
+function streamReader(db: DatabaseSync, from: string, order: 'ASC' | 'DESC') {
+  const statement = db.prepare(
+    `SELECT ${eventColumns}, s.name FROM events e JOIN streams s ON s.id = e.stream_id
+     WHERE s.name = ? AND ${from} AND e.leaf IS NULL ORDER BY e.revision ${order} LIMIT ?`,
+  );
+  statement.setReturnArrays(true);
+  return statement;
 }

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row, RowBatch } from '../../ports/readModels.ts';
 import {
   prepareRows,
   quoted,
@@ -56,19 +56,9 @@ export class SqliteReadModels implements ReadModels {
     return this.#file.run((db) => this.#model(db, model).page.all(partition, after, limit)).map(toRow<Body>);
   }
 
-  async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
-    const position = this.#file.transaction((db) => {
-      const before = this.#checkpoint(db, model);
-      if (before < (this.#seen.get(model) ?? 0)) {
-        this.#seen.delete(model);
-        throw setBack();
-      }
-      writeRows(this.#model(db, model), rows.map(toStored));
-      const after = Math.max(before, checkpoint);
-      this.#checkpointsOf(db).set.run(model, after);
-      return after;
-    });
-    this.#seen.set(model, position);
+  async write(...batches: RowBatch[]): Promise<void> {
+    const reached = this.#file.transaction((db) => batches.map((batch) => this.#write(db, batch)));
+    for (const [at, { model }] of batches.entries()) this.#seen.set(model, reached[at] as Position);
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -170,6 +160,19 @@ export class SqliteReadModels implements ReadModels {
   #checkpoint(db: DatabaseSync, model: string): Position {
     const row = this.#checkpointsOf(db).get.get(model);
     return (row?.position as number | undefined) ?? 0;
+  }
+
+  /** Writes a batch; returns the checkpoint. */
+  #write(db: DatabaseSync, { model, rows, checkpoint }: RowBatch): Position {
+    const before = this.#checkpoint(db, model);
+    if (before < (this.#seen.get(model) ?? 0)) {
+      this.#seen.delete(model);
+      throw setBack();
+    }
+    writeRows(this.#model(db, model), rows.map(toStored));
+    const after = Math.max(before, checkpoint);
+    this.#checkpointsOf(db).set.run(model, after);
+    return after;
   }
 
   #forget(...models: string[]): void {
