@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
+import { sortMembers } from './canonicalJson.ts';
 import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
-import { sortMembers } from './sortMembers.ts';
 import { currentVersion } from './upcast.ts';
 
 /** Who asks, for which workspace, in which request. */

@@ -1,6 +1,6 @@
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { isBookkeeping } from '../events/streamNames.ts';
-import type { EventBatch, EventLog } from '../ports/eventLog.ts';
+import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
 import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
@@ -8,6 +8,8 @@ const PAUSE_MS = 1_000;
 
 export interface ProjectorPorts extends FoldPorts {
   eventLog: EventLog;
+  /** How long events may gather, as `FollowOptions` says it. */
+  gather?: FollowOptions['gather'];
 }
 
 /** A target, and how far it is. */
@@ -30,7 +32,7 @@ export async function project(
   signal: AbortSignal,
   isDone: (batch: EventBatch) => boolean = () => false,
 ): Promise<void> {
-  const { eventLog, readModels } = ports;
+  const { eventLog, readModels, gather } = ports;
   const all = await Promise.all(
     targets.map(async (target): Promise<Progress> => {
       const position = await readModels.checkpoint(target.model);
@@ -42,7 +44,7 @@ export async function project(
   const wanted = targets.map(({ projection }) => projection.eventTypes);
   const types = wanted.every((some) => some !== undefined) ? [...new Set(wanted.flat())] : undefined;
   const wants = types ? { filter: { eventTypes: types } } : { erased: true };
-  const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, signal: until });
+  const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, gather, signal: until });
   for await (const batch of withPauses(follow, signal)) {
     if (batch === undefined) {
       await readModels.write(

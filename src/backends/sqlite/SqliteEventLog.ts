@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
+import { canonicalJson } from '../../events/canonicalJson.ts';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
 import {
   type ErasedEvent,
@@ -26,12 +27,12 @@ import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
+import { Gathering } from './Gathering.ts';
 import { GroupCommit } from './groupCommit.ts';
 import { purgeFile } from './purgeFile.ts';
 import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 
 const STORE = 'event log';
-const POLL_MS = 20;
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
 
@@ -83,8 +84,8 @@ export class SqliteEventLog implements EventLog {
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     if (!isUuid(event.id)) throw idNotUuid();
-    const data = JSON.stringify(event.data);
-    const metadata = JSON.stringify(event.metadata);
+    const data = canonicalJson(event.data);
+    const metadata = canonicalJson(event.metadata);
     if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
     const writer = this.#usableWriter() ?? (await this.#openWriter());
     return writer.append({ stream, eventId: event.id, type: event.type, data, metadata, expected });
@@ -137,9 +138,10 @@ export class SqliteEventLog implements EventLog {
     return this.#reading(() => position <= this.#head());
   }
 
-  async *follow({ after, filter, erased, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
+  async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
+    const gathering = new Gathering(gather);
     let position = after;
     let announced = false;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
@@ -164,10 +166,7 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      // Always one pause: under load it gathers events, and reading many at once costs little more than reading one.
-      if (!batch.caughtUp) continue;
-      do await pause(POLL_MS);
-      while (!signal.aborted && !this.#changedSince(seen));
+      if (batch.caughtUp) await gathering.wait(() => signal.aborted || this.#changedSince(seen), pause);
     }
   }
 

@@ -7,6 +7,7 @@ import {
   quoted,
   type RowStatements,
   type Statement,
+  type StoredRow,
   toStoredRow,
   writeRows,
 } from './rowTable.ts';
@@ -204,11 +205,11 @@ function dropRows(db: DatabaseSync, model: string): void {
   }
 }
 
-function toStored({ position: version, body, ...row }: Row) {
-  return { ...row, version, body: JSON.stringify(body) };
+function toStored({ id, partition, order, position: version, body }: Row): StoredRow {
+  return { id, partition, order, version, body: JSON.stringify(body) };
 }
 
-function toRow<Body extends object>(stored: Record<string, unknown>): Row<Body> {
-  const { version: position, body, ...row } = toStoredRow(stored);
-  return { ...row, position, body: JSON.parse(body) };
+function toRow<Body extends object>(stored: unknown): Row<Body> {
+  const { id, partition, order, version: position, body } = toStoredRow(stored);
+  return { id, partition, order, position, body: JSON.parse(body) };
 }

@@ -1,4 +1,4 @@
-import { stringify as formatUuid } from 'uuid';
+import { validate as isUuid } from 'uuid';
 import {
   type ErasedEvent,
   isJsonObject,
@@ -7,17 +7,24 @@ import {
 } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
 
-const HEX_UUID = /^(.{8})(.{4})(.{4})(.{4})(.{12})$/;
-
-/** What `toEvents` needs of each row; statements give rows as arrays (`setReturnArrays`), which cost half as much as objects. */
+/**
+ * What `toEvents` needs of each row. Statements give rows as arrays (`setReturnArrays`), which cost half as much as objects,
+ * and ids as text, as each blob would be a buffer of its own.
+ */
 export const eventColumns =
-  'e.position, e.revision, e.event_id, e.type, e.recorded_at, e.metadata, e.data, e.leaf';
+  'e.position, e.revision, lower(hex(e.event_id)), e.type, e.recorded_at, e.metadata, e.data, e.leaf';
+
+/**
+ * So begins metadata that is canonical, as `append` writes it, and data with it. Earlier versions of the service began with
+ * the workspace.
+ */
+const CANONICAL = '{"$correlationId":';
 
 /** A row of `eventColumns`, and the name of its stream. */
 export type EventRow = [
   position: number,
   revision: number,
-  eventId: Uint8Array,
+  eventId: string,
   type: string,
   recordedAt: number,
   metadata: string,
@@ -44,8 +51,7 @@ export function toEvents(rows: EventRow[]): Pick<EventBatch, 'events' | 'unreada
       else erased.push(toErased(row, leaf));
     } catch {
       const [position, revision, eventId, type, , , , , stream] = row;
-      const id = Buffer.from(eventId).toString('hex').replace(HEX_UUID, '$1-$2-$3-$4-$5');
-      unreadable.push({ id, type, stream, revision, position });
+      unreadable.push({ id: withHyphens(eventId), type, stream, revision, position });
     }
   }
   return {
@@ -56,7 +62,7 @@ export function toEvents(rows: EventRow[]): Pick<EventBatch, 'events' | 'unreada
 }
 
 function toErased([position, revision, eventId, , , , , , stream]: EventRow, leaf: string): ErasedEvent {
-  return { id: formatUuid(eventId), stream, revision, position, leaf };
+  return { id: toUuid(eventId), stream, revision, position, leaf };
 }
 
 /** Throws when the row's bytes are not those of an event. */
@@ -67,16 +73,28 @@ function toEvent(row: EventRow): RecordedEvent {
   const data = JSON.parse(dataText);
   if (!isJsonObject(data)) throw new Error('the data of an event are an object');
   return {
-    id: formatUuid(eventId),
+    id: toUuid(eventId),
     type,
     data,
     dataText,
     metadata,
+    metadataText: metadataText.startsWith(CANONICAL) ? metadataText : undefined,
     stream,
     revision,
     position,
     recordedAt: isoTime(recordedAt),
   };
+}
+
+function withHyphens(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
+
+/** Throws when it is none. */
+function toUuid(hex: string): string {
+  const id = withHyphens(hex);
+  if (!isUuid(id)) throw new Error('the id of an event is a UUID');
+  return id;
 }
 
 let lastTime = { ms: 0, iso: new Date(0).toISOString() };
