@@ -1,6 +1,6 @@
 import type { Position } from '../src/events/event.ts';
 import { workspaceOfStream } from '../src/events/streamNames.ts';
-import { eventLeaf } from '../src/hashing/eventLeaf.ts';
+import { storedLeaf } from '../src/hashing/eventLeaf.ts';
 import { addLeaf, completedSubtrees, emptyTree, type Hash, type HashTree } from '../src/hashing/hashTree.ts';
 import type { Row } from '../src/ports/readModels.ts';
 import { modelName, type Projection } from './projection.ts';
@@ -43,7 +43,7 @@ export const tree: Projection<TreeHeadRow | TreeLeavesRow> = {
   evolve(row, event) {
     const head = row as Row<TreeHeadRow> | undefined;
     const { id, position, recordedAt, metadata } = event;
-    return addTreeLeaf(head, metadata.workspace, [position, id, eventLeaf(event)], recordedAt);
+    return addTreeLeaf(head, metadata.workspace, [position, id, storedLeaf(event)], recordedAt);
   },
   erased: {
     rowId: ({ stream }) => workspaceOfStream(stream),

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { SharedFlag } from '../threads/SharedFlag.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { runProjector } from './runProjector.ts';
 
@@ -7,5 +8,7 @@ const port = parentPort;
 yieldToRequests();
 const stop = new AbortController();
 port.once('message', () => stop.abort());
-await runProjector(workerData.config, stop.signal, (message) => port.postMessage(message));
+await runProjector(workerData.config, new SharedFlag(workerData.awaited), stop.signal, (message) =>
+  port.postMessage(message),
+);
 port.close();

@@ -13,6 +13,7 @@ import type { ProjectorMessage } from '../projector/ProjectorMessage.ts';
 import { projectAll } from '../projector/projectAll.ts';
 import { takeUpParked } from '../projector/takeUpParked.ts';
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
+import type { SharedFlag } from '../threads/SharedFlag.ts';
 import { whileLeader } from '../threads/whileLeader.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { leaseOwner } from './leaseOwner.ts';
@@ -31,16 +32,19 @@ import {
 const PROJECTOR_LEASE = `projector ${projections.map(modelName).join(' ')}`;
 
 const RETRY_MS = 250;
+/** For so long events may gather while nobody waits for read models: what a batch costs is then shared by more of them. */
+const GATHER_MS = 250;
 const PURGE_EVERY_MS = 3_600_000;
 /** An instance of an earlier version that stood still may park events yet when this one has the lease. */
 const TAKE_UP_EVERY_MS = 60_000;
 
 /**
  * Runs every projection, takes up what was parked, and purges documents until the signal, while this instance holds the
- * lease. A store that is away is waited for.
+ * lease. A store that is away is waited for. `awaited` is raised when something waits for read models.
  */
 export async function runProjector(
   config: Config,
+  awaited: SharedFlag,
   signal: AbortSignal,
   report: (message: ProjectorMessage) => void,
 ): Promise<void> {
@@ -55,6 +59,8 @@ export async function runProjector(
     eventLog,
     readModels,
     onParked: parked.add.bind(parked),
+    // Where all requests are served elsewhere, nobody could tell that one of them waits.
+    gather: config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: () => awaited.takeDown() } : undefined,
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
   const erasurePorts = {

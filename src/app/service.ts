@@ -21,6 +21,7 @@ import { issueFirstSetupLink } from '../principals/users/issueFirstSetupLink.ts'
 import { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { ownReadModels } from '../sameLog/ownReadModels.ts';
 import { requireStoresOfLog } from '../sameLog/requireStoresOfLog.ts';
+import { SharedFlag } from '../threads/SharedFlag.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { keepFilesPrivate } from './keepFilesPrivate.ts';
@@ -83,7 +84,9 @@ export async function startService(
     const waiting = (problem: string) => logger.warn({ problem }, 'the start waits for the event log');
     const eventLog = await step(openEventLog(config.eventLogUrl, { ms: START_PATIENCE_MS, waiting }));
     stops.push(() => eventLog.close());
-    const readModels = ownReadModels(await step(openReadModels(config.readModelUrl)), eventLog);
+    const awaited = new SharedFlag();
+    const allReadModels = await step(openReadModels(config.readModelUrl));
+    const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
     stops.push(() => readModels.close());
     const stateStore = await step(openStateStore(config.stateUrl));
     stops.push(() => stateStore.close());
@@ -111,7 +114,9 @@ export async function startService(
     const isApi = config.roles.includes('api');
     if (isApi)
       stops.push(await step(keepSettling(() => settleAbandonedUploads(eventLog, documentStore), logger)));
-    const projector = config.roles.includes('projector') ? startProjector(config, logger) : undefined;
+    const projector = config.roles.includes('projector')
+      ? startProjector(config, logger, awaited)
+      : undefined;
     stops.push(() => projector?.stop());
     const heads = await step(openHeads(config, logger, stores, headPauses));
     stops.push(() => heads?.stop());

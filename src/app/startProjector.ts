@@ -4,6 +4,7 @@ import { describeError } from '../errors.ts';
 import type { ProjectorMessage } from '../projector/ProjectorMessage.ts';
 import { mismatchTexts } from '../sameLog/logMismatch.ts';
 import { keepThread } from '../threads/keepThread.ts';
+import type { SharedFlag } from '../threads/SharedFlag.ts';
 import { workerUrl } from '../threads/workerUrl.ts';
 
 /** It tries again at short intervals: who did not fail for so long gets on. */
@@ -15,8 +16,11 @@ export interface ProjectorThread {
   stop(): Promise<void>;
 }
 
-/** Starts the projector in a thread of its own, so that folding never delays a request. */
-export function startProjector(config: Config, logger: Logger): ProjectorThread {
+/**
+ * Starts the projector in a thread of its own, so that folding never delays a request. `awaited` is raised by what of this
+ * process waits for read models.
+ */
+export function startProjector(config: Config, logger: Logger, awaited: SharedFlag): ProjectorThread {
   let failedAt = Number.NEGATIVE_INFINITY;
   /** What was told of the present failures, and when it last failed at anything. */
   let told = new Set<unknown>();
@@ -33,7 +37,7 @@ export function startProjector(config: Config, logger: Logger): ProjectorThread 
   };
   const stop = keepThread<ProjectorMessage>(
     workerUrl('projectorWorker', import.meta.url),
-    { config },
+    { config, awaited: awaited.buffer },
     {
       onMessage(message) {
         const { kind, ...fields } = message;

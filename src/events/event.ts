@@ -29,6 +29,8 @@ export interface NewEvent {
 export interface RecordedEvent extends NewEvent {
   /** `data` as the text that the log holds, where it holds one: who passes data on need not make it once more. */
   dataText?: string | undefined;
+  /** `metadata` as that text, where it and `dataText` are canonical JSON: of events that this version of the service wrote. */
+  metadataText?: string | undefined;
   stream: string;
   /** Place in the stream: 0, 1, 2 … without gaps; `append` answers with the same. */
   revision: number;

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { sortMembers } from './canonicalJson.ts';
 import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
 import type { EventMetadata, Principal } from './eventMetadata.ts';
@@ -23,23 +24,24 @@ export interface Caller {
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
 export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
 
-/** The one event of the caller's request: it bears the request's id, so that either leads to the other. */
+/**
+ * The one event of the caller's request: it bears the request's id, so that either leads to the other. Members of data and
+ * metadata are sorted, as in the text that the event's leaf covers.
+ */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
-  const schemaVersion = currentVersion(type);
-  const metadata: EventMetadata = {
-    workspace,
-    principal,
-    requestId,
-    $correlationId: requestId,
-    schemaVersion,
-    salt: makeSalt(),
-  };
+  // In the order in which they are sorted.
+  const metadata: Partial<EventMetadata> = { $correlationId: requestId };
   if (clientIp !== undefined) metadata.clientIp = clientIp;
-  if (userAgent !== undefined) metadata.userAgent = userAgent;
   if (clientRequestId !== undefined) metadata.clientRequestId = clientRequestId;
+  metadata.principal = { id: principal.id, type: principal.type };
+  metadata.requestId = requestId;
+  metadata.salt = makeSalt();
+  metadata.schemaVersion = currentVersion(type);
   if (traceparent !== undefined) metadata.traceparent = traceparent;
-  return { id: requestId, type, data, metadata };
+  if (userAgent !== undefined) metadata.userAgent = userAgent;
+  metadata.workspace = workspace;
+  return { id: requestId, type, data: sortMembers(data), metadata: metadata as EventMetadata };
 }
 
 /**

@@ -64,6 +64,7 @@ export function createUpcaster(table: UpcastTable): Upcaster {
         ...event,
         data,
         dataText: undefined,
+        metadataText: undefined,
         metadata: { ...event.metadata, schemaVersion: current },
       };
     },

@@ -8,7 +8,7 @@ import {
   verify,
 } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
-import { canonicalJson } from '../hashing/canonicalJson.ts';
+import { canonicalJson } from '../events/canonicalJson.ts';
 
 const KEY_ID_LENGTH = 16;
 

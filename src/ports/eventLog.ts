@@ -27,6 +27,11 @@ export interface FollowOptions {
   filter?: EventFilter;
   /** Whether batches tell of events that were erased, too, those of wanted streams; a filter is by streams then. */
   erased?: boolean;
+  /**
+   * Allows events to gather once all were given, for at most `ms` milliseconds and only while they keep coming, unless
+   * `isAwaited` says that somebody waits for what the follower makes of them. Left out: they gather for some 20 ms.
+   */
+  gather?: { ms: number; isAwaited(): boolean } | undefined;
   /** Ends the iteration, without an error; so does closing the log. */
   signal: AbortSignal;
 }
@@ -80,7 +85,7 @@ export interface EventLog {
   readonly timesRise: boolean;
 
   /**
-   * Appends one event; when the promise resolves, the event is durable.
+   * Appends one event; when the promise resolves, the event is durable. The order of its objects' members need not be kept.
    * An event id that the stream already holds, with `any` or its original expectation, changes nothing and answers
    * with the original place, whatever else the event says. Rejects with `version_conflict` when the expectation does
    * not hold, with `payload_too_large` when the event is larger than `MAX_EVENT_BYTES` (a backend may count up to

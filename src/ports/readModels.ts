@@ -28,6 +28,14 @@ export interface PageQuery {
   limit: number;
 }
 
+/** What is written to a read model at once. */
+export interface RowBatch {
+  model: ModelName;
+  rows: Row[];
+  /** The position up to which the read model then holds everything; 0 leaves the present one. */
+  checkpoint: Position;
+}
+
 /** An event that a projection could not take; it was left out and the projection went on. */
 export interface ParkedEvent {
   position: Position;
@@ -48,14 +56,15 @@ export interface ReadModels {
   page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]>;
 
   /**
-   * Writes a batch, then the checkpoint. A row never takes the place of one with a higher `position`, and the
-   * checkpoint is written only when it rises, so repeating a batch, wholly or in part, changes nothing.
+   * Writes the batches one after the other, of each the rows and then the checkpoint; a store with transactions writes all
+   * of them or none. A row never takes the place of one with a higher `position`, and a checkpoint is written only when it
+   * rises, so repeating a batch, wholly or in part, changes nothing.
    *
-   * Rejects with `conflict`, and leaves the checkpoint, when the read model was set back behind the checkpoint that
+   * Rejects with `conflict`, and leaves the checkpoint, when a read model was set back behind the checkpoint that
    * this instance last read or wrote: dropped, replaced, or its store lost its last writes. The writer then reads the
    * checkpoint again and goes on from there.
    */
-  write<Body extends object>(model: ModelName<Body>, rows: Row<Body>[], checkpoint: Position): Promise<void>;
+  write(...batches: RowBatch[]): Promise<void>;
 
   /** The position up to which a read model holds everything; 0 when it holds nothing. */
   checkpoint(model: ModelName): Promise<Position>;

@@ -1,13 +1,15 @@
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { isBookkeeping } from '../events/streamNames.ts';
-import type { EventBatch, EventLog } from '../ports/eventLog.ts';
-import { type ApplyPorts, applyBatch, type Target } from './applyBatch.ts';
+import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
+import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
 const PAUSE_MS = 1_000;
 
-export interface ProjectorPorts extends ApplyPorts {
+export interface ProjectorPorts extends FoldPorts {
   eventLog: EventLog;
+  /** How long events may gather, as `FollowOptions` says it. */
+  gather?: FollowOptions['gather'];
 }
 
 /** A target, and how far it is. */
@@ -30,7 +32,7 @@ export async function project(
   signal: AbortSignal,
   isDone: (batch: EventBatch) => boolean = () => false,
 ): Promise<void> {
-  const { eventLog, readModels } = ports;
+  const { eventLog, readModels, gather } = ports;
   const all = await Promise.all(
     targets.map(async (target): Promise<Progress> => {
       const position = await readModels.checkpoint(target.model);
@@ -42,32 +44,35 @@ export async function project(
   const wanted = targets.map(({ projection }) => projection.eventTypes);
   const types = wanted.every((some) => some !== undefined) ? [...new Set(wanted.flat())] : undefined;
   const wants = types ? { filter: { eventTypes: types } } : { erased: true };
-  const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, signal: until });
+  const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, gather, signal: until });
   for await (const batch of withPauses(follow, signal)) {
     if (batch === undefined) {
-      await Promise.all(all.map(({ target, position }) => readModels.write(target.model, [], position)));
+      await readModels.write(
+        ...all.map(({ target: { model }, position }) => ({ model, rows: [], checkpoint: position })),
+      );
       continue;
     }
-    await Promise.all(all.map((progress) => advance(progress, ports, batch)));
+    const behind = all.filter(({ position }) => position < batch.position);
+    const folded = await Promise.all(
+      behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, batch))),
+    );
+    await readModels.write(...folded.flat());
+    for (const progress of behind) progress.position = batch.position;
     if (isDone(batch)) return;
   }
 }
 
-/** Applies what a target wants of a batch and does not have yet. */
-async function advance(progress: Progress, ports: ProjectorPorts, batch: EventBatch): Promise<void> {
-  const { target, wanted, position } = progress;
-  if (batch.position <= position) return;
+/** What a target wants of a batch and does not have yet. */
+function ownPart({ wanted, position }: Progress, batch: EventBatch): EventBatch {
   const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
     event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
   const { events, unreadable = [], erased = [] } = batch;
-  const own = {
+  return {
     ...batch,
     events: events.filter(isNew),
     unreadable: unreadable.filter(isNew),
     erased: erased.filter((event) => event.position > position),
   };
-  await applyBatch(target, ports, own);
-  progress.position = batch.position;
 }
 
 /** What the iteration gives, and `undefined` whenever nothing came for `PAUSE_MS`. */

@@ -5,7 +5,7 @@ import type { Position } from '../events/event.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { SameLogPorts } from '../sameLog/beginIfOther.ts';
 import { resumeAfter } from '../sameLog/resumeAfter.ts';
-import { ownTarget, type Target } from './applyBatch.ts';
+import { ownTarget, type Target } from './foldBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';
 
 /** How far, in positions, a read model may be behind the others for the log to be read for them together. */

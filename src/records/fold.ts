@@ -1,9 +1,11 @@
+import type { z } from 'zod';
 import type { RecordedEvent } from '../events/event.ts';
 import { laterTime } from '../events/laterTime.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import { requireNext } from '../events/requireNext.ts';
 import { upcast } from '../events/upcast.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields } from './catalog.ts';
+import { nestedIn } from './nestedObject.ts';
 
 /** A record as of some version: the fold of the first `version` events of its stream. */
 export interface RecordState {
@@ -22,8 +24,7 @@ export interface RecordState {
 const noFields = {} as RecordFields;
 
 function withoutNulls(value: object): object {
-  const values = Object.values(value);
-  if (!values.includes(null)) return value;
+  if (!Object.values(value).includes(null)) return value;
   return Object.fromEntries(Object.entries(value).filter(([, inner]) => inner !== null));
 }
 
@@ -85,9 +86,21 @@ export function viewRecord(state: RecordState): RecordFields {
   const view: Record<string, unknown> = {};
   for (const field of Object.keys(entry.schema.shape)) {
     const value = state.fields[field] ?? defaultOf(entry, field, state.fields);
-    if (value !== undefined) view[field] = value;
+    if (value !== undefined) view[field] = inOrder(entry, field, value);
   }
   return view as RecordFields;
+}
+
+/** The value of a field; members of one that is nested stand in the order of its schema. */
+function inOrder({ schema }: CatalogEntry, field: string, value: unknown): unknown {
+  const nested = typeof value === 'object' && nestedIn(schema.shape[field] as z.ZodType);
+  if (!nested) return value;
+  const fields = value as Record<string, unknown>;
+  const ordered: Record<string, unknown> = {};
+  for (const name of Object.keys(nested.schema.shape)) {
+    if (name in fields) ordered[name] = fields[name];
+  }
+  return Object.assign(ordered, fields);
 }
 
 function defaultOf(entry: CatalogEntry, field: string, fields: RecordFields): unknown {

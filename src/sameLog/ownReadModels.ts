@@ -20,10 +20,13 @@ interface Found {
 }
 
 /**
- * The read models, which give away nothing of a projection's that was not built from this log, or that the log no longer
+ * The read models of a process that asks them. `onAwaited` is called when it is asked how far one of a projection's is: who asks
+ * that waits for it to be further.
+ *
+ * They give away nothing of a projection's that was not built from this log, or that the log no longer
  * has: that is `unavailable` until the projector has begun it anew.
  */
-export function ownReadModels(readModels: ReadModels, eventLog: EventLog): ReadModels {
+export function ownReadModels(readModels: ReadModels, eventLog: EventLog, onAwaited: () => void): ReadModels {
   const found = new Map<string, Found>();
   const check = async (model: string, before: Promise<void> | undefined) => {
     const mismatch = await logMismatch({ eventLog, readModels }, model).catch((error) => {
@@ -47,6 +50,12 @@ export function ownReadModels(readModels: ReadModels, eventLog: EventLog): ReadM
     get(target, name) {
       const own = Reflect.get(target, name);
       if (typeof own !== 'function') return own;
+      if (name === 'checkpoint') {
+        return (model: string) => {
+          if (projected.has(model)) onAwaited();
+          return own.call(target, model);
+        };
+      }
       if (!READS.some((read) => read === name)) return own.bind(target);
       return async (model: string, ...rest: unknown[]) => {
         await trusted(model);

@@ -9,7 +9,7 @@ import { type Caller, newEvent } from '../../src/events/newEvent.ts';
 import { auditStream } from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
-import { ownTarget } from '../../src/projector/applyBatch.ts';
+import { ownTarget } from '../../src/projector/foldBatch.ts';
 import { project } from '../../src/projector/project.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';

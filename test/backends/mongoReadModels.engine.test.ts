@@ -45,7 +45,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
   test('pages have an index, also after a rebuild', async () => {
     const store = new MongoReadModels(urlOf(database));
     const client = new MongoClient(urlOf(database));
-    await store.write('indexed_v1_beside', [row('a', 1)], 1);
+    await store.write({ model: 'indexed_v1_beside', rows: [row('a', 1)], checkpoint: 1 });
     await store.replace('indexed_v1', 'indexed_v1_beside');
     const indexes = await client.db(database).collection('rows.indexed_v1').indexes();
     await Promise.all([store.close(), client.close()]);
@@ -59,7 +59,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
       const { hostname, port } = new URL(urlOf(database));
       proxy = await tcpProxy({ host: hostname, port: Number(port || 27017) });
       store = new MongoReadModels(urlOf(database, proxy));
-      await store.write('away_v1', [row('a', 1)], 1);
+      await store.write({ model: 'away_v1', rows: [row('a', 1)], checkpoint: 1 });
     });
     afterEach(() => proxy.restore());
     afterAll(async () => {
@@ -70,7 +70,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     const calls = {
       load: () => store.load('away_v1', ['a']),
       page: () => store.page('away_v1', { partition: 'p', limit: 10 }),
-      write: () => store.write('away_v1', [row('b', 2)], 2),
+      write: () => store.write({ model: 'away_v1', rows: [row('b', 2)], checkpoint: 2 }),
       checkpoint: () => store.checkpoint('away_v1'),
       park: () => store.park('away_v1', { position: 1, eventId: 'event', reason: 'Error' }),
       parked: () => store.parked('away_v1'),

@@ -42,40 +42,46 @@ describe('when the file is deleted under it', () => {
     'its folder': () => rmSync(join(path, '..'), { recursive: true }),
   };
   test.each(Object.entries(deletions))('%s: every read model is written again', async (_what, remove) => {
-    await writer.write('a_v1', [row('a', 5)], 5);
-    await writer.write('b_v1', [row('b', 5)], 5);
+    await writer.write({ model: 'a_v1', rows: [row('a', 5)], checkpoint: 5 });
+    await writer.write({ model: 'b_v1', rows: [row('b', 5)], checkpoint: 5 });
     await existing(reader, 'a_v1', ['a']);
     remove();
 
     const refused = { code: 'conflict' };
-    await expect(writer.write('a_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
-    await expect(writer.write('b_v1', [row('c', 6)], 6)).rejects.toMatchObject(refused);
+    await expect(writer.write({ model: 'a_v1', rows: [row('c', 6)], checkpoint: 6 })).rejects.toMatchObject(
+      refused,
+    );
+    await expect(writer.write({ model: 'b_v1', rows: [row('c', 6)], checkpoint: 6 })).rejects.toMatchObject(
+      refused,
+    );
     for (const model of ['a_v1', 'b_v1']) {
       expect(await writer.checkpoint(model)).toBe(0);
-      await writer.write(model, [row('a', 5), row('c', 6)], 6);
+      await writer.write({ model, rows: [row('a', 5), row('c', 6)], checkpoint: 6 });
     }
     await eventually(async () => expect(await reader.checkpoint('b_v1')).toBe(6));
     expect(await existing(reader, 'a_v1', ['a', 'b', 'c'])).toEqual(new Set(['a', 'c']));
   });
 
   test('a reader notices by itself', async () => {
-    await writer.write('a_v1', [row('a', 5)], 5);
+    await writer.write({ model: 'a_v1', rows: [row('a', 5)], checkpoint: 5 });
     expect(await reader.checkpoint('a_v1')).toBe(5);
     rmSync(path);
     await eventually(async () => expect(await reader.checkpoint('a_v1')).toBe(0));
   });
 
   test('a place that cannot be opened is unavailable until it can', async () => {
-    await writer.write('a_v1', [row('a', 5)], 5);
+    await writer.write({ model: 'a_v1', rows: [row('a', 5)], checkpoint: 5 });
     rmSync(join(path, '..'), { recursive: true });
     writeFileSync(join(path, '..'), 'not a folder');
-    await expect(writer.write('a_v1', [row('b', 6)], 6)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(writer.write({ model: 'a_v1', rows: [row('b', 6)], checkpoint: 6 })).rejects.toMatchObject({
+      code: 'unavailable',
+    });
     await eventually(() =>
       expect(existing(reader, 'a_v1', ['a'])).rejects.toMatchObject({ code: 'unavailable' }),
     );
     rmSync(join(path, '..'));
     expect(await writer.checkpoint('a_v1')).toBe(0);
-    await writer.write('a_v1', [row('a', 5)], 5);
+    await writer.write({ model: 'a_v1', rows: [row('a', 5)], checkpoint: 5 });
   });
 });
 

@@ -9,9 +9,9 @@ export function rebuildsContract(at: () => Two): void {
   test('replace puts rows, checkpoint and parked events in the place of the earlier ones', async () => {
     const { store, other, model } = at();
     const beside = `${model}_beside`;
-    await store.write(model, [row('old', 1), row('both', 3)], 9);
+    await store.write({ model, rows: [row('old', 1), row('both', 3)], checkpoint: 9 });
     await store.park(model, parked('old'));
-    await other.write(beside, [row('both', 2), row('new', 4, { order: 2 })], 4);
+    await other.write({ model: beside, rows: [row('both', 2), row('new', 4, { order: 2 })], checkpoint: 4 });
     await other.park(beside, parked('new'));
     expect(await other.count(beside)).toBe(2);
 
@@ -27,21 +27,23 @@ export function rebuildsContract(at: () => Two): void {
     expect(await other.parked(beside)).toEqual([]);
 
     const stale = [row('both', 10, { body: { lacks: 'what the new one has' } })];
-    await expect(store.write(model, stale, 10)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(store.write({ model, rows: stale, checkpoint: 10 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
     expect(await store.load(model, ['both'])).toEqual([row('both', 2)]);
     expect(await store.checkpoint(model)).toBe(4);
-    await store.write(model, [row('next', 10)], 10);
+    await store.write({ model, rows: [row('next', 10)], checkpoint: 10 });
     expect(await other.checkpoint(model)).toBe(10);
   });
 
   test('replace can be repeated, and does nothing when there is nothing to put there', async () => {
     const { store, model } = at();
     const beside = `${model}_beside`;
-    await store.write(beside, [], 3);
-    await store.write(model, [row('old', 1)], 1);
+    await store.write({ model: beside, rows: [], checkpoint: 3 });
+    await store.write({ model, rows: [row('old', 1)], checkpoint: 1 });
     await store.replace(model, beside);
     expect(await store.count(model)).toBe(0);
-    await store.write(model, [row('a', 4)], 4);
+    await store.write({ model, rows: [row('a', 4)], checkpoint: 4 });
     await store.replace(model, beside);
     expect(await existing(store, model, ['a'])).toEqual(new Set(['a']));
     expect(await store.checkpoint(model)).toBe(4);
@@ -52,7 +54,11 @@ export function rebuildsContract(at: () => Two): void {
     const beside = `${model}_beside`;
     for (const position of [5, 6, 7]) {
       await store.drop(beside);
-      await store.write(beside, [row('b', position, { order: 2 }), row('a', position)], position);
+      await store.write({
+        model: beside,
+        rows: [row('b', position, { order: 2 }), row('a', position)],
+        checkpoint: position,
+      });
       await store.replace(model, beside);
       const rows = await store.page(model, { partition: 'p', limit: 10 });
       expect(rows).toEqual([row('a', position), row('b', position, { order: 2 })]);
@@ -61,7 +67,7 @@ export function rebuildsContract(at: () => Two): void {
 
   test('drop removes all of a read model, and can be repeated', async () => {
     const { store, other, model } = at();
-    await store.write(model, [row('a', 1)], 1);
+    await store.write({ model, rows: [row('a', 1)], checkpoint: 1 });
     await store.park(model, parked('x'));
     await store.drop(model);
     await other.drop(model);
@@ -73,7 +79,7 @@ export function rebuildsContract(at: () => Two): void {
   test('a read model that is begun is empty, and remembers the log that it is built from', async () => {
     const { store, other, model } = at();
     expect(await store.builtFrom(model)).toBeUndefined();
-    await store.write(model, [row('old', 1)], 7);
+    await store.write({ model, rows: [row('old', 1)], checkpoint: 7 });
     await store.park(model, parked('old'));
     expect(await other.builtFrom(model)).toBeUndefined();
 
@@ -81,9 +87,9 @@ export function rebuildsContract(at: () => Two): void {
     expect(await store.checkpoint(model)).toBe(0);
     expect(await existing(store, model, ['old'])).toEqual(new Set());
     expect(await store.parked(model)).toEqual([]);
-    await store.write(model, [row('a', 2)], 3);
-    await other.write(model, [row('b', 3)], 3);
-    await store.write(model, [], 4);
+    await store.write({ model, rows: [row('a', 2)], checkpoint: 3 });
+    await other.write({ model, rows: [row('b', 3)], checkpoint: 3 });
+    await store.write({ model, rows: [], checkpoint: 4 });
     expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log a', 4]);
 
     await store.begin(model, 'log b');
@@ -97,9 +103,11 @@ export function rebuildsContract(at: () => Two): void {
   test('who writes a read model that was begun anew meanwhile is refused', async () => {
     const { store, other, model } = at();
     await store.begin(model, 'log a');
-    await store.write(model, [row('a', 2)], 5);
+    await store.write({ model, rows: [row('a', 2)], checkpoint: 5 });
     await other.begin(model, 'log b');
-    await expect(store.write(model, [row('a', 6)], 6)).rejects.toMatchObject({ code: 'conflict' });
+    await expect(store.write({ model, rows: [row('a', 6)], checkpoint: 6 })).rejects.toMatchObject({
+      code: 'conflict',
+    });
     expect([await store.checkpoint(model), await store.count(model)]).toEqual([0, 0]);
   });
 
@@ -107,9 +115,9 @@ export function rebuildsContract(at: () => Two): void {
     const { store, other, model } = at();
     const beside = `${model}_beside`;
     await store.begin(model, 'log a');
-    await store.write(model, [row('old', 9)], 9);
+    await store.write({ model, rows: [row('old', 9)], checkpoint: 9 });
     await store.begin(beside, 'log b');
-    await store.write(beside, [row('new', 2)], 2);
+    await store.write({ model: beside, rows: [row('new', 2)], checkpoint: 2 });
     await store.replace(model, beside);
     expect([await other.builtFrom(model), await other.checkpoint(model)]).toEqual(['log b', 2]);
     expect(await other.builtFrom(beside)).toBeUndefined();

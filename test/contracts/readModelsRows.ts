@@ -20,7 +20,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
 
   test('rows are found by id, absent ones are left out', async () => {
     const { store, model } = at();
-    await store.write(model, [row('a', 1), row('b', 2)], 2);
+    await store.write({ model, rows: [row('a', 1), row('b', 2)], checkpoint: 2 });
     expect(await existing(store, model, ['b', 'c', 'a'])).toEqual(new Set(['a', 'b']));
     expect(await store.load(model, ['c', 'b'])).toEqual([row('b', 2)]);
     expect(await existing(store, model, [])).toEqual(new Set());
@@ -29,7 +29,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
 
   test('read models do not see each other', async () => {
     const { store, model } = at();
-    await store.write(model, [row('a', 1)], 1);
+    await store.write({ model, rows: [row('a', 1)], checkpoint: 1 });
     expect(await existing(store, `${model}2`, ['a'])).toEqual(new Set());
     expect(await store.checkpoint(`${model}2`)).toBe(0);
   });
@@ -48,8 +48,8 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
   test.each(Object.entries(ids))('an id may be anything: %s', async (_label, id) => {
     const { store, model } = at();
     const written = row(id, 1, { partition: id });
-    await store.write(model, [written, row(`${id}x`, 1, { partition: `${id}x` })], 1);
-    await store.write(model, [written], 1);
+    await store.write({ model, rows: [written, row(`${id}x`, 1, { partition: `${id}x` })], checkpoint: 1 });
+    await store.write({ model, rows: [written], checkpoint: 1 });
     expect(await existing(store, model, [id])).toEqual(new Set([id]));
     expect(await store.load(model, [id])).toEqual([written]);
     expect(await store.page(model, { partition: id, limit: 10 })).toEqual([written]);
@@ -70,7 +70,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
       nested: { list: [{ deep: { deeper: [[]] } }, {}] },
       long: 'x'.repeat(100_000),
     };
-    await store.write(model, [row('a', 1, { body })], 1);
+    await store.write({ model, rows: [row('a', 1, { body })], checkpoint: 1 });
     const [read] = await store.load(model, ['a']);
     expect(read?.body).toEqual(body);
   });
@@ -85,7 +85,7 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
       row(`q${index}`, index + 1, { partition: 'q', order: index * 3 + 1 }),
     );
     const shuffled = [...ofP, ...ofQ].sort((a, b) => a.id.localeCompare(b.id));
-    await store.write(model, shuffled, count);
+    await store.write({ model, rows: shuffled, checkpoint: count });
     expect(await store.count(model)).toBe(count + 40);
 
     const seen: Row[] = [];
@@ -110,8 +110,8 @@ export function rowsContract(at: () => { store: ReadModels; model: string }): vo
 
   test('a row may change its partition, and keeps its place in the order', async () => {
     const { store, model } = at();
-    await store.write(model, [row('a', 1, { order: 7 })], 1);
-    await store.write(model, [row('a', 2, { order: 9, partition: 'gone' })], 2);
+    await store.write({ model, rows: [row('a', 1, { order: 7 })], checkpoint: 1 });
+    await store.write({ model, rows: [row('a', 2, { order: 9, partition: 'gone' })], checkpoint: 2 });
     expect(await store.page(model, { partition: 'p', limit: 10 })).toEqual([]);
     expect(await store.page(model, { partition: 'gone', limit: 10 })).toEqual([
       row('a', 2, { order: 7, partition: 'gone' }),

@@ -46,7 +46,10 @@ onEveryEngine((start) => {
     return all.filter(({ metadata }) => metadata.workspace === clinic());
   }
 
-  function lineOf({ position, dataText: _text, ...event }: RecordedEvent, index: number) {
+  function lineOf(
+    { position, dataText: _data, metadataText: _metadata, ...event }: RecordedEvent,
+    index: number,
+  ) {
     return { position, index, ...event, leaf: eventLeaf(event) };
   }
 

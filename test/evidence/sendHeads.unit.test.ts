@@ -63,7 +63,7 @@ async function project(workspace: string, texts: string[]): Promise<HashTree> {
       addTreeLeaf(head, workspace, leaf, '2026-03-14T09:30:00.000Z'),
     ].flat() as Row<TreeHeadRow>[];
     head = rows[0];
-    await readModels.write(treeModel, rows, 0);
+    await readModels.write({ model: treeModel, rows, checkpoint: 0 });
   }
   return texts.reduce((tree, text) => addLeaf(tree, leafHash(text)), emptyTree);
 }

@@ -89,7 +89,7 @@ beforeAll(async () => {
     const added: TreeLeaf = [positionOf(index), `event-${index}`, leaf];
     const [next, ...full] = [addTreeLeaf(head, 'clinic', added)].flat() as [Row<TreeHeadRow>, ...Row[]];
     head = next;
-    await readModels.write(treeModel, [...full, head] as Row<TreeHeadRow>[], 0);
+    await readModels.write({ model: treeModel, rows: [...full, head] as Row<TreeHeadRow>[], checkpoint: 0 });
   }
   stored = (await StoredTree.open(readModels, 'clinic')) as StoredTree;
 });
@@ -173,7 +173,7 @@ describe('the stored tree', () => {
         const added: TreeLeaf = [positionOf(index), `event-${index}`, leaves[index] as Hash];
         const rows = [addTreeLeaf(head, 'clinic', added)].flat() as Row<TreeHeadRow>[];
         head = rows[0];
-        await other.write(treeModel, rows, 0);
+        await other.write({ model: treeModel, rows, checkpoint: 0 });
       }
     };
     await grow(0, 100);

@@ -7,8 +7,8 @@ import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
 import { verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-import { ownTarget } from '../../src/projector/applyBatch.ts';
+import type { ReadModels, RowBatch } from '../../src/ports/readModels.ts';
+import { ownTarget } from '../../src/projector/foldBatch.ts';
 import { project } from '../../src/projector/project.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
@@ -38,14 +38,16 @@ afterAll(async () => {
 /** Read models of a store without transactions that fails once, when it has written so many rows of all. */
 function failingAfter(rowsToWrite: number, readModels: ReadModels): ReadModels {
   let left = rowsToWrite;
-  const write = async (model: string, rows: Row[], checkpoint: number) => {
-    if (rows.length <= left) {
+  const write = async (...batches: RowBatch[]) => {
+    for (const { model, rows, checkpoint } of batches) {
+      if (rows.length > left) {
+        await readModels.write({ model, rows: rows.slice(0, left), checkpoint: 0 });
+        left = Number.POSITIVE_INFINITY;
+        throw unavailable('read model store');
+      }
       left -= rows.length;
-      return readModels.write(model, rows, checkpoint);
+      await readModels.write({ model, rows, checkpoint });
     }
-    await readModels.write(model, rows.slice(0, left), 0);
-    left = Number.POSITIVE_INFINITY;
-    throw unavailable('read model store');
   };
   return new Proxy(readModels, {
     get(target, name) {

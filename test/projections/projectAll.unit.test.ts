@@ -64,7 +64,7 @@ test('a read model that is far behind catches up by itself, then all go together
   };
   const head = await eventLog.head();
   await readModels.begin(recordsModel, await eventLog.identity());
-  await readModels.write(recordsModel, [], head);
+  await readModels.write({ model: recordsModel, rows: [], checkpoint: head });
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const { log, following } = watched(released);
   const stop = new AbortController();

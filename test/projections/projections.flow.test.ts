@@ -196,7 +196,7 @@ onEveryEngine((start) => {
     const expected = payers.map(({ id }) => [id, 1]);
     expect(await listed()).toEqual(expected);
     const appended = await appendedBy(service, async () => {
-      await readModels.write('set_back', [], position);
+      await readModels.write({ model: 'set_back', rows: [], checkpoint: position });
       await readModels.replace(recordsModel, 'set_back');
       expect(await listed()).toEqual(expected);
     });
@@ -219,7 +219,7 @@ onEveryEngine((start) => {
       const partition = `${service.workspaceId('clinic')}.payer`;
       const [row] = await readModels.load(recordsModel, [`${partition}-${payer.id}`]);
       const stray = { ...(row as Row), id: `${partition}-${phi('stray')}`, order: position + 1 };
-      await readModels.write(recordsModel, [stray], position);
+      await readModels.write({ model: recordsModel, rows: [stray], checkpoint: position });
       const rows = await readModels.count(recordsModel);
 
       const refused = await projections('rebuild', records.name);

@@ -85,7 +85,7 @@ async function skipHistory({
   const head = await eventLog.head();
   for (const model of projections.map(modelName)) {
     await readModels.begin(model, await eventLog.identity());
-    await readModels.write(model, [], head);
+    await readModels.write({ model, rows: [], checkpoint: head });
   }
   await Promise.all([eventLog.close(), readModels.close()]);
 }

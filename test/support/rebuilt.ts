@@ -7,7 +7,7 @@ import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
-import { ownTarget } from '../../src/projector/applyBatch.ts';
+import { ownTarget } from '../../src/projector/foldBatch.ts';
 import { project } from '../../src/projector/project.ts';
 import { readAll } from './events.ts';
 import { eventually } from './eventually.ts';

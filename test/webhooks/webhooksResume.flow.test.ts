@@ -120,9 +120,9 @@ test('what an earlier version kept in the read models is taken over once, then r
     triedVersion: 1,
   };
   const failed = { messageId: 'msg_1', stream: 'clinic.payer-2', revision: 0 };
-  await readModels.write<object>(
+  await readModels.write({
     model,
-    [
+    rows: [
       {
         ...{ id: webhook.id, partition: 'webhooks', order: 0, position: 5 },
         body: { position: 9, handled: 4, blocked: 1 },
@@ -136,8 +136,8 @@ test('what an earlier version kept in the read models is taken over once, then r
         body: failed,
       },
     ],
-    0,
-  );
+    checkpoint: 0,
+  });
   await dropEarlierModels(readModels, stateStore, [webhook.id]);
   const state = await open();
   expect(state.at).toMatchObject({ position: 9, handled: 4 });

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row, RowBatch } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
 import { indexRows, loadRows, pageRows, rowsOf, type StoredRow, writeRows } from './storedRows.ts';
@@ -56,11 +56,9 @@ export class MongoReadModels implements ReadModels {
     return (await pageRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
   }
 
-  async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
-    await this.#prepare(model);
-    const seen = await this.#unreplaced(model);
-    await writeRows(this.#connection, rowsName(model), rows.map(toStored));
-    await this.#advance(model, seen, checkpoint);
+  async write(...batches: RowBatch[]): Promise<void> {
+    const byModel = Map.groupBy(batches, ({ model }) => model);
+    await Promise.all([...byModel.values()].map((own) => this.#writeInOrder(own)));
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -128,6 +126,15 @@ export class MongoReadModels implements ReadModels {
 
   close(): Promise<void> {
     return this.#connection.close();
+  }
+
+  async #writeInOrder(batches: RowBatch[]): Promise<void> {
+    for (const { model, rows, checkpoint } of batches) {
+      await this.#prepare(model);
+      const seen = await this.#unreplaced(model);
+      await writeRows(this.#connection, rowsName(model), rows.map(toStored));
+      await this.#advance(model, seen, checkpoint);
+    }
   }
 
   async #prepare(model: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { unavailable } from '../../errors.ts';
+import { canonicalJson } from '../../events/canonicalJson.ts';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
 import {
   type ErasedEvent,
@@ -26,12 +27,12 @@ import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
 import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
+import { Gathering } from './Gathering.ts';
 import { GroupCommit } from './groupCommit.ts';
 import { purgeFile } from './purgeFile.ts';
-import { eventColumns, isoTime, toEvents } from './recordedEvents.ts';
+import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 
 const STORE = 'event log';
-const POLL_MS = 20;
 const RETRY_MS = 250;
 const FILE_CHECK_MS = 500;
 
@@ -61,14 +62,8 @@ export class SqliteEventLog implements EventLog {
       dataVersion: db.prepare('PRAGMA data_version'),
       lastRemoval: db.prepare('SELECT max(erased) AS place FROM streams WHERE erased IS NOT NULL'),
       removals: db.prepare('SELECT name, erased AS place FROM streams WHERE erased > ? ORDER BY erased'),
-      forwards: db.prepare(
-        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision >= ? AND e.leaf IS NULL
-         ORDER BY e.revision LIMIT ?`,
-      ),
-      backwards: db.prepare(
-        `SELECT ${eventColumns} WHERE s.name = ? AND e.revision <= ? AND e.leaf IS NULL
-         ORDER BY e.revision DESC LIMIT ?`,
-      ),
+      forwards: streamReader(db, 'e.revision >= ?', 'ASC'),
+      backwards: streamReader(db, 'e.revision <= ?', 'DESC'),
     };
   }
 
@@ -89,8 +84,8 @@ export class SqliteEventLog implements EventLog {
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
     if (!isUuid(event.id)) throw idNotUuid();
-    const data = JSON.stringify(event.data);
-    const metadata = JSON.stringify(event.metadata);
+    const data = canonicalJson(event.data);
+    const metadata = canonicalJson(event.metadata);
     if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
     const writer = this.#usableWriter() ?? (await this.#openWriter());
     return writer.append({ stream, eventId: event.id, type: event.type, data, metadata, expected });
@@ -103,7 +98,7 @@ export class SqliteEventLog implements EventLog {
         ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
-    const { events, unreadable } = toEvents(rows);
+    const { events, unreadable } = toEvents(rows as unknown as EventRow[]);
     if (unreadable) throw new DamagedEvent();
     return events;
   }
@@ -143,9 +138,10 @@ export class SqliteEventLog implements EventLog {
     return this.#reading(() => position <= this.#head());
   }
 
-  async *follow({ after, filter, erased, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
+  async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);
+    const gathering = new Gathering(gather);
     let position = after;
     let announced = false;
     let readAfter: ((position: Position) => EventBatch | undefined) | undefined;
@@ -170,10 +166,7 @@ export class SqliteEventLog implements EventLog {
         position = batch.position;
         yield batch;
       }
-      // Always one pause: under load it gathers events, and reading many at once costs little more than reading one.
-      if (!batch.caughtUp) continue;
-      do await pause(POLL_MS);
-      while (!signal.aborted && !this.#changedSince(seen));
+      if (batch.caughtUp) await gathering.wait(() => signal.aborted || this.#changedSince(seen), pause);
     }
   }
 
@@ -254,4 +247,14 @@ export class SqliteEventLog implements EventLog {
       return true;
     }
   }
+}
+
+/** Reads rows of a stream from a revision on, which are `EventRow`s. */
+function streamReader(db: DatabaseSync, from: string, order: 'ASC' | 'DESC') {
+  const statement = db.prepare(
+    `SELECT ${eventColumns}, s.name FROM events e JOIN streams s ON s.id = e.stream_id
+     WHERE s.name = ? AND ${from} AND e.leaf IS NULL ORDER BY e.revision ${order} LIMIT ?`,
+  );
+  statement.setReturnArrays(true);
+  return statement;
 }

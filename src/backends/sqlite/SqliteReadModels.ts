@@ -1,12 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row, RowBatch } from '../../ports/readModels.ts';
 import {
   prepareRows,
   quoted,
   type RowStatements,
   type Statement,
+  type StoredRow,
   toStoredRow,
   writeRows,
 } from './rowTable.ts';
@@ -56,19 +57,9 @@ export class SqliteReadModels implements ReadModels {
     return this.#file.run((db) => this.#model(db, model).page.all(partition, after, limit)).map(toRow<Body>);
   }
 
-  async write(model: string, rows: Row[], checkpoint: Position): Promise<void> {
-    const position = this.#file.transaction((db) => {
-      const before = this.#checkpoint(db, model);
-      if (before < (this.#seen.get(model) ?? 0)) {
-        this.#seen.delete(model);
-        throw setBack();
-      }
-      writeRows(this.#model(db, model), rows.map(toStored));
-      const after = Math.max(before, checkpoint);
-      this.#checkpointsOf(db).set.run(model, after);
-      return after;
-    });
-    this.#seen.set(model, position);
+  async write(...batches: RowBatch[]): Promise<void> {
+    const reached = this.#file.transaction((db) => batches.map((batch) => this.#write(db, batch)));
+    for (const [at, { model }] of batches.entries()) this.#seen.set(model, reached[at] as Position);
   }
 
   async checkpoint(model: string): Promise<Position> {
@@ -172,6 +163,19 @@ export class SqliteReadModels implements ReadModels {
     return (row?.position as number | undefined) ?? 0;
   }
 
+  /** Writes a batch; returns the checkpoint. */
+  #write(db: DatabaseSync, { model, rows, checkpoint }: RowBatch): Position {
+    const before = this.#checkpoint(db, model);
+    if (before < (this.#seen.get(model) ?? 0)) {
+      this.#seen.delete(model);
+      throw setBack();
+    }
+    writeRows(this.#model(db, model), rows.map(toStored));
+    const after = Math.max(before, checkpoint);
+    this.#checkpointsOf(db).set.run(model, after);
+    return after;
+  }
+
   #forget(...models: string[]): void {
     for (const model of models) {
       this.#models.delete(model);
@@ -201,11 +205,11 @@ function dropRows(db: DatabaseSync, model: string): void {
   }
 }
 
-function toStored({ position: version, body, ...row }: Row) {
-  return { ...row, version, body: JSON.stringify(body) };
+function toStored({ id, partition, order, position: version, body }: Row): StoredRow {
+  return { id, partition, order, version, body: JSON.stringify(body) };
 }
 
-function toRow<Body extends object>(stored: Record<string, unknown>): Row<Body> {
-  const { version: position, body, ...row } = toStoredRow(stored);
-  return { ...row, position, body: JSON.parse(body) };
+function toRow<Body extends object>(stored: unknown): Row<Body> {
+  const { id, partition, order, version: position, body } = toStoredRow(stored);
+  return { id, partition, order, position, body: JSON.parse(body) };
 }

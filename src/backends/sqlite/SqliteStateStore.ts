@@ -103,10 +103,7 @@ function toStored<Body extends object>({ revision: version, body, ...row }: Stat
   return { ...row, version, body: JSON.stringify(body) };
 }
 
-function toRow<Body extends object>(
-  table: StateTable<Body>,
-  stored: Record<string, unknown>,
-): StateRow<Body> {
+function toRow<Body extends object>(table: StateTable<Body>, stored: unknown): StateRow<Body> {
   const { version: revision, body, ...row } = toStoredRow(stored);
   return { ...row, revision, body: table.body.parse(JSON.parse(body)) };
 }

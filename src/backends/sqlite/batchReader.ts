@@ -1,11 +1,16 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import type { EventBatch, EventFilter } from '../../ports/eventLog.ts';
-import { eventColumns, toEvents } from './recordedEvents.ts';
+import { DATA, type EventRow, eventColumns, POSITION, STREAM, toEvents } from './recordedEvents.ts';
 
-const BATCH_EVENTS = 500;
+/** Many events at once cost less each; how many may be in memory is bounded by their size, too. */
+const BATCH_EVENTS = 2_000;
+/** Characters of data, of which most are one byte. The event that goes beyond it is the batch's last one. */
+const BATCH_LENGTH = 8 * 1024 * 1024;
 /** Events looked at in one go for a filtered follower: bounds how long it holds its thread. */
 const SCAN_WINDOW = 5_000;
+/** Names of streams that a follower remembers. */
+const MAX_NAMES = 20_000;
 
 /**
  * Reads batches of one follower, whose statements are prepared once; none from beyond the log's end. `erased`: whether it is
@@ -17,18 +22,49 @@ export function batchReader(
   erased = false,
 ): (after: Position) => EventBatch | undefined {
   const { sql, values } = condition(filter);
+  const isByStream = filter !== undefined && 'streamPrefixes' in filter;
+  const named = isByStream
+    ? 's.name FROM events e JOIN streams s ON s.id = e.stream_id'
+    : 'e.stream_id FROM events e';
   const headOf = db.prepare('SELECT max(position) AS head FROM events');
   const statement = db.prepare(
-    `SELECT ${eventColumns} WHERE e.position > ? AND e.position <= ? ${sql} ${erased ? '' : 'AND e.leaf IS NULL'}
-     ORDER BY e.position LIMIT ?`,
+    `SELECT ${eventColumns}, ${named} WHERE e.position > ? AND e.position <= ? ${sql} ${erased ? '' : 'AND e.leaf IS NULL'}
+     ORDER BY e.position LIMIT ${BATCH_EVENTS}`,
   );
+  statement.setReturnArrays(true);
+  const nameOf = isByStream ? undefined : streamNames(db);
   return (after) => {
     const head = (headOf.get()?.head as number | null) ?? 0;
     if (after > head) return undefined;
     const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
-    const rows = statement.all(after, end, ...values, BATCH_EVENTS);
-    const position = rows.length === BATCH_EVENTS ? (rows.at(-1)?.position as number) : end;
+    const rows: EventRow[] = [];
+    let length = 0;
+    for (const found of statement.iterate(after, end, ...values) as Iterable<unknown>) {
+      const row = found as EventRow;
+      if (nameOf) row[STREAM] = nameOf(row[STREAM] as unknown as number);
+      rows.push(row);
+      // A damaged row may hold anything.
+      length += row[DATA]?.length ?? 0;
+      if (length >= BATCH_LENGTH) break;
+    }
+    const isCut = rows.length === BATCH_EVENTS || length >= BATCH_LENGTH;
+    const position = isCut ? (rows.at(-1) as EventRow)[POSITION] : end;
     return { ...toEvents(rows), position, caughtUp: position === head };
+  };
+}
+
+/** The name of a stream by its id, which never gets another one. */
+function streamNames(db: DatabaseSync): (id: number) => string {
+  const names = new Map<number, string>();
+  const nameOf = db.prepare('SELECT name FROM streams WHERE id = ?');
+  nameOf.setReturnArrays(true);
+  return (id) => {
+    const known = names.get(id);
+    if (known !== undefined) return known;
+    const [name] = nameOf.get(id) as unknown as [string];
+    if (names.size >= MAX_NAMES) names.delete(names.keys().next().value as number);
+    names.set(id, name);
+    return name;
   };
 }
 

@@ -8,6 +8,7 @@ import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { diffFields, dottedFields, type FieldChange } from '../../records/diff.ts';
+import { fieldOrder } from '../../records/fieldOrder.ts';
 import { validate } from '../../records/validate.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
@@ -99,11 +100,10 @@ interface Row {
 }
 
 /** Every field that either version has, in the order of the schema. */
-function rowsOf({ schema }: CatalogEntry, { from, to }: Comparison): Row[] {
+function rowsOf(entry: CatalogEntry, { from, to }: Comparison): Row[] {
   const [old, now] = [dottedFields(from.record), dottedFields(to.record)];
   const changes = new Map(diffFields(from.record, to.record).map((change) => [change.field, change]));
-  const order = Object.keys(schema.shape);
-  const place = (field: string) => order.indexOf(field.split('.')[0] as string);
+  const place = fieldOrder(entry);
   return [...new Set([...old.keys(), ...now.keys()])]
     .sort((a, b) => place(a) - place(b))
     .map((field) => ({ field, from: old.get(field), to: now.get(field), change: changes.get(field) }));

@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { access, type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { ServiceError } from '../../errors.ts';
-import { canonicalJson } from '../../hashing/canonicalJson.ts';
+import { canonicalJson } from '../../events/canonicalJson.ts';
 import type { ExportJob, ExportProgress, ExportSink } from './exportEvents.ts';
 import { type ExportManifest, manifestPath } from './manifest.ts';
 

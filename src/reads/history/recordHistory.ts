@@ -6,6 +6,7 @@ import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
 import { diffFields, type FieldChange } from '../../records/diff.ts';
+import { fieldOrder } from '../../records/fieldOrder.ts';
 import { evolveRecord, mergeFields, type RecordState } from '../../records/fold.ts';
 import type { Evolve } from '../foldStream.ts';
 import type { Page, PageRequest } from '../page.ts';
@@ -82,8 +83,7 @@ export async function readRecordAt(
 }
 
 /** Changes in the order in which the schema has the fields, wherever a page begins. */
-function inSchemaOrder({ schema }: CatalogEntry, changes: FieldChange[]): FieldChange[] {
-  const order = Object.keys(schema.shape);
-  const place = ({ field }: FieldChange) => order.indexOf(field.split('.')[0] as string);
-  return changes.toSorted((a, b) => place(a) - place(b));
+function inSchemaOrder(entry: CatalogEntry, changes: FieldChange[]): FieldChange[] {
+  const place = fieldOrder(entry);
+  return changes.toSorted((a, b) => place(a.field) - place(b.field));
 }

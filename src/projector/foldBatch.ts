@@ -3,7 +3,7 @@ import { DamagedEvent } from '../events/DamagedEvent.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import type { EventBatch } from '../ports/eventLog.ts';
 import { inLogOrder } from '../ports/inLogOrder.ts';
-import type { ReadModels, Row } from '../ports/readModels.ts';
+import type { ReadModels, Row, RowBatch } from '../ports/readModels.ts';
 import { parkReason } from './parkReason.ts';
 
 /** A read model that is being built: a projection's own one, or another beside it. */
@@ -17,30 +17,36 @@ export function ownTarget(projection: Projection): Target {
   return { projection, model: modelName(projection) };
 }
 
-export interface ApplyPorts {
+export interface FoldPorts {
   readModels: ReadModels;
   /** Told of an event that a projection could not take, with the error. */
   onParked(model: string, event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown): void;
 }
 
 /**
- * Folds a batch, of events that the projection wants, and writes its rows and the checkpoint. An event that cannot be
+ * Folds a batch, of events that the projection wants; resolves with what is to be written. An event that cannot be
  * folded is parked; where a row is that of a stream, nothing of the stream is folded over it. Rejects with `unavailable`.
  */
-export async function applyBatch(target: Target, ports: ApplyPorts, batch: EventBatch): Promise<void> {
+export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBatch): Promise<RowBatch[]> {
   const { projection, model } = target;
   const rows = await loadRows(target, ports.readModels, batch);
-  const changed = new Map<string, Row>();
+  const changed = new Set<string>();
   const completed: Row[] = [];
   const take = (row: Row) => {
     rows.set(row.id, row);
-    changed.set(row.id, row);
+    changed.add(row.id);
   };
-  const fold = (id: string, { position }: { position: Position }, evolve: (row?: Row) => Row | Row[]) => {
+  const fold = (
+    id: string,
+    { position }: { position: Position },
+    evolve: (row?: Row) => Row | [Row, ...Row[]],
+  ) => {
     const row = rows.get(id);
     if (row && row.position >= position) return;
     if (row && isIncomplete(row)) return take({ ...row, position });
-    const [next, ...more] = [evolve(row)].flat() as [Row, ...Row[]];
+    const after = evolve(row);
+    if (!Array.isArray(after)) return take(after);
+    const [next, ...more] = after;
     take(next);
     completed.push(...more);
   };
@@ -59,9 +65,9 @@ export async function applyBatch(target: Target, ports: ApplyPorts, batch: Event
       if (projection.incomplete) take(projection.incomplete(rows.get(event.stream), event as RecordedEvent));
     }
   }
+  const all = { model, rows: [...changed].map((id) => rows.get(id) as Row), checkpoint: batch.position };
   // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
-  if (completed.length > 0) await ports.readModels.write(model, completed, 0);
-  await ports.readModels.write(model, [...changed.values()], batch.position);
+  return completed.length > 0 ? [{ model, rows: completed, checkpoint: 0 }, all] : [all];
 }
 
 async function loadRows(
