@@ -14,6 +14,8 @@ export interface Bench {
   folder: string;
   /** The process that sends requests. */
   load: MeasuringProcess;
+  /** Preloaded into servers, to count and slow their syncs; undefined where it cannot be compiled. */
+  syncLibrary: string | undefined;
   /** Folder in which the service leaves CPU profiles, if wanted. */
   profiles: string | undefined;
   /** Says how far the run is. */
@@ -31,7 +33,7 @@ export interface Check {
   measured: Spread;
   /** Put behind the figure: `×`, `s`, `MB`. */
   unit: string;
-  target?: { atLeast: number } | { atMost: number };
+  target?: ({ atLeast: number } | { atMost: number }) & { stretch?: number };
 }
 
 export interface Report {

@@ -8,13 +8,12 @@ const CONNECTIONS = 64;
 async function run(bench: Bench): Promise<Report> {
   const stores = await makeStores(bench);
   const server = await startChartledger(bench, stores);
-  const { url, pid } = server;
+  const { url } = server;
   const { key } = stores.key;
   await seed(bench, server, key, ['payers']);
   const seconds = bench.quick ? 3 : 30;
   const order = {
     url,
-    pid,
     key,
     kind: 'patients' as const,
     among: RECORDS,
@@ -26,7 +25,7 @@ async function run(bench: Bench): Promise<Report> {
   const catchUps: number[] = [];
   for (let round = 1; round <= bench.rounds; round++) {
     bench.progress(`round ${round} of ${bench.rounds}`);
-    written.push((await bench.load.run({ ...order, warmUpSeconds: 0 })).perSecond);
+    written.push((await bench.load.run(order)).perSecond);
     lags.push(await behind(url));
     catchUps.push(await caughtUp(url));
   }

@@ -53,7 +53,7 @@ export async function makeStores(
 export async function startChartledger(bench: Bench, stores: Stores): Promise<Chartledger> {
   const nodeOptions = bench.profiles ? ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`] : [];
   const { env, folder } = stores;
-  const server = await startServer({ script: 'src/main.ts', env, folder, nodeOptions });
+  const server = await startServer(bench, { script: 'src/main.ts', env, folder, nodeOptions });
   return { ...server, stores };
 }
 
@@ -68,10 +68,9 @@ const numberOf: Partial<Record<Kind, number>> = {
 /** Sends every record of these kinds that others refer to. */
 export async function seed(bench: Bench, server: ServerProcess, key: string, kinds: Kind[]): Promise<void> {
   for (const kind of kinds) {
-    const { url, pid } = server;
     const among = numberOf[kind] as number;
-    const once = { among, once: true, connections: Math.min(among, 16), warmUpSeconds: 0, seconds: 0 };
-    await bench.load.run({ url, pid, key, kind, ...once });
+    const once = { among, once: true, connections: Math.min(among, 16), seconds: 0 };
+    await bench.load.run({ url: server.url, key, kind, ...once });
   }
 }
 

@@ -4,7 +4,7 @@ import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
 import type { Bench } from '../scenario.ts';
-import { bodies } from './bodies.ts';
+import { bodyOf, turnText } from './bodies.ts';
 import type { Stores } from './chartledger.ts';
 
 const IN_FLIGHT = 1_000;
@@ -14,7 +14,7 @@ const TELL_EVERY = 500_000;
 
 /**
  * Appends upserts of patients to the log of stores that no service runs on, through the port and as the service would:
- * first every record once, then updates all over. Resolves with the bytes of JSON that callers would have sent.
+ * first every record once, then updates all over, each with another text in one field. Resolves with the bytes of JSON that callers would have sent.
  */
 export async function growLog(
   bench: Bench,
@@ -30,7 +30,7 @@ export async function growLog(
     const turn = next++;
     if (turn % TELL_EVERY === TELL_EVERY - 1) bench.progress(`${turn + 1} events appended`);
     const index = turn < size.records ? turn : (turn * STRIDE) % size.records;
-    const body = bodies.patients(index);
+    const body = bodyOf('patients', index, turnText(turn));
     sentBytes += Buffer.byteLength(body);
     const caller = {
       workspace,
