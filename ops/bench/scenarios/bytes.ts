@@ -14,6 +14,8 @@ const VERSIONS = 5;
 const CONNECTIONS = 64;
 /** Read models that count: what lists show, and what proves the history. */
 const COUNTED = [modelName(records), modelName(tree)];
+/** What stands before a read model's name in that of its table. */
+const TABLE = 'model_';
 
 /** Opens a file that no service has open, with all of its write-ahead log in it. */
 function opened({ folder }: Stores, name: string): DatabaseSync {
@@ -39,7 +41,7 @@ function readModelBytes(stores: Stores): Map<string, number> {
     )
     .all();
   db.close();
-  return new Map(rows.map(({ name, bytes }) => [String(name), Number(bytes)]));
+  return new Map(rows.map(({ name, bytes }) => [String(name).replace(TABLE, ''), Number(bytes)]));
 }
 
 async function run(bench: Bench): Promise<Report> {
@@ -59,7 +61,11 @@ async function run(bench: Bench): Promise<Report> {
   const log = logBytes(stores);
   if (log.versions !== among * VERSIONS) throw new Error(`${log.versions} versions are in the log`);
   const models = readModelBytes(stores);
-  const counted = COUNTED.reduce((sum, name) => sum + (models.get(name) ?? Number.NaN), log.bytes);
+  const counted = COUNTED.reduce((sum, name) => {
+    const bytes = models.get(name);
+    if (bytes === undefined) throw new Error(`there is no table of ${name}`);
+    return sum + bytes;
+  }, log.bytes);
   const perVersion = (bytes: number) => number(bytes / log.versions);
   return {
     figures: [

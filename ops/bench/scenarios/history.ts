@@ -51,7 +51,7 @@ async function run(bench: Bench): Promise<Report> {
       ['newest page of its history', () => ask(`${record}/history?limit=${PAGE}`, key)],
       ['record as of its middle', () => ask(`${record}?as_of=${middle}`, key)],
     ]);
-    const times = await timedReads(bench, server, reads, bench.quick ? 10 : 100);
+    const times = await timedReads(bench, server, reads, bench.quick ? 30 : 200);
     for (const [read, { p50, cpu }] of times) {
       rows.push([number(versions), read, withRange(spread(p50)), withRange(spread(cpu))]);
     }
