@@ -21,10 +21,10 @@ import { stream } from './scenarios/stream.ts';
 import { upload } from './scenarios/upload.ts';
 import { upsert } from './scenarios/upsert.ts';
 import { webhooks } from './scenarios/webhooks.ts';
-import { MeasuringProcess } from './support/measuringProcess.ts';
+import { MeasuringProcess } from './support/load/measuringProcess.ts';
 import { section } from './support/report.ts';
 import { killServers } from './support/serverProcess.ts';
-import { compileSyncLibrary } from './support/syncGauge.ts';
+import { compileSyncLibrary } from './support/syncs/syncGauge.ts';
 
 const scenarios: Scenario[] = [
   upsert,
@@ -99,7 +99,7 @@ async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Repor
   process.once('SIGINT', breakOff);
   process.once('SIGTERM', breakOff);
   const timing = quick
-    ? { rounds: 2, warmUpSeconds: 0.3, seconds: 0.8 }
+    ? { rounds: 2, warmUpSeconds: 0, seconds: 0.8 }
     : { rounds: 5, warmUpSeconds: 1, seconds: 3 };
   const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
   try {

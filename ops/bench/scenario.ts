@@ -1,4 +1,4 @@
-import type { MeasuringProcess } from './support/measuringProcess.ts';
+import type { MeasuringProcess } from './support/load/measuringProcess.ts';
 import type { Spread } from './support/statistics.ts';
 
 /** What all scenarios of one run share. */
@@ -6,7 +6,7 @@ export interface Bench {
   /** Few, short rounds: enough to see that everything works, too few for figures to quote. */
   quick: boolean;
   rounds: number;
-  /** Load before each measurement that is not counted. */
+  /** Load before each measurement that is not counted; 0 in the quick form. */
   warmUpSeconds: number;
   /** Length of one measurement. */
   seconds: number;

@@ -5,8 +5,8 @@ import { modelName } from '../../../projections/projection.ts';
 import { records } from '../../../projections/records.ts';
 import { tree } from '../../../projections/tree.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
-import { PATIENT_BYTES } from '../support/bodies.ts';
 import { caughtUp, makeStores, type Stores, seed, startChartledger } from '../support/chartledger.ts';
+import { PATIENT_BYTES } from '../support/load/bodies.ts';
 import { number } from '../support/report.ts';
 import { spread } from '../support/statistics.ts';
 

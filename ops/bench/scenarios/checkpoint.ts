@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { growLog } from '../support/growLog.ts';
-import type { Load } from '../support/measuringProcess.ts';
+import type { Load } from '../support/load/measuringProcess.ts';
 import { withRange } from '../support/report.ts';
 import { root } from '../support/serverProcess.ts';
 import { ratios, spread } from '../support/statistics.ts';

@@ -1,11 +1,11 @@
 import type { Bench, Report, Scenario } from '../scenario.ts';
-import { bodyOf, turnText } from '../support/bodies.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { evenly } from '../support/evenly.ts';
 import { growLog } from '../support/growLog.ts';
+import { bodyOf, turnText } from '../support/load/bodies.ts';
+import { firstTurn } from '../support/load/requests.ts';
 import { cpuMicroseconds } from '../support/processUsage.ts';
 import { readerKey } from '../support/readerKey.ts';
-import { firstTurn } from '../support/requests.ts';
 import { percentile, spread } from '../support/statistics.ts';
 import { ask } from '../support/timedReads.ts';
 

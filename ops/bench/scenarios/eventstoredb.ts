@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { makeStores, seed, startChartledger } from '../support/chartledger.ts';
-import { MeasuringProcess } from '../support/measuringProcess.ts';
+import { MeasuringProcess } from '../support/load/measuringProcess.ts';
 import {
   type Contestant,
   columns,

@@ -1,13 +1,13 @@
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
-import { fdatasyncRate } from '../support/disk.ts';
 import { growLog } from '../support/growLog.ts';
-import { type Load, MeasuringProcess } from '../support/measuringProcess.ts';
+import { type Load, MeasuringProcess } from '../support/load/measuringProcess.ts';
 import { readerKey } from '../support/readerKey.ts';
 import { number, withRange } from '../support/report.ts';
 import { columns, contestant, inTurns, rowsOf, series, warmUp } from '../support/rounds.ts';
 import { startServer } from '../support/serverProcess.ts';
 import { ratios, spread } from '../support/statistics.ts';
+import { fdatasyncRate } from '../support/syncs/disk.ts';
 
 const RECORDS = 20_000;
 const CONNECTIONS = 16;
@@ -15,6 +15,8 @@ const READERS = [1, 16];
 const WRITERS = 16;
 const DISK_SECONDS = 0.5;
 const SLOW_SYNC_MS = 2;
+/** For the readers' processes to start in. */
+const SPARE_SECONDS = 2;
 
 interface Keys {
   write: string;
@@ -65,12 +67,16 @@ async function besideWrites(
     ...order,
     key: keys.write,
     connections: WRITERS,
-    seconds: seconds + 2 * warmUpSeconds + 1,
+    seconds: seconds + 2 * warmUpSeconds + SPARE_SECONDS,
   });
   const reading = (timed: number) =>
     bench.load.run({ ...order, key: keys.read, method: 'GET', connections, seconds: timed });
-  const reads = reading(warmUpSeconds).then(() => reading(seconds));
-  const [read] = await Promise.all([reads, writing]);
+  const reads = async () => {
+    if (warmUpSeconds > 0) await reading(warmUpSeconds);
+    return reading(seconds);
+  };
+  const [read, written] = await Promise.all([reads(), writing]);
+  if (written.endedAt < read.endedAt) throw new Error('the writers ended before the readers');
   await caughtUp(url);
   return read;
 }

@@ -1,7 +1,7 @@
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { growLog } from '../support/growLog.ts';
-import type { Load } from '../support/measuringProcess.ts';
+import type { Load } from '../support/load/measuringProcess.ts';
 import { ReadersProcess } from '../support/readersProcess.ts';
 import { RECORDS } from '../support/rounds.ts';
 import { ratios, spread } from '../support/statistics.ts';

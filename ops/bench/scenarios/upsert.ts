@@ -1,5 +1,4 @@
 import type { Bench, Check, Report, Scenario, Table } from '../scenario.ts';
-import { fdatasyncRate } from '../support/disk.ts';
 import { number, withRange } from '../support/report.ts';
 import {
   columns,
@@ -11,6 +10,7 @@ import {
   warmUp,
 } from '../support/rounds.ts';
 import { ratios, spread } from '../support/statistics.ts';
+import { fdatasyncRate } from '../support/syncs/disk.ts';
 import { startUpsertContestants, type UpsertContestants } from '../support/upsertContestants.ts';
 
 type Results = Map<string, Measurement[]>;

@@ -2,7 +2,7 @@
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { bodyOf } from '../support/bodies.ts';
+import { bodyOf } from '../support/load/bodies.ts';
 
 const db = new DatabaseSync(join(process.env.DATA_DIR as string, 'bare-read.db'));
 db.exec('PRAGMA journal_mode = WAL; CREATE TABLE patients (id TEXT PRIMARY KEY, body TEXT NOT NULL)');

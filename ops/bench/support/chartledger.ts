@@ -8,8 +8,8 @@ import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import type { Permission } from '../../../src/principals/keys/keyState.ts';
 import type { Bench } from '../scenario.ts';
-import type { Kind } from './bodies.ts';
-import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './bodies.ts';
+import type { Kind } from './load/bodies.ts';
+import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';
 import { type ServerProcess, startServer } from './serverProcess.ts';
 
 /** Stores and a key for the service, which need not run. */

@@ -4,8 +4,8 @@ import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
 import type { Bench } from '../scenario.ts';
-import { bodyOf, turnText } from './bodies.ts';
 import type { Stores } from './chartledger.ts';
+import { bodyOf, turnText } from './load/bodies.ts';
 
 const IN_FLIGHT = 1_000;
 /** Steps through all records in no order: it divides no number of records used here. */

@@ -3,8 +3,8 @@ import { openEventLog } from '../../../src/app/openBackend.ts';
 import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
-import { bodyOf } from './bodies.ts';
 import type { Stores } from './chartledger.ts';
+import { bodyOf } from './load/bodies.ts';
 
 const IN_FLIGHT = 500;
 

@@ -1,6 +1,6 @@
 import { cpus } from 'node:os';
 import type { Check, Report, Scenario, Table } from '../scenario.ts';
-import { clientName } from './clientName.ts';
+import { clientName } from './load/clientName.ts';
 import type { Spread } from './statistics.ts';
 
 /** Three significant digits, or whole numbers with thousands separated. */

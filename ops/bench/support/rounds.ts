@@ -1,6 +1,6 @@
 import type { Bench, Table } from '../scenario.ts';
 import { caughtUp } from './chartledger.ts';
-import type { Load, Order } from './measuringProcess.ts';
+import type { Load, Order } from './load/measuringProcess.ts';
 import { type ThreadUsage, threadUsages, usedByThreads } from './processUsage.ts';
 import { number, withRange } from './report.ts';
 import type { ServerProcess } from './serverProcess.ts';

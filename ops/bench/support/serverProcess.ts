@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Bench } from '../scenario.ts';
-import { SyncGauge, type Syncs } from './syncGauge.ts';
+import { SyncGauge, type Syncs } from './syncs/syncGauge.ts';
 
 /** A server under test, in a process of its own. */
 export interface ServerProcess {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Bench } from '../scenario.ts';
-import { bodyOf, PATIENT_BYTES } from './bodies.ts';
 import { makeStores, seed, startChartledger } from './chartledger.ts';
+import { bodyOf, PATIENT_BYTES } from './load/bodies.ts';
 import { type Contestant, contestant } from './rounds.ts';
 import { type ServerProcess, startServer } from './serverProcess.ts';
-import { walCommits } from './walCommits.ts';
+import { walCommits } from './syncs/walCommits.ts';
 
 /** The service and what it is compared with, running and seeded. */
 export interface UpsertContestants {

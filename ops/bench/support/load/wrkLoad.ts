@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { cpuMicroseconds } from '../processUsage.ts';
 import { loadOf } from './answers.ts';
 import type { Load, Order } from './measuringProcess.ts';
-import { cpuMicroseconds } from './processUsage.ts';
 import { firstTurn, headersOf, prepare } from './requests.ts';
 
 const script = fileURLToPath(new URL('wrk.lua', import.meta.url));
@@ -81,12 +81,19 @@ export async function wrkLoad(order: Order): Promise<Load> {
   await Promise.race([once(wrk.stdout, 'data'), wrongEnd]);
   const cpuBefore = cpuMicroseconds(wrk.pid as number);
   await Promise.race([sleep(order.seconds * 1000), wrongEnd]);
-  const cpu = cpuMicroseconds(wrk.pid as number) - cpuBefore;
+  const clientMicroseconds = cpuMicroseconds(wrk.pid as number) - cpuBefore;
   wrongEnd.catch(() => undefined);
   wrk.kill('SIGINT');
+  const endedAt = Date.now();
   await ended;
   const result: Result = JSON.parse(printed.trimEnd().split('\n').at(-1) as string);
   if (result.failed > 0) throw new Error(JSON.stringify({ ...result, latencies: undefined }));
-  // Each connection has sent one more, since none waits between an answer and the next request.
-  return loadOf(measuredLatencies(result, connections), connections, result.microseconds / 1000, cpu);
+  return loadOf({
+    latencies: measuredLatencies(result, connections),
+    // Each connection has sent one more, since none waits between an answer and the next request.
+    unanswered: connections,
+    milliseconds: result.microseconds / 1000,
+    clientMicroseconds,
+    endedAt,
+  });
 }

@@ -22,6 +22,8 @@ export interface Load {
   requests: number;
   /** Those that were sent, also if the load ended before their answer. */
   sent: number;
+  /** When the last request was sent, in milliseconds since 1970. */
+  endedAt: number;
   perSecond: number;
   p50: number;
   p99: number;
