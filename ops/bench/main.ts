@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import type { Bench, Report, Scenario } from './scenario.ts';
 import { audit } from './scenarios/audit.ts';
 import { bytes } from './scenarios/bytes.ts';
@@ -136,7 +136,7 @@ async function run(): Promise<void> {
         sections.push(text);
         if (values.write) writeResults(scenario.name, text);
       } catch (error) {
-        process.stderr.write(`${scenario.name} did not run to its end: ${(error as Error).stack}\n`);
+        process.stderr.write(`${scenario.name} did not run to its end: ${inspect(error)}\n`);
         process.exitCode = 1;
       }
     }

@@ -43,6 +43,8 @@ const ASK_EVERY_MS = 5;
 const START_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 60_000;
 const running = new Set<ChildProcess>();
+/** Those that were told to end. */
+const ended = new WeakSet<ChildProcess>();
 
 /** Starts a server with the same Node as this process; resolves when it is ready for requests. */
 export async function startServer({ syncLibrary }: Bench, options: ServerOptions): Promise<ServerProcess> {
@@ -69,10 +71,15 @@ export async function startServer({ syncLibrary }: Bench, options: ServerOptions
   });
   closeSync(output);
   running.add(child);
-  child.once('exit', () => running.delete(child));
+  child.once('exit', (code, signal) => {
+    running.delete(child);
+    if (ended.has(child)) return;
+    const said = readFileSync(outputPath, 'utf8').slice(-2000);
+    process.stderr.write(`${script} ended by itself with ${code ?? signal}: ${said}\n`);
+  });
   while (!(await isReady(url))) {
     if (child.exitCode !== null || performance.now() - startedAt > START_WITHIN_MS) {
-      child.kill('SIGKILL');
+      kill(child);
       throw new Error(`${script} did not start: ${readFileSync(outputPath, 'utf8').slice(-2000)}`);
     }
     await sleep(ASK_EVERY_MS);
@@ -83,11 +90,17 @@ export async function startServer({ syncLibrary }: Bench, options: ServerOptions
 
 /** Ends whatever servers still run, at once. */
 export function killServers(): void {
-  for (const child of running) child.kill('SIGKILL');
+  for (const child of running) kill(child);
+}
+
+function kill(child: ChildProcess): void {
+  ended.add(child);
+  child.kill('SIGKILL');
 }
 
 async function stop(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
+  ended.add(child);
   const exited = once(child, 'exit');
   const force = setTimeout(() => child.kill('SIGKILL'), STOP_WITHIN_MS);
   child.kill('SIGTERM');
