@@ -76,7 +76,8 @@ export async function seed(bench: Bench, server: ServerProcess, key: string, kin
 
 /** How many positions the last projection is behind the log. */
 export async function behind(url: string): Promise<number> {
-  const response = await fetch(`${url}/readyz`);
+  // A connection that was kept might be closed just now, on a machine that stands still for seconds.
+  const response = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
   const { projections } = (await response.json()) as { projections: Record<string, { behind: number }> };
   return Math.max(...Object.values(projections).map((projection) => projection.behind));
 }
