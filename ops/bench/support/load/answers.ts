@@ -18,14 +18,18 @@ export class Answers {
     this.#latencies[this.#count++] = latency;
   }
 
-  /** `unanswered`: how many were sent besides. Throws when nothing was answered. */
-  close(unanswered: number): Load {
+  /** How many answers there were so far, also since `close`. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Figures so far. Throws when nothing was answered. */
+  close(): Load {
     const milliseconds = performance.now() - this.#openedAt;
     const { user, system } = process.cpuUsage(this.#cpu);
     const latencies = this.#latencies.subarray(0, this.#count).sort();
     return loadOf({
       latencies,
-      unanswered,
       milliseconds,
       clientMicroseconds: user + system,
       endedAt: Date.now(),
@@ -37,20 +41,19 @@ export class Answers {
 export interface Noted {
   /** Milliseconds, sorted. */
   latencies: Float64Array;
-  unanswered: number;
   milliseconds: number;
   /** Processor time of the client. */
   clientMicroseconds: number;
   endedAt: number;
 }
 
-/** Figures of what was noted. Throws when nothing was answered. */
-export function loadOf({ latencies, unanswered, milliseconds, clientMicroseconds, endedAt }: Noted): Load {
+/** Figures of what was noted, where all that was sent was answered. Throws when that is nothing. */
+export function loadOf({ latencies, milliseconds, clientMicroseconds, endedAt }: Noted): Load {
   const requests = latencies.length;
   if (requests === 0) throw new Error('nothing was answered');
   return {
     requests,
-    sent: requests + unanswered,
+    sent: requests,
     endedAt,
     perSecond: (requests * 1000) / milliseconds,
     p50: percentile(latencies, 0.5),

@@ -52,8 +52,9 @@ export async function autocannonLoad(order: Order): Promise<Load> {
   });
   instance.on('response', (_client, _status, _bytes, milliseconds) => answers.add(milliseconds));
   await Promise.race([once ? ended : sleep(order.seconds * 1000), ended]);
-  const load = answers.close(once ? 0 : connections);
+  const load = answers.close();
   instance.stop();
   await ended;
-  return load;
+  // It goes on for a moment, and then leaves the last request of each connection without an answer.
+  return once ? load : { ...load, sent: answers.count + connections };
 }

@@ -25,7 +25,7 @@ async function append(order: Order): Promise<Load> {
   const answers = new Answers();
   const appending = Promise.all(Array.from({ length: order.connections }, chain));
   await Promise.race([sleep(order.seconds * 1000), appending]);
-  const load = answers.close(order.connections);
+  const load = answers.close();
   ended = true;
   await appending;
   await client.dispose();

@@ -88,12 +88,12 @@ export async function wrkLoad(order: Order): Promise<Load> {
   await ended;
   const result: Result = JSON.parse(printed.trimEnd().split('\n').at(-1) as string);
   if (result.failed > 0) throw new Error(JSON.stringify({ ...result, latencies: undefined }));
-  return loadOf({
+  const load = loadOf({
     latencies: measuredLatencies(result, connections),
-    // Each connection has sent one more, since none waits between an answer and the next request.
-    unanswered: connections,
     milliseconds: result.microseconds / 1000,
     clientMicroseconds,
     endedAt,
   });
+  // Each connection has sent one more, since none waits between an answer and the next request.
+  return { ...load, sent: load.requests + connections };
 }
