@@ -1,33 +1,44 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { inspect, parseArgs } from 'node:util';
 import type { Bench, Report, Scenario } from './scenario.ts';
 import { audit } from './scenarios/audit.ts';
+import { bytes } from './scenarios/bytes.ts';
+import { checkpoint } from './scenarios/checkpoint.ts';
+import { clinic } from './scenarios/clinic.ts';
 import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
 import { history } from './scenarios/history.ts';
+import { pages } from './scenarios/pages.ts';
 import { projector } from './scenarios/projector.ts';
 import { proof } from './scenarios/proof.ts';
+import { read } from './scenarios/read.ts';
 import { rebuild } from './scenarios/rebuild.ts';
 import { startup } from './scenarios/startup.ts';
 import { stream } from './scenarios/stream.ts';
 import { upload } from './scenarios/upload.ts';
 import { upsert } from './scenarios/upsert.ts';
 import { webhooks } from './scenarios/webhooks.ts';
-import { MeasuringProcess } from './support/measuringProcess.ts';
+import { MeasuringProcess } from './support/load/measuringProcess.ts';
 import { section } from './support/report.ts';
 import { killServers } from './support/serverProcess.ts';
+import { compileSyncLibrary } from './support/syncs/syncGauge.ts';
 
 const scenarios: Scenario[] = [
   upsert,
   encounter,
+  clinic,
+  read,
+  checkpoint,
+  bytes,
   upload,
   startup,
   rebuild,
   growth,
   history,
+  pages,
   proof,
   projector,
   stream,
@@ -35,13 +46,13 @@ const scenarios: Scenario[] = [
   audit,
   eventstoredb,
 ];
-const readmePath = new URL('README.md', import.meta.url);
+const resultsPath = new URL('../../docs/operate/performance.md', import.meta.url);
 
 const usage = `npm run bench [-- OPTIONS]
   --scenario NAME[,NAME]  only these: ${scenarios.map(({ name }) => name).join(', ')}
   --quick                 few, short rounds
   --out FILE              writes the tables to a file, too
-  --write                 puts the tables into ops/bench/README.md
+  --write                 puts the tables into docs/operate/performance.md
   --profile FOLDER        the service leaves CPU profiles in the folder; node ops/bench/profile.ts FOLDER sums them up
 `;
 
@@ -64,18 +75,18 @@ function chosen(): Scenario[] | undefined {
   return scenarios.filter(({ name }) => names?.includes(name) ?? true);
 }
 
-/** Puts a section between its markers in the README, or behind everything when it has none there. */
-function writeToReadme(name: string, text: string): void {
+/** Puts a section between its markers on the page of results, or behind everything when it has none there. */
+function writeResults(name: string, text: string): void {
   const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
-  const old = readFileSync(readmePath, 'utf8');
+  const old = readFileSync(resultsPath, 'utf8');
   const [before, rest] = old.includes(begin) ? old.split(begin) : [`${old.trimEnd()}\n\n`, undefined];
   const after = rest?.split(end)[1] ?? '\n';
-  writeFileSync(readmePath, `${before}${begin}\n${text}\n${end}${after}`);
+  writeFileSync(resultsPath, `${before}${begin}\n${text}\n${end}${after}`);
 }
 
 /** Runs one scenario in a folder of its own and leaves nothing of it behind, even when it is broken off. */
 async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Report> {
-  const { quick } = values;
+  const { quick, profile: profiles } = values;
   const folder = mkdtempSync(join(tmpdir(), 'chartledger-bench-'));
   const cleanUp = () => {
     killServers();
@@ -88,11 +99,13 @@ async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Repor
   process.once('SIGINT', breakOff);
   process.once('SIGTERM', breakOff);
   const timing = quick
-    ? { rounds: 2, warmUpSeconds: 0.3, seconds: 0.8 }
+    ? { rounds: 2, warmUpSeconds: 0, seconds: 0.8 }
     : { rounds: 5, warmUpSeconds: 1, seconds: 3 };
   const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
   try {
-    const bench: Bench = { quick, ...timing, folder, load, profiles: values.profile, progress };
+    const syncLibrary = compileSyncLibrary(folder);
+    if (syncLibrary === undefined) progress('no cc here: syncs are as fast as the disk');
+    const bench: Bench = { quick, ...timing, folder, load, syncLibrary, profiles, progress };
     return await scenario.run(bench);
   } finally {
     cleanUp();
@@ -121,9 +134,9 @@ async function run(): Promise<void> {
         const text = section(scenario, report, values.quick);
         process.stdout.write(`${text}\n\n`);
         sections.push(text);
-        if (values.write) writeToReadme(scenario.name, text);
+        if (values.write) writeResults(scenario.name, text);
       } catch (error) {
-        process.stderr.write(`${scenario.name} did not run to its end: ${(error as Error).stack}\n`);
+        process.stderr.write(`${scenario.name} did not run to its end: ${inspect(error)}\n`);
         process.exitCode = 1;
       }
     }

@@ -1,4 +1,4 @@
-import type { MeasuringProcess } from './support/measuringProcess.ts';
+import type { MeasuringProcess } from './support/load/measuringProcess.ts';
 import type { Spread } from './support/statistics.ts';
 
 /** What all scenarios of one run share. */
@@ -6,7 +6,7 @@ export interface Bench {
   /** Few, short rounds: enough to see that everything works, too few for figures to quote. */
   quick: boolean;
   rounds: number;
-  /** Load before each measurement that is not counted. */
+  /** Load before each measurement that is not counted; 0 in the quick form. */
   warmUpSeconds: number;
   /** Length of one measurement. */
   seconds: number;
@@ -14,6 +14,8 @@ export interface Bench {
   folder: string;
   /** The process that sends requests. */
   load: MeasuringProcess;
+  /** Preloaded into servers, to count and slow their syncs; undefined where it cannot be compiled. */
+  syncLibrary: string | undefined;
   /** Folder in which the service leaves CPU profiles, if wanted. */
   profiles: string | undefined;
   /** Says how far the run is. */
@@ -31,7 +33,7 @@ export interface Check {
   measured: Spread;
   /** Put behind the figure: `×`, `s`, `MB`. */
   unit: string;
-  target?: { atLeast: number } | { atMost: number };
+  target?: ({ atLeast: number } | { atMost: number }) & { stretch?: number };
 }
 
 export interface Report {

@@ -1,55 +1,13 @@
-import { openEventLog } from '../../../src/app/openBackend.ts';
-import { UserDirectory } from '../../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../../src/principals/users/UserManager.ts';
 import { encodeToken } from '../../../src/reads/page.ts';
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
-import { caughtUp, makeStores, type Stores, startChartledger } from '../support/chartledger.ts';
+import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
+import { loadAuditPage, makeUser, signIn } from '../support/dashboardReader.ts';
 import { growLog } from '../support/growLog.ts';
 import { number, withRange } from '../support/report.ts';
-import { median, ratios, spread } from '../support/statistics.ts';
+import { ratios, spread } from '../support/statistics.ts';
+import { type ReadTimes, timedReads } from '../support/timedReads.ts';
 
 const RECORDS = 5_000;
-const user = { name: 'bench', password: 'correct horse battery staple' };
-
-/** Makes a user who may read the audit trail. */
-async function makeUser({ config }: Stores): Promise<void> {
-  const eventLog = await openEventLog(config.eventLogUrl);
-  const directory = await UserDirectory.open(eventLog);
-  const manager = new UserManager(directory, { principal: { type: 'operator', id: 'bench' } });
-  await manager.create({ ...user, role: 'compliance' });
-  directory.close();
-  await eventLog.close();
-}
-
-/** Signs the user in; the result are the cookies of the session. */
-async function signIn(url: string): Promise<string> {
-  const form = await fetch(`${url}/dashboard/sign-in`);
-  const cookiesOf = ({ headers }: Response) =>
-    headers
-      .getSetCookie()
-      .map((cookie) => cookie.split(';')[0])
-      .join('; ');
-  const [, token = ''] = /name="csrf_token" value="([^"]+)"/.exec(await form.text()) ?? [];
-  const answer = await fetch(`${url}/dashboard/sign-in`, {
-    method: 'POST',
-    body: new URLSearchParams({ ...user, csrf_token: token }),
-    headers: { cookie: cookiesOf(form) },
-    redirect: 'manual',
-  });
-  if (answer.status !== 303) throw new Error(`${answer.status} for the sign-in`);
-  return cookiesOf(answer);
-}
-
-/** Milliseconds of one page. */
-async function load(url: string, cookie: string): Promise<number> {
-  const startedAt = performance.now();
-  const response = await fetch(url, { headers: { cookie }, redirect: 'manual' });
-  const text = await response.text();
-  const milliseconds = performance.now() - startedAt;
-  if (response.status !== 200 || !text.includes('Audit trail'))
-    throw new Error(`${response.status} for ${url}`);
-  return milliseconds;
-}
 
 async function run(bench: Bench): Promise<Report> {
   const entries = bench.quick ? 10_000 : 100_000;
@@ -62,39 +20,30 @@ async function run(bench: Bench): Promise<Report> {
   const server = await startChartledger(bench, stores);
   await caughtUp(server.url);
   const cookie = await signIn(server.url);
-  const pages = new Map([
-    ['the newest', ''],
-    ['far down', `page_token=${encodeToken(entries / 2)}`],
-    ['before a time', `to=${middle}`],
-    ['of the key', `principal=${stores.key.id}`],
-    ['of one record', 'id=patient-77'],
-    ['of a record that is not there', 'id=nobody'],
-    ['of a key and refused: none', `principal=${stores.key.id}&outcome=refused`],
-  ]);
-  const times = new Map<string, number[]>([...pages.keys()].map((name) => [name, []]));
-  const repeats = bench.quick ? 5 : 50;
-  for (let round = 0; round <= bench.rounds; round++) {
-    bench.progress(`round ${round} of ${bench.rounds}`);
-    const ofRound = new Map<string, number[]>([...pages.keys()].map((name) => [name, []]));
-    for (let turn = 0; turn < repeats; turn++) {
-      for (const [name, query] of pages) {
-        const url = `${server.url}/dashboard/workspaces/${stores.key.workspace}/audit?${query}`;
-        ofRound.get(name)?.push(await load(url, cookie));
-      }
-    }
-    // The first round warms up.
-    if (round > 0) for (const [name, found] of ofRound) times.get(name)?.push(median(found));
-  }
+  const queries = Object.entries({
+    'the newest': '',
+    'far down': `page_token=${encodeToken(entries / 2)}`,
+    'before a time': `to=${middle}`,
+    'of the key': `principal=${stores.key.id}`,
+    'of one record': 'id=patient-77',
+    'of a record that is not there': 'id=nobody',
+    'of a key and refused: none': `principal=${stores.key.id}&outcome=refused`,
+  });
+  const trail = `${server.url}/dashboard/workspaces/${stores.key.workspace}/audit`;
+  const pages = queries.map(
+    ([name, query]) => [name, () => loadAuditPage(`${trail}?${query}`, cookie)] as const,
+  );
+  const times = await timedReads(bench, server, new Map(pages), bench.quick ? 5 : 50);
   await server.stop();
-  const newest = times.get('the newest') as number[];
+  const newest = times.get('the newest') as ReadTimes;
   const checks: Check[] = [...times]
     .filter(([, measured]) => measured !== newest)
-    .map(([name, measured]) => ({
+    .map(([name, { p50 }]) => ({
       what: `${number(entries)} entries: the page ${name} to the newest`,
-      measured: ratios(measured, newest),
+      measured: ratios(p50, newest.p50),
       unit: '×',
     }));
-  const rows = [...times].map(([name, measured]) => [name, withRange(spread(measured))]);
+  const rows = [...times].map(([name, { p50 }]) => [name, withRange(spread(p50))]);
   return { figures: [{ columns: ['page', 'ms'], rows }], checks };
 }
 

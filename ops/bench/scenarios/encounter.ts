@@ -25,7 +25,7 @@ async function run(bench: Bench): Promise<Report> {
         what: 'encounter upserts/s to patient upserts/s',
         measured: ratios(throughput('encounters'), throughput('patients')),
         unit: '×',
-        target: { atLeast: 0.9 },
+        target: { atLeast: 0.95 },
       },
     ],
   };

@@ -32,8 +32,8 @@ async function memoryUnderLoad(bench: Bench, server: Chartledger, among: number)
   const sizes: Memory[] = [];
   for (let stretch = 1; stretch <= stretches; stretch++) {
     bench.progress(`memory under load, ${stretch} of ${stretches}`);
-    const order = { url, pid, key: stores.key.key, kind: 'patients' as const, among };
-    await bench.load.run({ ...order, connections: CONNECTIONS, warmUpSeconds: 0, seconds });
+    const order = { url, key: stores.key.key, kind: 'patients' as const, among };
+    await bench.load.run({ ...order, connections: CONNECTIONS, seconds });
     sizes.push(residentMegabytes(pid));
   }
   return sizes;
@@ -110,7 +110,6 @@ async function run(bench: Bench): Promise<Report> {
         what: 'log on disk to JSON sent',
         measured: spread([storedBytes / sentBytes]),
         unit: '×',
-        target: { atMost: 1.6 },
       },
     ],
   };

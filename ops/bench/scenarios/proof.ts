@@ -1,55 +1,34 @@
-import { openEventLog } from '../../../src/app/openBackend.ts';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import { caughtUp, makeStores, startChartledger } from '../support/chartledger.ts';
 import { growLog } from '../support/growLog.ts';
 import { readerKey } from '../support/readerKey.ts';
 import { number } from '../support/report.ts';
-import { percentile, spread } from '../support/statistics.ts';
+import { spread } from '../support/statistics.ts';
+import { ask, type ReadTimes, timedReads } from '../support/timedReads.ts';
 
 const REQUESTS = 2_000;
-
-/** Milliseconds of one request, from its first byte to the last of its answer. */
-async function ask(url: string, key: string): Promise<number> {
-  const startedAt = performance.now();
-  const response = await fetch(url, { headers: { 'x-api-key': key } });
-  await response.arrayBuffer();
-  if (!response.ok) throw new Error(`${response.status} for a proof`);
-  return performance.now() - startedAt;
-}
 
 async function run(bench: Bench): Promise<Report> {
   const events = bench.quick ? 50_000 : 5_000_000;
   const records = events / 5;
   const stores = await makeStores(bench);
   await growLog(bench, stores, { records, events });
-  const eventLog = await openEventLog(stores.config.eventLogUrl);
-  const key = await readerKey(eventLog, stores);
-  await eventLog.close();
+  const key = await readerKey(stores);
   const server = await startChartledger(bench, stores);
   bench.progress('the projector catches up');
-  await caughtUp(server.url);
-  const middle: number[] = [];
-  const nearWorst: number[] = [];
-  for (let round = 0; round <= bench.rounds; round++) {
-    bench.progress(`round ${round} of ${bench.rounds}`);
-    const times: number[] = [];
-    for (let turn = 0; turn < (bench.quick ? 200 : REQUESTS); turn++) {
-      const record = `patient-${Math.floor(Math.random() * records)}`;
-      times.push(await ask(`${server.url}/integration/patients/${record}/history/1/proof`, key));
-    }
-    times.sort((a, b) => a - b);
-    // The first round warms up.
-    if (round === 0) continue;
-    middle.push(percentile(times, 0.5));
-    nearWorst.push(percentile(times, 0.99));
-  }
+  await caughtUp(server.url, 250);
+  const drawn = () => `patient-${Math.floor(Math.random() * records)}`;
+  const prove = () => ask(`${server.url}/integration/patients/${drawn()}/history/1/proof`, key);
+  const times = await timedReads(bench, server, new Map([['proof', prove]]), bench.quick ? 200 : REQUESTS);
+  const { p50, p99, cpu } = times.get('proof') as ReadTimes;
   await server.stop();
   const what = `proofs at ${number(events)} events`;
   return {
     figures: [],
     checks: [
-      { what: `${what}, median`, measured: spread(middle), unit: 'ms' },
-      { what: `${what}, p99`, measured: spread(nearWorst), unit: 'ms', target: { atMost: 50 } },
+      { what: `${what}, median`, measured: spread(p50), unit: 'ms' },
+      { what: `${what}, p99`, measured: spread(p99), unit: 'ms', target: { atMost: 50 } },
+      { what: `${what}, processor time`, measured: spread(cpu), unit: 'ms' },
     ],
   };
 }

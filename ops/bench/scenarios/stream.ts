@@ -1,7 +1,7 @@
 import type { Bench, Check, Report, Scenario } from '../scenario.ts';
 import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
 import { growLog } from '../support/growLog.ts';
-import type { Measurement } from '../support/measuringProcess.ts';
+import type { Load } from '../support/load/measuringProcess.ts';
 import { ReadersProcess } from '../support/readersProcess.ts';
 import { RECORDS } from '../support/rounds.ts';
 import { ratios, spread } from '../support/statistics.ts';
@@ -42,27 +42,27 @@ async function end(url: string, key: string): Promise<string | null> {
 
 /** Writes alone and beside live readers, in turns. */
 async function beside(bench: Bench, readers: ReadersProcess, server: Chartledger): Promise<Check[]> {
-  const { url, pid, stores } = server;
+  const { url, stores } = server;
   const { key } = stores.key;
-  const { warmUpSeconds, seconds } = bench;
-  const order = { url, pid, key, kind: 'patients' as const, among: RECORDS, warmUpSeconds, seconds };
+  const { seconds } = bench;
+  const order = { url, key, kind: 'patients' as const, among: RECORDS, seconds };
   const write = () => bench.load.run({ ...order, connections: 1 });
-  const alone: Measurement[] = [];
-  const read: Measurement[] = [];
+  const alone: Load[] = [];
+  const read: Load[] = [];
   for (let round = 0; round <= bench.rounds; round++) {
     bench.progress(`writes beside ${READERS} live readers, round ${round} of ${bench.rounds}`);
     const before = await write();
     await caughtUp(url);
     await readers.open({ url, key, path: `/events?after=${await end(url, key)}`, readers: READERS });
     const during = await write();
-    await readers.close(during.perSecond * seconds);
+    await readers.close(during.requests);
     await caughtUp(url);
     if (round === 0) continue;
     alone.push(before);
     read.push(during);
   }
-  const of = (measured: Measurement[], field: keyof Measurement) => measured.map((one) => one[field]);
-  const ratio = (field: keyof Measurement) => ratios(of(read, field), of(alone, field));
+  const of = (measured: Load[], field: keyof Load) => measured.map((one) => one[field]);
+  const ratio = (field: keyof Load) => ratios(of(read, field), of(alone, field));
   return [
     { what: 'p50 of a write, one after the other, alone', measured: spread(of(alone, 'p50')), unit: 'ms' },
     {

@@ -99,11 +99,11 @@ async function single(bench: Bench, server: Chartledger, path: string): Promise<
 
 /** Upserts alone, and while four uploads run at once. */
 async function beside(bench: Bench, server: Chartledger, path: string): Promise<Check[]> {
-  const { url, pid, stores } = server;
+  const { url, stores } = server;
   const [rounds, seconds] = bench.quick ? [1, 2] : [bench.rounds, 8];
-  const order = { url, pid, key: stores.key.key, kind: 'patients' as const, among: RECORDS };
-  const upserts = () =>
-    bench.load.run({ ...order, connections: CONNECTIONS, warmUpSeconds: bench.warmUpSeconds, seconds });
+  const order = { url, key: stores.key.key, kind: 'patients' as const, among: RECORDS };
+  const upserts = () => bench.load.run({ ...order, connections: CONNECTIONS, seconds });
+  await upserts();
   const alone: number[] = [];
   const disturbed: number[] = [];
   for (let round = 1; round <= rounds; round++) {

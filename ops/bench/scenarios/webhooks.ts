@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Report, Scenario } from '../scenario.ts';
 import type { Arrivals } from '../servers/receiver.ts';
 import { type Chartledger, makeStores, startChartledger } from '../support/chartledger.ts';
+import { evenly } from '../support/evenly.ts';
 import { growLog } from '../support/growLog.ts';
 import { withRange } from '../support/report.ts';
 import { type ServerProcess, startServer } from '../support/serverProcess.ts';
@@ -72,14 +73,11 @@ function sendAll(parties: Parties, events: number): Promise<number> {
 
 /** Writes at an even pace, and tells of the messages. */
 async function writeEvenly(parties: Parties, seconds: number): Promise<Arrivals> {
-  const count = seconds * WRITES_PER_SECOND;
   const startedAt = performance.now();
-  for (let n = 0; n < count; n++) {
-    const dueAt = startedAt + (n * 1_000) / WRITES_PER_SECOND;
-    await sleep(Math.max(0, dueAt - performance.now()));
-    await request(parties, 'POST', 'payers', { id: `payer-${startedAt}-${n}`, name: 'Aetna' });
-  }
-  return arrivalsOf(count, parties);
+  await evenly(WRITES_PER_SECOND, seconds, (turn) =>
+    request(parties, 'POST', 'payers', { id: `payer-${startedAt}-${turn}`, name: 'Aetna' }),
+  );
+  return arrivalsOf(seconds * WRITES_PER_SECOND, parties);
 }
 
 /** The delays of the messages to an endpoint, in rounds of which each has a part with another one that hangs. */
@@ -113,7 +111,7 @@ async function run(bench: Bench): Promise<Report> {
   const env = { WEBHOOK_ALLOW_NETWORKS: '127.0.0.0/8' };
   const stores = await makeStores(bench, env, ['write', 'webhooks']);
   await growLog(bench, stores, { records: events / 5, events });
-  const receiver = await startServer({
+  const receiver = await startServer(bench, {
     script: 'ops/bench/servers/receiver.ts',
     env: {},
     folder: bench.folder,

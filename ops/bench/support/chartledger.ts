@@ -8,8 +8,8 @@ import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import type { Permission } from '../../../src/principals/keys/keyState.ts';
 import type { Bench } from '../scenario.ts';
-import type { Kind } from './bodies.ts';
-import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './bodies.ts';
+import type { Kind } from './load/bodies.ts';
+import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';
 import { type ServerProcess, startServer } from './serverProcess.ts';
 
 /** Stores and a key for the service, which need not run. */
@@ -53,7 +53,7 @@ export async function makeStores(
 export async function startChartledger(bench: Bench, stores: Stores): Promise<Chartledger> {
   const nodeOptions = bench.profiles ? ['--cpu-prof', `--cpu-prof-dir=${bench.profiles}`] : [];
   const { env, folder } = stores;
-  const server = await startServer({ script: 'src/main.ts', env, folder, nodeOptions });
+  const server = await startServer(bench, { script: 'src/main.ts', env, folder, nodeOptions });
   return { ...server, stores };
 }
 
@@ -68,16 +68,16 @@ const numberOf: Partial<Record<Kind, number>> = {
 /** Sends every record of these kinds that others refer to. */
 export async function seed(bench: Bench, server: ServerProcess, key: string, kinds: Kind[]): Promise<void> {
   for (const kind of kinds) {
-    const { url, pid } = server;
     const among = numberOf[kind] as number;
-    const once = { among, once: true, connections: Math.min(among, 16), warmUpSeconds: 0, seconds: 0 };
-    await bench.load.run({ url, pid, key, kind, ...once });
+    const once = { among, once: true, connections: Math.min(among, 16), seconds: 0 };
+    await bench.load.run({ url: server.url, key, kind, ...once });
   }
 }
 
 /** How many positions the last projection is behind the log. */
 export async function behind(url: string): Promise<number> {
-  const response = await fetch(`${url}/readyz`);
+  // A connection that was kept might be closed just now, on a machine that stands still for seconds.
+  const response = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
   const { projections } = (await response.json()) as { projections: Record<string, { behind: number }> };
   return Math.max(...Object.values(projections).map((projection) => projection.behind));
 }

@@ -1,20 +1,24 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { openEventLog } from '../../../src/app/openBackend.ts';
+import { ServiceError } from '../../../src/errors.ts';
+import type { NewEvent } from '../../../src/events/event.ts';
 import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
 import { catalogEntry } from '../../../src/records/catalog.ts';
 import type { Bench } from '../scenario.ts';
-import { bodies } from './bodies.ts';
 import type { Stores } from './chartledger.ts';
+import { bodyOf, turnText } from './load/bodies.ts';
 
 const IN_FLIGHT = 1_000;
+const RETRY_MS = 1_000;
 /** Steps through all records in no order: it divides no number of records used here. */
 const STRIDE = 7_368_787;
 const TELL_EVERY = 500_000;
 
 /**
  * Appends upserts of patients to the log of stores that no service runs on, through the port and as the service would:
- * first every record once, then updates all over. Resolves with the bytes of JSON that callers would have sent.
+ * first every record once, then updates all over, each with another text in one field. Resolves with the bytes of JSON that callers would have sent.
  */
 export async function growLog(
   bench: Bench,
@@ -26,11 +30,21 @@ export async function growLog(
   const eventLog = await openEventLog(stores.config.eventLogUrl);
   let sentBytes = 0;
   let next = 0;
+  const append = async (stream: string, event: NewEvent) => {
+    try {
+      await eventLog.append(stream, event, 'any');
+    } catch (error) {
+      if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
+      // The disk of a machine that others use, too, may be busy for seconds; an event that is there already is not added again.
+      await sleep(RETRY_MS);
+      await append(stream, event);
+    }
+  };
   const appendOne = async () => {
     const turn = next++;
     if (turn % TELL_EVERY === TELL_EVERY - 1) bench.progress(`${turn + 1} events appended`);
     const index = turn < size.records ? turn : (turn * STRIDE) % size.records;
-    const body = bodies.patients(index);
+    const body = bodyOf('patients', index, turnText(turn));
     sentBytes += Buffer.byteLength(body);
     const caller = {
       workspace,
@@ -39,12 +53,16 @@ export async function growLog(
       clientIp: '127.0.0.1',
     };
     const stream = recordStream(workspace, 'patient', `patient-${index}`);
-    await eventLog.append(stream, newEvent(caller, eventType, JSON.parse(body)), 'any');
+    await append(stream, newEvent(caller, eventType, JSON.parse(body)));
   };
   const chain = async () => {
     while (next < size.events) await appendOne();
   };
-  await Promise.all(Array.from({ length: IN_FLIGHT }, chain));
-  await eventLog.close();
+  try {
+    await Promise.all(Array.from({ length: IN_FLIGHT }, chain));
+  } finally {
+    next = size.events;
+    await eventLog.close();
+  }
   return sentBytes;
 }

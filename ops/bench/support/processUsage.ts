@@ -1,27 +1,59 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
-/** Linux counts processor time in hundredths of a second. */
-const MICROSECONDS_PER_TICK = 10_000;
+/** Processor time of one thread, in microseconds. */
+export interface ThreadUsage {
+  name: string;
+  microseconds: number;
+}
 
-function read(pid: number, file: string): string | undefined {
+function read(path: string): string | undefined {
   try {
-    return readFileSync(`/proc/${pid}/${file}`, 'utf8');
+    return readFileSync(path, 'utf8');
   } catch {
     return undefined;
   }
 }
 
-/** Processor time that a process has used in all its threads, in microseconds; NaN where the system does not tell. */
+/** Processor time of each thread of a process by its id, to the nanosecond; none where the system does not tell. */
+export function threadUsages(pid: number): Map<string, ThreadUsage> {
+  const usages = new Map<string, ThreadUsage>();
+  if (process.platform !== 'linux') return usages;
+  const folder = `/proc/${pid}/task`;
+  for (const thread of readdirSync(folder).sort((a, b) => Number(a) - Number(b))) {
+    // A thread may end between the two.
+    const nanoseconds = read(`${folder}/${thread}/schedstat`)?.split(' ')[0];
+    if (nanoseconds === undefined) continue;
+    const name = read(`${folder}/${thread}/comm`)?.trim() ?? '';
+    usages.set(thread, { name, microseconds: Number(nanoseconds) / 1000 });
+  }
+  return usages;
+}
+
+/** What Linux shows of a worker thread that Node was given no name for. */
+const UNNAMED = 'WorkerThread';
+
+/** What each thread used between two looks. Workers without a name are numbered, in the order of their start. */
+export function usedByThreads(
+  before: Map<string, ThreadUsage>,
+  after: Map<string, ThreadUsage>,
+): ThreadUsage[] {
+  let unnamed = 0;
+  return [...after].map(([thread, { name, microseconds }]) => ({
+    name: name === UNNAMED ? `${name} ${++unnamed}` : name,
+    microseconds: microseconds - (before.get(thread)?.microseconds ?? 0),
+  }));
+}
+
+/** Processor time that the threads of a process have used, in microseconds; NaN where the system does not tell. */
 export function cpuMicroseconds(pid: number): number {
-  const fields = read(pid, 'stat')
-    ?.replace(/^.*\) /s, '')
-    .split(' ');
-  return fields ? (Number(fields[11]) + Number(fields[12])) * MICROSECONDS_PER_TICK : Number.NaN;
+  const usages = [...threadUsages(pid).values()];
+  if (usages.length === 0) return Number.NaN;
+  return usages.reduce((sum, { microseconds }) => sum + microseconds, 0);
 }
 
 /** Resident memory of a process in MB: all of it, and what of it is no page of a file. NaN where not told. */
 export function residentMegabytes(pid: number): { all: number; anonymous: number } {
-  const status = read(pid, 'status') ?? '';
+  const status = read(`/proc/${pid}/status`) ?? '';
   const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
   return { all: field('VmRSS'), anonymous: field('RssAnon') };
 }

@@ -1,13 +1,15 @@
-import type { EventLog } from '../../../src/ports/eventLog.ts';
+import { openEventLog } from '../../../src/app/openBackend.ts';
 import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { KeyManager } from '../../../src/principals/keys/KeyManager.ts';
 import type { Stores } from './chartledger.ts';
 
-/** A key that may read in the workspace of these stores. */
-export async function readerKey(eventLog: EventLog, { key }: Stores): Promise<string> {
+/** A key that may read in the workspace of stores on which no service runs. */
+export async function readerKey({ config, key }: Stores): Promise<string> {
+  const eventLog = await openEventLog(config.eventLogUrl);
   const directory = await KeyDirectory.open(eventLog);
   const manager = new KeyManager(directory, { principal: { type: 'operator', id: 'bench' } });
   const made = await manager.createKey(key.workspace, 'Reader', ['read']);
   directory.close();
+  await eventLog.close();
   return made.key;
 }

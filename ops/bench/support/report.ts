@@ -1,5 +1,6 @@
 import { cpus } from 'node:os';
 import type { Check, Report, Scenario, Table } from '../scenario.ts';
+import { clientName } from './load/clientName.ts';
 import type { Spread } from './statistics.ts';
 
 /** Three significant digits, or whole numbers with thousands separated. */
@@ -22,7 +23,8 @@ function markdown({ columns, rows }: Table): string {
 
 function targetOf({ target, unit }: Check): string {
   if (target === undefined) return '';
-  return 'atLeast' in target ? `at least ${target.atLeast} ${unit}` : `at most ${target.atMost} ${unit}`;
+  const text = 'atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`;
+  return `${text} ${unit}${target.stretch === undefined ? '' : `, better ${target.stretch}`}`;
 }
 
 function verdict({ target, measured }: Check): string {
@@ -48,7 +50,7 @@ export function circumstances(quick: boolean): string {
   const processors = cpus();
   const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
   const form = quick ? 'quick form' : 'full form';
-  return `Node ${process.version}, ${processors.length} CPUs (${processors[0]?.model.trim()}), ${process.platform}, ${date} UTC, ${form}.`;
+  return `Node ${process.version}, ${processors.length} CPUs (${processors[0]?.model.trim()}), ${process.platform}, client ${clientName()}, ${date} UTC, ${form}.`;
 }
 
 /** A scenario's section in Markdown. */

@@ -1,36 +1,83 @@
 import type { Bench, Table } from '../scenario.ts';
-import type { Kind } from './bodies.ts';
 import { caughtUp } from './chartledger.ts';
-import type { Measurement, Order } from './measuringProcess.ts';
+import type { Load, Order } from './load/measuringProcess.ts';
+import { type ThreadUsage, threadUsages, usedByThreads } from './processUsage.ts';
 import { number, withRange } from './report.ts';
 import type { ServerProcess } from './serverProcess.ts';
 import { spread } from './statistics.ts';
 
+/** A load, and what it cost the server; processor time in microseconds a request. */
+export interface Measurement extends Load {
+  serverCpu: number;
+  /** NaN where syncs are not counted. */
+  syncs: number;
+  /** Milliseconds of a sync, the mean; NaN where there was none. */
+  syncMs: number;
+  /** Of the server, a request. */
+  threads: ThreadUsage[];
+}
+
+/** One figure of a measurement. */
+export type Figure = Exclude<keyof Measurement, 'threads'>;
+
+export type Timing = Pick<Order, 'connections' | 'seconds'> & { warmUpSeconds: number };
+
 /** One of those that are measured in turns. */
 export interface Contestant {
   name: string;
-  measure(timing: Pick<Order, 'connections' | 'warmUpSeconds' | 'seconds'>): Promise<Measurement>;
+  measure(timing: Timing): Promise<Measurement>;
 }
 
 /** Ids of the records that are sent: at first most are new, later most exist. */
 export const RECORDS = 50_000;
 
-/** A server that is sent records of one kind. */
+/** What a load costs a server until `settled`, so that nothing that it leaves behind is free; to each request that was sent. */
+export async function costOf(
+  server: ServerProcess,
+  load: () => Promise<Load>,
+  settled: () => Promise<unknown>,
+): Promise<Measurement> {
+  await settled();
+  const threadsBefore = threadUsages(server.pid);
+  const syncsBefore = server.syncs?.read();
+  const measured = await load();
+  await settled();
+  const threads = usedByThreads(threadsBefore, threadUsages(server.pid)).map(({ name, microseconds }) => ({
+    name,
+    microseconds: microseconds / measured.sent,
+  }));
+  const syncs = server.syncs?.read();
+  const count = syncs && syncsBefore ? syncs.count - syncsBefore.count : Number.NaN;
+  const seconds = syncs && syncsBefore ? syncs.seconds - syncsBefore.seconds : Number.NaN;
+  return {
+    ...measured,
+    threads,
+    serverCpu:
+      threads.length === 0 ? Number.NaN : threads.reduce((sum, { microseconds }) => sum + microseconds, 0),
+    syncs: count / measured.sent,
+    syncMs: (1000 * seconds) / count,
+  };
+}
+
+/**
+ * A server that is sent requests for records of one kind. `settle`: it is the service, whose projector is waited for, so
+ * that what it does belongs to the requests that caused it and slows down nobody else.
+ */
 export function contestant(
   bench: Bench,
   name: string,
   server: ServerProcess,
-  request: { key: string; kind: Kind; among?: number; settle?: boolean },
+  request: Pick<Order, 'key' | 'kind' | 'method'> & { among?: number; settle?: boolean },
 ): Contestant {
-  const { key, kind, among = RECORDS, settle = false } = request;
-  const { url, pid } = server;
+  const { settle = false, among = RECORDS, ...rest } = request;
+  // An answer comes after whatever an earlier load left to be done.
+  const settled = () => (settle ? caughtUp(server.url) : fetch(server.url));
   return {
     name,
-    async measure(timing) {
-      const measurement = await bench.load.run({ url, pid, key, kind, among, ...timing });
-      // What the projector still has to do must not slow down whoever comes next.
-      if (settle) await caughtUp(url);
-      return measurement;
+    async measure({ connections, warmUpSeconds, seconds }) {
+      const order = { url: server.url, among, connections, ...rest };
+      if (warmUpSeconds > 0) await bench.load.run({ ...order, seconds: warmUpSeconds });
+      return costOf(server, () => bench.load.run({ ...order, seconds }), settled);
     },
   };
 }
@@ -58,10 +105,12 @@ export async function inTurns(
 export const columns = [
   'connections',
   'server',
+  'server CPU µs a request',
   'requests/s',
   'p50 ms',
   'p99 ms',
-  'server CPU µs a request',
+  'syncs a request',
+  'ms a sync',
   'client CPU µs a request',
   'client busy',
 ];
@@ -69,14 +118,16 @@ export const columns = [
 /** Medians and ranges of what was measured, a row a contestant. */
 export function rowsOf(connections: number, results: Map<string, Measurement[]>): Table['rows'] {
   return [...results].map(([name, measured]) => {
-    const of = (field: keyof Measurement) => spread(measured.map((one) => one[field]));
+    const of = (field: Figure) => spread(measured.map((one) => one[field]));
     return [
       String(connections),
       name,
+      withRange(of('serverCpu')),
       withRange(of('perSecond')),
       withRange(of('p50')),
       withRange(of('p99')),
-      number(of('serverCpu').median),
+      number(of('syncs').median),
+      number(of('syncMs').median),
       number(of('clientCpu').median),
       `${number(of('clientBusy').median * 100)} %`,
     ];
@@ -90,11 +141,7 @@ export async function warmUp(bench: Bench, contestants: Contestant[]): Promise<v
   }
 }
 
-/** One field of all rounds of a contestant. */
-export function series(
-  results: Map<string, Measurement[]>,
-  name: string,
-  field: keyof Measurement,
-): number[] {
+/** One figure of all rounds of a contestant. */
+export function series(results: Map<string, Measurement[]>, name: string, field: Figure): number[] {
   return (results.get(name) ?? []).map((measurement) => measurement[field]);
 }

@@ -1,35 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ANY, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
-import { bodies } from './bodies.ts';
-import { carryOutOrders, type Measurement, type Order } from './measuringProcess.ts';
-import { Window } from './window.ts';
+import { Answers } from './answers.ts';
+import { bodyOf, turnText } from './bodies.ts';
+import { carryOutOrders, type Load, type Order } from './measuringProcess.ts';
+import { firstTurn } from './requests.ts';
 
 /** Appends events of 1 KB with the client library alone, so many at a time. The `key` of the order names the streams. */
-async function measure(order: Order): Promise<Measurement> {
+async function append(order: Order): Promise<Load> {
   const client = EventStoreDBClient.connectionString(order.url);
-  const window = new Window(process.pid);
   let ended = false;
+  let turn = firstTurn();
   const metadata = { workspace: order.key, requestId: randomUUID(), schemaVersion: 1 };
   const chain = async () => {
     while (!ended) {
       const index = Math.floor(Math.random() * order.among);
-      const data = JSON.parse(bodies.patients(index));
+      const data = JSON.parse(bodyOf('patients', index, turnText(turn++)));
       const event = jsonEvent({ id: randomUUID(), type: 'PatientUpserted', data, metadata });
       const startedAt = performance.now();
       await client.appendToStream(`${order.key}.patient-${index}`, event, { expectedRevision: ANY });
-      window.add(performance.now() - startedAt);
+      answers.add(performance.now() - startedAt);
     }
   };
+  const answers = new Answers();
   const appending = Promise.all(Array.from({ length: order.connections }, chain));
-  await Promise.race([sleep(order.warmUpSeconds * 1000), appending]);
-  window.open();
   await Promise.race([sleep(order.seconds * 1000), appending]);
-  const measurement = window.close();
+  const load = answers.close();
   ended = true;
   await appending;
   await client.dispose();
-  return measurement;
+  return load;
 }
 
-carryOutOrders(measure);
+carryOutOrders(append);

@@ -8,9 +8,18 @@ export const FACILITIES = 50;
 /** Patients that encounters refer to. */
 export const PATIENTS_WITH_ENCOUNTERS = 5_000;
 
+/** Digits of the one field in which requests differ that are of the same record. */
+export const TURN_DIGITS = 16;
+const FIRST_TURN = turnText(0);
+
 const PADDED = '"address_line_2":"';
 
-function patient(index: number): string {
+/** The text of that field for a number: always of the same length. */
+export function turnText(turn: number): string {
+  return String(turn).padStart(TURN_DIGITS, '0');
+}
+
+function patient(index: number, turn: string): string {
   const json = JSON.stringify({
     id: `patient-${index}`,
     first_name: 'Maria',
@@ -21,7 +30,7 @@ function patient(index: number): string {
     email: `maria.lopez.${index}@example.com`,
     ssn_last4: '1234',
     address_line_1: `${index} Elm Street`,
-    address_line_2: '',
+    address_line_2: turn,
     city: 'Omaha',
     state: 'NE',
     zip_code: '68102',
@@ -47,7 +56,7 @@ function patient(index: number): string {
   return json.replace(PADDED, PADDED + 'Apartment 3 '.repeat(90).slice(0, PATIENT_BYTES - json.length));
 }
 
-function encounter(index: number): string {
+function encounter(index: number, turn: string): string {
   return JSON.stringify({
     id: `encounter-${index}`,
     patient_id: `patient-${index % PATIENTS_WITH_ENCOUNTERS}`,
@@ -56,19 +65,34 @@ function encounter(index: number): string {
     facility_id: `facility-${index % FACILITIES}`,
     date_of_service: '2026-03-14T09:30:00Z',
     visit_type: 'office_visit',
-    status: 'checked_in',
+    status: `checked_in ${turn}`,
     is_completed: false,
   });
 }
 
-/** The JSON of the record of a kind with a number: always the same text, and another id for another number. */
-export const bodies = {
-  payers: (index: number) => JSON.stringify({ id: `payer-${index}`, name: 'Aetna', payer_code: '60054' }),
-  providers: (index: number) =>
-    JSON.stringify({ id: `provider-${index}`, first_name: 'Ada', last_name: 'Nguyen', npi: '1234567893' }),
-  facilities: (index: number) => JSON.stringify({ id: `facility-${index}`, name: 'Elm Street Clinic' }),
+const payer = (index: number, turn: string) =>
+  JSON.stringify({ id: `payer-${index}`, name: `Aetna ${turn}`, payer_code: '60054' });
+const provider = (index: number, turn: string) =>
+  JSON.stringify({
+    id: `provider-${index}`,
+    first_name: 'Ada',
+    last_name: `Nguyen ${turn}`,
+    npi: '1234567893',
+  });
+const facility = (index: number, turn: string) =>
+  JSON.stringify({ id: `facility-${index}`, name: `Elm Street Clinic ${turn}` });
+
+const texts = {
+  payers: payer,
+  providers: provider,
+  facilities: facility,
   patients: patient,
   encounters: encounter,
 };
 
-export type Kind = keyof typeof bodies;
+export type Kind = keyof typeof texts;
+
+/** The JSON of the record of a kind with a number; another text for another turn, which has `TURN_DIGITS` digits. */
+export function bodyOf(kind: Kind, index: number, turn = FIRST_TURN): string {
+  return texts[kind](index, turn);
+}

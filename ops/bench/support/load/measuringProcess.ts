@@ -6,30 +6,33 @@ import type { Kind } from './bodies.ts';
 export interface Order {
   /** Base address of the server. */
   url: string;
-  /** Process whose processor time is counted. */
-  pid: number;
   key: string;
   kind: Kind;
-  /** Ids are drawn from so many; with `once`, each of them is sent once and that ends the measurement. */
+  /** Upserts, or reads by id. */
+  method?: 'POST' | 'GET';
+  /** Ids are drawn from so many; with `once`, each of them is sent once and that ends the load. */
   among: number;
   once?: boolean;
   connections: number;
-  warmUpSeconds: number;
   seconds: number;
 }
 
-/** Figures of one measurement; times in milliseconds, processor time in microseconds a request. */
-export interface Measurement {
+/** What was answered, as the client saw it; times in milliseconds, processor time in microseconds a request. */
+export interface Load {
+  requests: number;
+  /** Those that were sent, also if the load ended before their answer. */
+  sent: number;
+  /** When the last request was sent, in milliseconds since 1970. */
+  endedAt: number;
   perSecond: number;
   p50: number;
   p99: number;
-  serverCpu: number;
   clientCpu: number;
   /** Share of one processor that the client used: near 1 it is the client that is measured. */
   clientBusy: number;
 }
 
-export type Reply = { measurement: Measurement } | { failure: string };
+export type Reply = { load: Load } | { failure: string };
 
 /** A process of its own that carries out orders one after the other; it stays, so that it is warm for all of them. */
 export class MeasuringProcess {
@@ -41,7 +44,7 @@ export class MeasuringProcess {
   }
 
   /** Rejects when any request was not answered with 2xx. */
-  async run(order: Order): Promise<Measurement> {
+  async run(order: Order): Promise<Load> {
     const answered = new AbortController();
     const { signal } = answered;
     this.#child.send(order);
@@ -51,7 +54,7 @@ export class MeasuringProcess {
     ])) as [Reply];
     answered.abort();
     if ('failure' in reply) throw new Error(`${order.kind} to ${order.url}: ${reply.failure}`);
-    return reply.measurement;
+    return reply.load;
   }
 
   stop(): void {
@@ -60,12 +63,13 @@ export class MeasuringProcess {
 }
 
 /** The other side: in the measuring process, answers every order. */
-export function carryOutOrders(measure: (order: Order) => Promise<Measurement>): void {
+export function carryOutOrders(carryOut: (order: Order) => Promise<Load>): void {
   process.on('disconnect', () => process.exit());
+  process.on('SIGTERM', () => process.exit());
   process.on('message', async (order: Order) => {
     let reply: Reply;
     try {
-      reply = { measurement: await measure(order) };
+      reply = { load: await carryOut(order) };
     } catch (error) {
       reply = { failure: (error as Error).message };
     }

@@ -1,0 +1,127 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Bench, Report, Scenario } from '../scenario.ts';
+import { type Chartledger, caughtUp, makeStores, seed, startChartledger } from '../support/chartledger.ts';
+import { growLog } from '../support/growLog.ts';
+import type { Load } from '../support/load/measuringProcess.ts';
+import { withRange } from '../support/report.ts';
+import { root } from '../support/serverProcess.ts';
+import { ratios, spread } from '../support/statistics.ts';
+
+const CONNECTIONS = 64;
+const CHECKPOINT_EVERY_MS = 500;
+const FILES = ['events.db', 'read-models.db'];
+
+/** Copies the write-ahead logs of the service's files into them, again and again; returns how to end that. */
+function checkpoints({ stores }: Chartledger): () => Promise<void> {
+  const files = FILES.map((name) => new DatabaseSync(join(stores.folder, name)));
+  let ended = false;
+  const copy = async () => {
+    while (!ended) {
+      for (const db of files) db.exec('PRAGMA wal_checkpoint (PASSIVE)');
+      await sleep(CHECKPOINT_EVERY_MS);
+    }
+  };
+  const copying = copy();
+  return async () => {
+    ended = true;
+    await copying;
+    for (const db of files) db.close();
+  };
+}
+
+/** Builds all read models anew, beside those that serve, over and over; returns how to end that. */
+function rebuilds({ stores }: Chartledger): () => Promise<void> {
+  let ended = false;
+  let child = start();
+  function start() {
+    return spawn(process.execPath, ['src/cli/main.ts', 'projections', 'rebuild'], {
+      cwd: root,
+      env: { PATH: process.env.PATH, ...stores.env },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+  }
+  const rebuild = async () => {
+    while (!ended) {
+      const said = text(child.stderr);
+      const [code, signal] = await once(child, 'exit');
+      if (!ended && code !== 0)
+        throw new Error(`projections rebuild ended with ${code ?? signal}: ${await said}`);
+      if (!ended) child = start();
+    }
+  };
+  const rebuilding = rebuild();
+  // It is waited for at the end.
+  rebuilding.catch(() => undefined);
+  return async () => {
+    ended = true;
+    child.kill('SIGTERM');
+    await rebuilding;
+  };
+}
+
+async function run(bench: Bench): Promise<Report> {
+  const stores = await makeStores(bench);
+  const events = bench.quick ? 20_000 : 200_000;
+  await growLog(bench, stores, { records: events / 5, events });
+  const server = await startChartledger(bench, stores);
+  const { key } = stores.key;
+  await seed(bench, server, key, ['payers']);
+  await caughtUp(server.url, 250);
+  const seconds = bench.quick ? 2 : 10;
+  const order = {
+    url: server.url,
+    key,
+    kind: 'patients',
+    among: events / 5,
+    connections: CONNECTIONS,
+  } as const;
+  const load = () => bench.load.run({ ...order, seconds });
+  await load();
+  const alone: Load[] = [];
+  const disturbed: Load[] = [];
+  for (let round = 1; round <= bench.rounds; round++) {
+    bench.progress(`round ${round} of ${bench.rounds}`);
+    await caughtUp(server.url);
+    alone.push(await load());
+    await caughtUp(server.url);
+    const ends = [checkpoints(server), rebuilds(server)];
+    disturbed.push(await load());
+    for (const end of ends) await end();
+  }
+  await server.stop();
+  const p99 = (loads: Load[]) => loads.map((one) => one.p99);
+  const row = (name: string, loads: Load[]) => [
+    name,
+    withRange(spread(loads.map(({ perSecond }) => perSecond))),
+    withRange(spread(p99(loads))),
+  ];
+  return {
+    figures: [
+      {
+        columns: ['upserts', 'requests/s', 'p99 ms'],
+        rows: [row('alone', alone), row('beside checkpoints and rebuilds', disturbed)],
+      },
+    ],
+    checks: [
+      {
+        what: `p99 at ${CONNECTIONS} connections beside checkpoints and rebuilds, to alone`,
+        measured: ratios(p99(disturbed), p99(alone)),
+        unit: '×',
+        target: { atMost: 2.5 },
+      },
+    ],
+  };
+}
+
+export const checkpoint: Scenario = {
+  name: 'checkpoint',
+  description:
+    `Upserts at ${CONNECTIONS} connections, alone and while \`chartledger projections rebuild\` builds the read models of ` +
+    '200,000 events (20,000 in the quick form) anew and the write-ahead logs are copied into their files twice a second.',
+  run,
+};

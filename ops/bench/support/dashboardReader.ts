@@ -1,0 +1,43 @@
+import { openEventLog } from '../../../src/app/openBackend.ts';
+import { UserDirectory } from '../../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../../src/principals/users/UserManager.ts';
+import type { Stores } from './chartledger.ts';
+
+const user = { name: 'bench', password: 'correct horse battery staple' };
+
+/** Makes a user who may read the audit trail, in stores on which no service runs. */
+export async function makeUser({ config }: Stores): Promise<void> {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const directory = await UserDirectory.open(eventLog);
+  const manager = new UserManager(directory, { principal: { type: 'operator', id: 'bench' } });
+  await manager.create({ ...user, role: 'compliance' });
+  directory.close();
+  await eventLog.close();
+}
+
+/** Signs the user in; the result are the cookies of the session. */
+export async function signIn(url: string): Promise<string> {
+  const form = await fetch(`${url}/dashboard/sign-in`);
+  const cookiesOf = ({ headers }: Response) =>
+    headers
+      .getSetCookie()
+      .map((cookie) => cookie.split(';')[0])
+      .join('; ');
+  const [, token = ''] = /name="csrf_token" value="([^"]+)"/.exec(await form.text()) ?? [];
+  const answer = await fetch(`${url}/dashboard/sign-in`, {
+    method: 'POST',
+    body: new URLSearchParams({ ...user, csrf_token: token }),
+    headers: { cookie: cookiesOf(form) },
+    redirect: 'manual',
+  });
+  if (answer.status !== 303) throw new Error(`${answer.status} for the sign-in`);
+  return cookiesOf(answer);
+}
+
+/** Loads a page of the audit trail. Rejects when it is none. */
+export async function loadAuditPage(url: string, cookie: string): Promise<void> {
+  const response = await fetch(url, { headers: { cookie }, redirect: 'manual' });
+  const text = await response.text();
+  if (response.status !== 200 || !text.includes('Audit trail'))
+    throw new Error(`${response.status} for ${url}`);
+}

@@ -1,0 +1,8 @@
+import { spawnSync } from 'node:child_process';
+
+/** What sends the requests here: `wrk` with its version where that is installed, else `autocannon`. */
+export function clientName(): string {
+  const { stdout, error } = spawnSync('wrk', ['-v'], { encoding: 'utf8' });
+  const version = /^wrk (\S+)/.exec(stdout ?? '')?.[1];
+  return error === undefined && version !== undefined ? `wrk ${version}` : 'autocannon';
+}

@@ -1,0 +1,58 @@
+import type { Bench } from '../scenario.ts';
+import { type Chartledger, caughtUp } from './chartledger.ts';
+import { cpuMicroseconds } from './processUsage.ts';
+import { percentile } from './statistics.ts';
+
+/** Of one kind of read, a figure a round. */
+export interface ReadTimes {
+  /** Milliseconds until the answer was there. */
+  p50: number[];
+  p99: number[];
+  /** Milliseconds of processor time of all threads of the service a read, with what the projector makes of its audit entry. */
+  cpu: number[];
+}
+
+/**
+ * Times reads, one request after the other: in each round so many of each kind, the kinds in an order that turns around
+ * every time. The round before the first one is not counted.
+ */
+export async function timedReads(
+  bench: Bench,
+  { url, pid }: Chartledger,
+  reads: Map<string, () => Promise<unknown>>,
+  repeats: number,
+): Promise<Map<string, ReadTimes>> {
+  const times = new Map<string, ReadTimes>(
+    [...reads.keys()].map((name) => [name, { p50: [], p99: [], cpu: [] }]),
+  );
+  for (let round = 0; round <= bench.rounds; round++) {
+    bench.progress(`reads, round ${round} of ${bench.rounds}`);
+    for (const [name, read] of round % 2 === 1 ? reads : [...reads].toReversed()) {
+      await caughtUp(url);
+      const cpuBefore = cpuMicroseconds(pid);
+      const found: number[] = [];
+      for (let turn = 0; turn < repeats; turn++) {
+        const startedAt = performance.now();
+        await read();
+        found.push(performance.now() - startedAt);
+      }
+      await caughtUp(url);
+      if (round === 0) continue;
+      const cpu = (cpuMicroseconds(pid) - cpuBefore) / 1000 / repeats;
+      found.sort((a, b) => a - b);
+      const of = times.get(name) as ReadTimes;
+      of.p50.push(percentile(found, 0.5));
+      of.p99.push(percentile(found, 0.99));
+      of.cpu.push(cpu);
+    }
+  }
+  return times;
+}
+
+/** Asks the API for something; resolves with the text of the answer, and rejects when that is not 2xx. */
+export async function ask(url: string, key: string): Promise<string> {
+  const response = await fetch(url, { headers: { 'x-api-key': key } });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`${response.status} for ${url}: ${text}`);
+  return text;
+}
