@@ -128,7 +128,7 @@ test('it is in the stream, in the de-identified view of it, and sent to webhooks
   const hash = expect.stringMatching(/^[\w-]{22}$/);
   const deidentified = await events('deidentified');
   expect(deidentified.map(({ data }) => data)).toEqual([
-    { version: 1, sent: { id: hash, facility_id: hash }, changed: ['id', 'facility_id'] },
+    { version: 1, sent: { id: hash, facility_id: hash }, changed: ['facility_id', 'id'] },
     { version: 2, sent: { id: hash, facility_id: hash }, changed: [] },
   ]);
   for (const secret of Object.values(location)) expect(JSON.stringify(deidentified)).not.toContain(secret);
