@@ -33,7 +33,7 @@ const PROJECTOR_LEASE = `projector ${projections.map(modelName).join(' ')}`;
 
 const RETRY_MS = 250;
 /** For so long events may gather while nobody waits for read models: what a batch costs is then shared by more of them. */
-const GATHER_MS = 250;
+const GATHER_MS = 100;
 const PURGE_EVERY_MS = 3_600_000;
 /** An instance of an earlier version that stood still may park events yet when this one has the lease. */
 const TAKE_UP_EVERY_MS = 60_000;
