@@ -1,6 +1,8 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
+import { LogReader } from '../../src/backends/eventstoredb/LogReader.ts';
 import type { NewEvent } from '../../src/events/event.ts';
 import type { Appended, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
@@ -132,6 +134,25 @@ suite('an EventStoreDB server that fails', () => {
       await eventually(() => expect(one.events.map(({ data }) => data)).toEqual([{ n: 0 }, { n: 1 }]));
       await one.stop();
     }
+  }, 60_000);
+
+  test('a read whose client is given up is refused, and shows no stream as empty', async () => {
+    const stream = workspace.stream();
+    await workspace.append(log, stream, { n: 0 });
+    const reader = new LogReader(new DriverClient(server.url));
+    expect(await reader.readStream(stream, { limit: 10 })).toHaveLength(1);
+    server.freeze();
+    const reads: Promise<unknown>[] = [];
+    for (let n = 0; n < 20; n += 1) {
+      reads.push(reader.readStream(stream, { limit: 10 }), reader.lastPosition());
+      // The first ones are sent by then.
+      await setImmediate();
+    }
+    const outcomes = Promise.allSettled(reads);
+    await reader.client.close();
+    await outcomes.finally(() => server.thaw());
+    for (const outcome of await outcomes)
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'unavailable' } });
   }, 60_000);
 
   test('a repeat after a restart is the original, also where the stream went on meanwhile', async () => {

@@ -141,7 +141,15 @@ export class LogReader {
   }
 
   #read<Result>(make: (client: EventStoreDBClient, waiting: Waiting) => Promise<Result>): Promise<Result> {
-    return attempt((waiting) => this.client.call(waiting, (client) => make(client, waiting)));
+    return attempt((waiting) =>
+      this.client.call(waiting, async (client) => {
+        const { replaced } = this.client;
+        const result = await make(client, waiting);
+        // The driver cancels the reads of a client that is given up, and ends them as if that had been all.
+        if (replaced.aborted) throw new Error('its client was replaced');
+        return result;
+      }),
+    );
   }
 
   /** All events from the end of the log backwards, in pages that grow. */
