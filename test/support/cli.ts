@@ -6,6 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { runOn, type Terminal } from '../../src/app/terminal.ts';
 import { runCommand } from '../../src/cli/runCommand.ts';
 import type { Config } from '../../src/config.ts';
+import { MOST_TRIES } from './client.ts';
 import { compileCache } from './compileCache.ts';
 
 export interface CliResult {
@@ -44,8 +45,18 @@ class Collected extends Writable {
   }
 }
 
-/** Runs a command of `chartledger` within this process, and waits for its end. */
-export async function runCli(args: string[], { env = {}, input }: CliOptions = {}): Promise<CliResult> {
+/**
+ * Runs a command of `chartledger` within this process, and waits for its end. One that needs lists which the projector has not
+ * caught up with in time is run again, as callers are told to: a busy machine is no failure of the service.
+ */
+export async function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
+  for (let tries = 1; ; tries += 1) {
+    const result = await runOnce(args, options);
+    if (tries === MOST_TRIES || !result.stderr.startsWith('The list ')) return result;
+  }
+}
+
+async function runOnce(args: string[], { env = {}, input }: CliOptions): Promise<CliResult> {
   const stdout = new Collected();
   const stderr = new Collected();
   const stdin = Readable.from(input === undefined ? [] : [input]);

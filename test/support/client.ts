@@ -16,8 +16,8 @@ interface Options {
   body?: string | Buffer;
 }
 
-/** How often a list is asked for that lags behind. */
-const MOST_TRIES = 15;
+/** How often what needs a list that lags behind is asked for. */
+export const MOST_TRIES = 15;
 
 /** Whether it is a list that the projector has not caught up with in time. */
 function lags({ status, body }: TestResponse): boolean {
