@@ -61,13 +61,6 @@ onEveryEngine((start) => {
         );
       });
       expect(appended).toEqual([]);
-      const scavenged = await erase('--scavenge');
-      expect(scavenged).toMatchObject({ code: 0, stderr: '' });
-      expect(scavenged.stdout).toContain(
-        service.eventLog.scavenges
-          ? 'EventStoreDB has begun to scavenge, on every node'
-          : 'Nothing of it is left in the files of the stores.',
-      );
       const told = await holds(certificate);
       expect(told).toContain('3 erasures in ');
       for (const stream of [`.patient-${patient.id}`, `.encounter-${encounter.id}`, '.document-'])
@@ -102,6 +95,18 @@ onEveryEngine((start) => {
     },
     LONG_MS,
   );
+
+  // The last one, since the test server's live subscriptions lose their place in a scavenge, as EventStoreDB's do not.
+  test('what an erasure left in the files of the stores is taken out by a repeat with --scavenge', async () => {
+    expect((await erase()).code).toBe(0);
+    const scavenged = await erase('--scavenge');
+    expect(scavenged).toMatchObject({ code: 0, stderr: '' });
+    expect(scavenged.stdout).toContain(
+      service.eventLog.scavenges
+        ? 'EventStoreDB has begun to scavenge, on every node'
+        : 'Nothing of it is left in the files of the stores.',
+    );
+  });
 
   /** Every read model holds all that the log does. */
   async function requireCaughtUp(): Promise<void> {
