@@ -83,7 +83,7 @@ export async function receiveFile(
  * settled when the service starts again.
  */
 export async function uploadDocument(
-  { eventLog, documentStore }: DocumentPorts,
+  { eventLog, documentStore }: Omit<DocumentPorts, 'existence'>,
   caller: Caller,
   encounterId: string,
   { fields, file }: { fields: Record<string, string>; file: ReceivedFile | undefined },

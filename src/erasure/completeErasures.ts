@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Position } from '../events/event.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 import type { StateTable } from '../ports/stateStore.ts';
+import { eraseLateDocument } from './eraseLateDocument.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { purgeErased } from './purgeErased.ts';
 
@@ -19,8 +20,8 @@ const placeTable: StateTable<{ position: Position }> = {
 };
 
 /**
- * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, until the
- * signal, and takes their bytes out of the files of the stores. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
+ * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, and erases
+ * documents that came behind that of their encounter, until the signal, and takes their bytes out of the files of the stores. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
  */
 export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
   const { eventLog, stateStore } = ports;
@@ -31,12 +32,8 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
   let saved = after;
   let toPurge = false;
-  for await (const { events, position, caughtUp } of tombstones(eventLog, after, signal)) {
-    for (const event of events) {
-      if (erasureStep(event) !== 'done') continue;
-      await finishErasure(ports, event);
-      toPurge = true;
-    }
+  for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
+    for (const event of events) toPurge = (await complete(ports, event)) || toPurge;
     if (!caughtUp || (!toPurge && position <= saved + PLACE_EVERY)) continue;
     if (toPurge) await purgeErased(ports);
     toPurge = false;
@@ -46,13 +43,17 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   }
 }
 
-/** Batches of tombstones after a position, at every look at least one, until the signal. */
-async function* tombstones(
-  eventLog: EventLog,
-  after: Position,
-  signal: AbortSignal,
-): AsyncGenerator<EventBatch> {
-  const filter = { eventTypes: [...tombstoneTypes] };
+/** Does what an event asks for, and says whether something was erased. */
+async function complete(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
+  if (event.type === 'DocumentUploaded') return eraseLateDocument(ports, event);
+  const isDone = erasureStep(event) === 'done';
+  if (isDone) await finishErasure(ports, event);
+  return isDone;
+}
+
+/** Batches of tombstones and uploads after a position, at every look at least one, until the signal. */
+async function* looks(eventLog: EventLog, after: Position, signal: AbortSignal): AsyncGenerator<EventBatch> {
+  const filter = { eventTypes: [...tombstoneTypes, 'DocumentUploaded'] };
   for (let position = after; !signal.aborted; ) {
     for await (const batch of eventLog.follow({ after: position, filter, signal })) {
       position = batch.position;

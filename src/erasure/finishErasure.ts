@@ -52,14 +52,26 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
 }
 
 async function eraseDocuments(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const { record_id, reason } = dataAs<RecordErased>(done.data);
   const found: RecordedEvent[] = [];
   for (const stream of await findDocuments(ports, done.stream, done.position)) {
-    const { documentId: document_id } = documentIdsOf(stream);
-    const erasure = { kind: 'document', record_id, document_id, reason };
-    found.push(...(await eraseAlso(ports, done, stream, 'Document', erasure)));
+    found.push(...(await eraseDocument(ports, done, stream)));
   }
   return found;
+}
+
+/**
+ * Erases a document with its encounter, whose last tombstone is given; nothing where another erasure took it before. Gives its last
+ * tombstone. Rejects with `unavailable`, and with `unreadable`.
+ */
+export function eraseDocument(
+  ports: ErasurePorts,
+  done: RecordedEvent,
+  stream: string,
+): Promise<RecordedEvent[]> {
+  const { record_id, reason } = dataAs<RecordErased>(done.data);
+  const { documentId: document_id } = documentIdsOf(stream);
+  const erasure = { kind: 'document', record_id, document_id, reason };
+  return eraseAlso(ports, done, stream, 'Document', erasure);
 }
 
 /** Erases what goes with a record, in the name of who asked for that; nothing where another erasure took it before. */

@@ -1,9 +1,16 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDocumentStore } from '../../src/app/openBackend.ts';
+import { receiveFile, uploadDocument } from '../../src/commands/uploadDocument.ts';
+import { documentStream } from '../../src/events/streamNames.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { documentsPath } from '../support/documents.ts';
+import { createEncounter, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
-import { samples } from '../support/samples.ts';
+import { pdf } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { storedFiles } from '../support/storedFiles.ts';
 import { beginUpload, endUpload } from '../support/streamUpload.ts';
@@ -16,25 +23,58 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  test('an upload that was under way when its encounter was erased leaves nothing', async () => {
-    const patient = samples.patient();
-    const encounter = { id: phi('encounter'), patient_id: patient.id };
-    expect((await service.post('/integration/patients', patient)).status).toBe(200);
-    expect((await service.post('/integration/encounters', encounter)).status).toBe(200);
-    const outgoing = beginUpload(service, encounter.id, phi('document'));
-    // Nobody tells when the service has let it in; one that it refuses before would leave nothing either.
-    await service.get(documentsPath(encounter.id));
+  const erase = async (encounter: string) => {
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
-    const { code, stderr } = await runCli(['erase', 'encounter', encounter.id, ...options], {
+    const { code, stderr } = await runCli(['erase', 'encounter', encounter, ...options], {
       env: { ...storesOf(service.config), DATA_DIR: folder },
     });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  };
+
+  test('an upload that was under way when its encounter was erased leaves nothing', async () => {
+    const encounter = await createEncounter(service);
+    const outgoing = beginUpload(service, encounter, phi('document'));
+    // Nobody tells when the service has let it in; one that it refuses before would leave nothing either.
+    await service.get(documentsPath(encounter));
+    await erase(encounter);
     const appended = await appendedBy(service, async () => {
       expect(await endUpload(outgoing)).toMatchObject({ status: 404, body: { code: 'not_found' } });
     });
     expect(appended.filter((line) => !line.includes('AccessRecorded'))).toEqual([]);
     if (service.config.documentsUrl.startsWith('file:')) {
       expect(storedFiles(service.config)).toEqual({ objects: [], uploads: [] });
+    }
+  });
+
+  test('one whose event comes behind the erasure, as it looked right before that, is erased, too', async () => {
+    const encounter = await createEncounter(service);
+    const documentStore = await openDocumentStore(service.config.documentsUrl);
+    try {
+      const file = await receiveFile(documentStore, 'report.pdf', Readable.from([pdf()]));
+      const eventLog: Pick<EventLog, 'readStream' | 'append'> = {
+        readStream: (...args) => service.eventLog.readStream(...args),
+        async append(...args) {
+          await erase(encounter);
+          return service.eventLog.append(...args);
+        },
+      };
+      const ports = { eventLog: eventLog as EventLog, documentStore };
+      const fields = { document_id: phi('document'), category: 'lab_results' };
+      const caller = {
+        workspace: service.workspaceId('clinic'),
+        principal: { type: 'operator', id: 'test' },
+        requestId: randomUUID(),
+      } as const;
+      await uploadDocument(ports, caller, encounter, { fields, file }, 'any');
+      const stream = documentStream(caller.workspace, encounter, fields.document_id);
+      await eventually(async () => {
+        const events = await service.eventLog.readStream(stream, { limit: 10 });
+        expect(events.map(({ type }) => type)).toEqual(['DocumentErased']);
+        expect(events[0]?.data.reason).toBe('Request 2026-117');
+      });
+      await expect(documentStore.get(file.objectId)).rejects.toMatchObject({ code: 'not_found' });
+    } finally {
+      await documentStore.close();
     }
   });
 });
