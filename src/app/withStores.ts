@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
 import { loadConfig } from '../config.ts';
-import { ServiceError } from '../errors.ts';
+import { asUnreadable, ServiceError } from '../errors.ts';
 import type { Principal } from '../events/eventMetadata.ts';
 import type { Actor, Caller } from '../events/newEvent.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
@@ -99,16 +99,13 @@ export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise
 
 /** Runs `work` on the workspaces and keys of that event log. */
 export function withKeys<Result>(work: (tools: KeyTools) => Promise<Result>): Promise<Result> {
-  return withEventLog(async (eventLog) => {
-    const directory = await KeyDirectory.open(eventLog);
-    try {
+  return withEventLog((eventLog) =>
+    withClosing(KeyDirectory.open(eventLog), (directory) => {
       const actor = { principal: operator() };
       const manager = new KeyManager(directory, actor);
-      return await work({ known: directory.known, manager, actor, eventLog });
-    } finally {
-      directory.close();
-    }
-  });
+      return work({ known: directory.known, manager, actor, eventLog });
+    }),
+  );
 }
 
 export interface UserTools {
@@ -127,20 +124,17 @@ export function serviceAddress(): string {
 
 /** Runs `work` on the users of that event log. */
 export function withUsers<Result>(work: (tools: UserTools) => Promise<Result>): Promise<Result> {
-  return withEventLog(async (eventLog) => {
-    const users = await UserDirectory.open(eventLog);
-    try {
+  return withEventLog((eventLog) =>
+    withClosing(UserDirectory.open(eventLog), (users) => {
       const actor = { principal: operator() };
-      return await work({
+      return work({
         users,
         manager: new UserManager(users, actor),
         links: new UserLinks(users, actor),
         resetTotp: (id) => resetSecondFactor(users, id, actor),
       });
-    } finally {
-      users.close();
-    }
-  });
+    }),
+  );
 }
 
 /** What a command needs that reads the data of a workspace. */
@@ -152,30 +146,59 @@ export interface WorkspaceTools {
   caller: Caller;
 }
 
-/**
- * Runs `work` on one workspace of that event log, with `orInstallation` also on `INSTALLATION`; rejects with `not_found`
- * when there is none of that id.
- */
+/** Runs `work` on one workspace of that event log; rejects with `not_found` when there is none of that id. */
 export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
-  { orInstallation = false } = {},
+): Promise<Result> {
+  return withEventLog((eventLog) =>
+    withClosing(KeyDirectory.open(eventLog), (directory) =>
+      withClosing(UserDirectory.open(eventLog), (users) => {
+        requireWorkspace(directory, workspace);
+        const names = new PrincipalNames({ api_key: directory, user: users });
+        return work({ eventLog, directory, names, caller: operatorOn(workspace) });
+      }),
+    ),
+  );
+}
+
+/**
+ * Runs `work` on what is to be verified: one workspace of that event log, or `INSTALLATION`; rejects with `not_found` when there
+ * is none of that id. Damage that keeps workspaces or users from being read does not keep it from being verified.
+ */
+export function withLogToVerify<Result>(
+  workspace: string,
+  work: (tools: Pick<WorkspaceTools, 'eventLog' | 'caller'>) => Promise<Result>,
 ): Promise<Result> {
   return withEventLog(async (eventLog) => {
-    const directory = await KeyDirectory.open(eventLog);
-    const users = await UserDirectory.open(eventLog);
-    try {
-      const isInstallation = orInstallation && workspace === INSTALLATION;
-      if (!isInstallation && !directory.known.workspaces.has(workspace))
-        throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
-      const caller = { workspace, principal: operator(), requestId: uuidv7() };
-      const names = new PrincipalNames({ api_key: directory, user: users });
-      return await work({ eventLog, directory, names, caller });
-    } finally {
-      users.close();
-      directory.close();
+    if (workspace !== INSTALLATION) {
+      const check = async (directory: KeyDirectory) => requireWorkspace(directory, workspace);
+      await withClosing(KeyDirectory.open(eventLog), check).catch(asUnreadable);
     }
+    return work({ eventLog, caller: operatorOn(workspace) });
   });
+}
+
+function requireWorkspace({ known }: KeyDirectory, workspace: string): void {
+  if (!known.workspaces.has(workspace))
+    throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+}
+
+function operatorOn(workspace: string): Caller {
+  return { workspace, principal: operator(), requestId: uuidv7() };
+}
+
+/** Runs `work` on what was opened, and closes it whatever comes of that. */
+async function withClosing<Opened extends { close(): void }, Result>(
+  opening: Promise<Opened>,
+  work: (opened: Opened) => Promise<Result>,
+): Promise<Result> {
+  const opened = await opening;
+  try {
+    return await work(opened);
+  } finally {
+    opened.close();
+  }
 }
 
 /** Runs `work` on the documents' bytes where the environment says they are. */

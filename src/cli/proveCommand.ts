@@ -1,6 +1,12 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { Argument, type Command, InvalidArgumentError } from 'commander';
-import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
+import {
+  loadSigningKey,
+  type WorkspaceTools,
+  withLogToVerify,
+  withReadModels,
+  withWorkspace,
+} from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { ServiceError } from '../errors.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
@@ -103,16 +109,13 @@ async function proveTwoHeads(
   const key = await checkingKey(publicKey);
   const first = await readHead(firstFile, key, workspace);
   const second = await readHead(secondFile, key, workspace);
-  await withWorkspace(
-    workspace,
-    ({ eventLog }) =>
-      withReadModels(async (readModels) => {
-        const found = await proveConsistency({ eventLog, readModels }, first, second);
-        if ('differs' in found) throw otherLog(found.differs);
-        const said = `The ${count(first.size)} events are those with which the ${count(second.size)} begin: the proof is`;
-        await writeProof(found satisfies ConsistencyProof, out, said);
-      }),
-    { orInstallation: true },
+  await withLogToVerify(workspace, ({ eventLog }) =>
+    withReadModels(async (readModels) => {
+      const found = await proveConsistency({ eventLog, readModels }, first, second);
+      if ('differs' in found) throw otherLog(found.differs);
+      const said = `The ${count(first.size)} events are those with which the ${count(second.size)} begin: the proof is`;
+      await writeProof(found satisfies ConsistencyProof, out, said);
+    }),
   );
 }
 

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Command } from 'commander';
 import { terminal } from '../app/terminal.ts';
-import { loadSigningKey, type WorkspaceTools, withReadModels, withWorkspace } from '../app/withStores.ts';
+import { loadSigningKey, type WorkspaceTools, withLogToVerify, withReadModels } from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { writeWhole } from '../evidence/export/ExportFile.ts';
 import { publicKeyPem } from '../evidence/signing.ts';
@@ -49,7 +49,7 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
   const signingKey = await loadSigningKey();
   const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
   const heads = await headsOf(workspace, options, key);
-  const verifyTree = async ({ eventLog, caller }: WorkspaceTools) => {
+  const verifyTree = async ({ eventLog, caller }: Pick<WorkspaceTools, 'eventLog' | 'caller'>) => {
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(terminal().stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
@@ -72,7 +72,7 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
     const signed = signTreeHead(workspace, found.tree, found.lastEvent, signingKey);
     await ofFile(saveHead, () => writeWhole(saveHead, signed));
   };
-  await withWorkspace(workspace, verifyTree, { orInstallation: true });
+  await withLogToVerify(workspace, verifyTree);
 }
 
 async function verify(file: string | undefined, options: VerifyOptions, command: Command): Promise<void> {

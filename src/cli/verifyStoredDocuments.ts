@@ -1,12 +1,12 @@
 import { terminal } from '../app/terminal.ts';
-import { withDocumentStore, withWorkspace } from '../app/withStores.ts';
+import { withDocumentStore, withLogToVerify } from '../app/withStores.ts';
 import { type DocumentProblem, verifyDocuments } from '../evidence/verifyDocuments.ts';
 import { createLogProgress } from './logProgress.ts';
 import { count, fail, writeLine } from './output.ts';
 
 /** Reads every stored document of a workspace, and names each that is not what was uploaded: the command fails then. */
 export async function verifyStoredDocuments(workspace: string): Promise<void> {
-  await withWorkspace(workspace, ({ eventLog }) =>
+  await withLogToVerify(workspace, ({ eventLog }) =>
     withDocumentStore(async (documentStore) => {
       const bar = createLogProgress(terminal().stderr.isTTY === true);
       const onProblem = (problem: DocumentProblem) => fail(describe(problem));

@@ -115,12 +115,19 @@ test('the events of users, which are of no workspace, are verified too', async (
   await projected();
   const ofUsers = (await readAll(service.eventLog)).filter(({ stream }) => stream === 'users');
   const [event] = ofUsers.slice(-2) as [RecordedEvent];
-  const ofId = JSON.stringify(event.data).indexOf('user_id');
-  const { code, stderr } = await withRow(event, { data: flipped(event, 'data', ofId) }, () =>
-    cli('verify', '--workspace', '*'),
-  );
-  expect(code).toBe(1);
-  expect(stderr).toContain(`stream users, version ${event.revision + 1}, event ${event.id}.`);
+  for (const member of ['"user_id"', '"name"']) {
+    const at = JSON.stringify(event.data).indexOf(member) + 1;
+    await withRow(event, { data: flipped(event, 'data', at) }, async () => {
+      const { code, stderr } = await cli('verify', '--workspace', '*');
+      expect(code).toBe(1);
+      expect(stderr).toContain(`stream users, version ${event.revision + 1}, event ${event.id}.`);
+    });
+  }
+  await withRow(event, { data: JSON.stringify({ ...event.data, name: undefined }) }, async () => {
+    const { code, stderr } = await cli('users', 'list');
+    expect(code).toBe(1);
+    expect(stderr).toContain(`version ${event.revision + 1} in the stream users is damaged`);
+  });
   const appended = await appendedBy(service, async () => {
     const { code, stdout } = await cli('verify', '--workspace', '*');
     expect(code).toBe(0);

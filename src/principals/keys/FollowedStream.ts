@@ -1,4 +1,4 @@
-import { ServiceError, unavailable } from '../../errors.ts';
+import { ServiceError, UnreadableError, unavailable } from '../../errors.ts';
 import type { NewEvent, RecordedEvent } from '../../events/event.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 
@@ -38,7 +38,7 @@ export class FollowedStream<State extends FoldedState> {
     this.#evolve = evolve;
   }
 
-  /** Reads the stream and begins to follow it; `evolve` folds an event into the state. Rejects when the event log is away. */
+  /** Reads the stream and begins to follow it; `evolve` folds an event into the state. Rejects with `unavailable`, and with `unreadable`. */
   static async open<State extends FoldedState>(
     eventLog: EventLog,
     stream: string,
@@ -101,8 +101,20 @@ export class FollowedStream<State extends FoldedState> {
     for (;;) {
       const from = this.state.revision + 1;
       const events = await this.#eventLog.readStream(this.#stream, { from, limit: PAGE });
-      for (const event of events) this.#evolve(this.state, event);
+      for (const event of events) this.#fold(event);
       if (events.length < PAGE) return;
+    }
+  }
+
+  #fold(event: RecordedEvent): void {
+    try {
+      this.#evolve(this.state, event);
+    } catch (error) {
+      if (error instanceof ServiceError) throw error;
+      const { stream, revision } = event;
+      throw new UnreadableError(
+        `The event of version ${revision + 1} in the stream ${stream} is damaged: \`chartledger verify\` tells what was changed.`,
+      );
     }
   }
 }
