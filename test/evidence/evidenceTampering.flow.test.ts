@@ -84,12 +84,14 @@ function named(what: Difference['what'], event: RecordedEvent): Difference {
 }
 
 /** The bytes of a column with one bit of one byte turned. */
-function flipped(event: RecordedEvent, column: 'data' | 'metadata', byte?: number): string {
-  const row = db.prepare(`SELECT ${column} AS text FROM events WHERE position = ?`).get(event.position);
-  const bytes = Buffer.from(row?.text as string);
+function flipped(event: RecordedEvent, column: 'data' | 'metadata', byte?: number): string | Buffer {
+  const { stored } = db
+    .prepare(`SELECT ${column} AS stored FROM events WHERE position = ?`)
+    .get(event.position) as { stored: string | Uint8Array };
+  const bytes = Buffer.from(stored);
   const index = byte ?? randomInt(bytes.length);
   bytes[index] = (bytes[index] as number) ^ (1 << randomInt(5));
-  return bytes.toString('latin1');
+  return typeof stored === 'string' ? bytes.toString('latin1') : bytes;
 }
 
 test('a changed value of one stored event makes verify name that event, and no other', async () => {
@@ -143,13 +145,33 @@ test(
     for (let n = 0; n < FLIPS; n++) {
       const event = at(randomInt(events.length));
       const column = n % 3 === 0 ? 'metadata' : 'data';
-      const text = flipped(event, column);
-      const found = await withRow(event, { [column]: text }, difference);
+      const found = await withRow(event, { [column]: flipped(event, column) }, difference);
       expect([named('changed', event), named('unreadable', event), missing(event)]).toContainEqual(found);
     }
   },
   LONG_MS,
 );
+
+test('a change of what the metadata of events have in common is one of each of them, and the first is named', async () => {
+  const number = 'hex(substr(metadata, 1, 4))';
+  const { position, template } = db
+    .prepare(
+      `SELECT min(position) AS position, ${number} AS template FROM events
+       WHERE ${number} = (SELECT ${number} FROM events WHERE position = ?)`,
+    )
+    .get(at(80).position) as { position: number; template: string };
+  const id = Number.parseInt(template, 16);
+  const row = db.prepare('SELECT text FROM metadata_templates WHERE id = ?').get(id);
+  const text = String(row?.text);
+  const set = db.prepare('UPDATE metadata_templates SET text = ? WHERE id = ?');
+  set.run(text.replace('"principal":{"id":"', '"principal":{"id":"x'), id);
+  try {
+    const first = events.find((event) => event.position === position) as RecordedEvent;
+    expect(await difference()).toEqual(named('changed', first));
+  } finally {
+    set.run(text, id);
+  }
+});
 
 /** What is read as another workspace's is no longer there. */
 function missing({ position, id }: RecordedEvent): Difference {

@@ -29,6 +29,7 @@ import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { Gathering } from './Gathering.ts';
 import { GroupCommit } from './groupCommit.ts';
+import { MetadataTemplates } from './MetadataTemplates.ts';
 import { purgeFile } from './purgeFile.ts';
 import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 
@@ -47,6 +48,7 @@ export class SqliteEventLog implements EventLog {
   /** What was found to be the matter with the file for good. */
   #damage: string | undefined;
   readonly #statements;
+  readonly #templates: MetadataTemplates;
   readonly #closing = new AbortController();
   #opening: Promise<GroupCommit> | undefined;
   #writer: GroupCommit | undefined;
@@ -55,6 +57,7 @@ export class SqliteEventLog implements EventLog {
     this.#path = path;
     this.#db = db;
     this.#file = new OpenedFiles(path);
+    this.#templates = new MetadataTemplates(db);
     this.#statements = {
       identity: db.prepare('SELECT identity FROM log'),
       head: db.prepare('SELECT max(position) AS head FROM events'),
@@ -98,7 +101,7 @@ export class SqliteEventLog implements EventLog {
         ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
-    const { events, unreadable } = toEvents(rows as unknown as EventRow[]);
+    const { events, unreadable } = toEvents(rows as unknown as EventRow[], this.#templates);
     if (unreadable) throw new DamagedEvent();
     return events;
   }

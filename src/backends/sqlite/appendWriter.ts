@@ -3,6 +3,7 @@ import { parse as parseUuid } from 'uuid';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
 import { LogMemory } from './LogMemory.ts';
+import { MetadataTemplates } from './MetadataTemplates.ts';
 
 function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);
@@ -18,11 +19,13 @@ export class NotErasable extends Error {}
 export class AppendWriter {
   readonly #db: DatabaseSync;
   readonly #memory: LogMemory;
+  readonly #templates: MetadataTemplates;
   readonly #statements;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#memory = new LogMemory(db);
+    this.#templates = new MetadataTemplates(db);
     this.#statements = {
       begin: db.prepare('BEGIN IMMEDIATE'),
       commit: db.prepare('COMMIT'),
@@ -90,6 +93,7 @@ export class AppendWriter {
       return result;
     } catch (error) {
       this.#memory.forget();
+      this.#templates.forget();
       if (this.#db.isTransaction) this.#statements.rollback.run();
       throw error;
     }
@@ -109,7 +113,8 @@ export class AppendWriter {
     if (!holds(expected, last)) return { conflict: last };
     const { addStream, addEvent } = this.#statements;
     const streamId = head?.id ?? Number(addStream.run(stream).lastInsertRowid);
-    const added = addEvent.run(streamId, last + 1, eventId, type, time, metadata, data);
+    const packed = this.#templates.pack(metadata, id);
+    const added = addEvent.run(streamId, last + 1, eventId, type, time, packed, data);
     this.#memory.appended(head, id);
     return { revision: last + 1, position: Number(added.lastInsertRowid), ...afterErasure };
   }

@@ -1,6 +1,7 @@
 import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import type { EventBatch, EventFilter } from '../../ports/eventLog.ts';
+import { MetadataTemplates } from './MetadataTemplates.ts';
 import { DATA, type EventRow, eventColumns, POSITION, STREAM, toEvents } from './recordedEvents.ts';
 
 /** Many events at once cost less each; how many may be in memory is bounded by their size, too. */
@@ -33,6 +34,7 @@ export function batchReader(
   );
   statement.setReturnArrays(true);
   const nameOf = isByStream ? undefined : streamNames(db);
+  const templates = new MetadataTemplates(db);
   return (after) => {
     const head = (headOf.get()?.head as number | null) ?? 0;
     if (after > head) return undefined;
@@ -49,7 +51,7 @@ export function batchReader(
     }
     const isCut = rows.length === BATCH_EVENTS || length >= BATCH_LENGTH;
     const position = isCut ? (rows.at(-1) as EventRow)[POSITION] : end;
-    return { ...toEvents(rows), position, caughtUp: position === head };
+    return { ...toEvents(rows, templates), position, caughtUp: position === head };
   };
 }
 

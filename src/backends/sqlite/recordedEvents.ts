@@ -6,13 +6,15 @@ import {
   type UnreadableEvent,
 } from '../../events/event.ts';
 import type { EventBatch } from '../../ports/eventLog.ts';
+import { type MetadataTemplates, withHyphens } from './MetadataTemplates.ts';
 
 /**
  * What `toEvents` needs of each row. Statements give rows as arrays (`setReturnArrays`), which cost half as much as objects,
  * and ids as text, as each blob would be a buffer of its own.
  */
 export const eventColumns =
-  'e.position, e.revision, lower(hex(e.event_id)), e.type, e.recorded_at, e.metadata, e.data, e.leaf';
+  'e.position, e.revision, lower(hex(e.event_id)), e.type, e.recorded_at, ' +
+  "iif(typeof(e.metadata) = 'blob', lower(hex(e.metadata)), e.metadata), e.data, e.leaf";
 
 /**
  * So begins metadata that is canonical, as `append` writes it, and data with it. Earlier versions of the service began with
@@ -40,14 +42,17 @@ export const STREAM = 8;
 const LEAF = 7;
 
 /** The events of the rows, but for those that were erased, or whose bytes are no longer what was appended. */
-export function toEvents(rows: EventRow[]): Pick<EventBatch, 'events' | 'unreadable' | 'erased'> {
+export function toEvents(
+  rows: EventRow[],
+  templates: MetadataTemplates,
+): Pick<EventBatch, 'events' | 'unreadable' | 'erased'> {
   const events: RecordedEvent[] = [];
   const unreadable: UnreadableEvent[] = [];
   const erased: ErasedEvent[] = [];
   for (const row of rows) {
     try {
       const leaf = row[LEAF];
-      if (leaf === null) events.push(toEvent(row));
+      if (leaf === null) events.push(toEvent(row, templates));
       else erased.push(toErased(row, leaf));
     } catch {
       const [position, revision, eventId, type, , , , , stream] = row;
@@ -66,14 +71,15 @@ function toErased([position, revision, eventId, , , , , , stream]: EventRow, lea
 }
 
 /** Throws when the row's bytes are not those of an event. */
-function toEvent(row: EventRow): RecordedEvent {
-  const [position, revision, eventId, type, recordedAt, metadataText, dataText, , stream] = row;
-  const metadata = JSON.parse(metadataText);
+function toEvent(row: EventRow, templates: MetadataTemplates): RecordedEvent {
+  const [position, revision, eventId, type, recordedAt, stored, dataText, , stream] = row;
+  const id = toUuid(eventId);
+  const { text: metadataText, metadata } = templates.unpack(stored, id);
   if (typeof metadata?.workspace !== 'string') throw new Error('an event is of a workspace');
   const data = JSON.parse(dataText);
   if (!isJsonObject(data)) throw new Error('the data of an event are an object');
   return {
-    id: toUuid(eventId),
+    id,
     type,
     data,
     dataText,
@@ -84,10 +90,6 @@ function toEvent(row: EventRow): RecordedEvent {
     position,
     recordedAt: isoTime(recordedAt),
   };
-}
-
-function withHyphens(hex: string): string {
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 /** Throws when it is none. */

@@ -1,0 +1,108 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { parse as parseUuid } from 'uuid';
+import type { EventMetadata } from '../../events/eventMetadata.ts';
+
+/**
+ * Stands in a template where the request's id does, twice, and the salt. No canonical JSON holds it: that escapes control characters.
+ */
+const PLACE = '\u0001';
+/** The metadata of an event of one request; the canonical order puts the salt behind the request's id. */
+const FORM =
+  /^(\{"\$correlationId":")([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(",.*"requestId":")\2(","salt":")([\da-f]{32})(".*)$/;
+/** What each request has of its own; a template would be met once. */
+const OF_ONE_REQUEST = /"(?:clientRequestId|traceparent)":"/;
+
+/** Templates of a file; what would need more of them is stored whole. */
+const MAX_TEMPLATES = 10_000;
+
+/** A template's text around the request's id, that id again, and the salt; and the members that are always the same. */
+interface Template {
+  parts: [string, string, string, string];
+  members: EventMetadata;
+}
+
+/**
+ * What the events of one key have in common in their metadata, most of it, is stored once in a log's file, and of each event the
+ * number of the template (4 bytes), the salt (16), and the request's id (16), unless that is the event's own.
+ */
+export class MetadataTemplates {
+  readonly #ids = new Map<string, number>();
+  readonly #templates = new Map<number, Template>();
+  readonly #db: DatabaseSync;
+  #statements: ReturnType<typeof prepare> | undefined;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+  }
+
+  /** What is stored of the metadata (canonical JSON) of an event. To be called within a transaction. */
+  pack(metadata: string, eventId: string): string | Uint8Array {
+    const [, begin, requestId, middle, beforeSalt, salt, end] = FORM.exec(metadata) ?? [];
+    if (requestId === undefined || salt === undefined || OF_ONE_REQUEST.test(metadata)) return metadata;
+    const text = [begin, middle, beforeSalt, end].join(PLACE);
+    const id = this.#idOf(text);
+    if (id === undefined) return metadata;
+    const isEventId = requestId === eventId;
+    const packed = Buffer.alloc(isEventId ? 20 : 36);
+    packed.writeUInt32BE(id);
+    packed.write(salt, 4, 'hex');
+    if (!isEventId) packed.set(parseUuid(requestId), 20);
+    return packed;
+  }
+
+  /** What a transaction that failed has numbered is not there. */
+  forget(): void {
+    this.#ids.clear();
+  }
+
+  /**
+   * The metadata of an event, as text and as object, of what is stored of it; bytes are given as hex. Throws when that is not what was
+   * stored.
+   */
+  unpack(stored: string, eventId: string): { text: string; metadata: EventMetadata } {
+    if (stored.startsWith('{')) return { text: stored, metadata: JSON.parse(stored) };
+    const { parts, members } = this.#template(Number.parseInt(stored.slice(0, 8), 16));
+    const salt = stored.slice(8, 40);
+    const requestId = stored.length === 40 ? eventId : withHyphens(stored.slice(40));
+    const text = parts[0] + requestId + parts[1] + requestId + parts[2] + salt + parts[3];
+    return { text, metadata: { ...members, $correlationId: requestId, requestId, salt } };
+  }
+
+  #idOf(text: string): number | undefined {
+    const known = this.#ids.get(text);
+    if (known !== undefined) return known;
+    this.#statements ??= prepare(this.#db);
+    const { find, add, count } = this.#statements;
+    let id = find.get(text)?.id as number | undefined;
+    if (id === undefined && Number(count.get()?.count) < MAX_TEMPLATES)
+      id = Number(add.run(text).lastInsertRowid);
+    if (id !== undefined) this.#ids.set(text, id);
+    return id;
+  }
+
+  #template(id: number): Template {
+    const known = this.#templates.get(id);
+    if (known) return known;
+    this.#statements ??= prepare(this.#db);
+    const text = String(this.#statements.text.get(id)?.text);
+    const parts = text.split(PLACE) as Template['parts'];
+    if (parts.length !== 4) throw new Error('a template has three places');
+    const template = { parts, members: JSON.parse(parts.join('')) };
+    this.#templates.set(id, template);
+    return template;
+  }
+}
+
+function prepare(db: DatabaseSync) {
+  return {
+    find: db.prepare('SELECT id FROM metadata_templates WHERE text = ?'),
+    add: db.prepare('INSERT INTO metadata_templates (text) VALUES (?)'),
+    count: db.prepare('SELECT coalesce(max(id), 0) AS count FROM metadata_templates'),
+    text: db.prepare('SELECT text FROM metadata_templates WHERE id = ?'),
+  };
+}
+
+/** A UUID of its 32 hexadecimal digits. */
+export function withHyphens(hex: string): string {
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+}
