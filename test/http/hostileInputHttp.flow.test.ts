@@ -46,7 +46,7 @@ onEveryEngine((start) => {
           how === 'in chunks'
             ? request('POST', paths.payer, { ...json, 'transfer-encoding': 'chunked' }, chunked(twoMegabytes))
             : request('POST', paths.payer, length(twoMegabytes), twoMegabytes);
-        const { socket, received } = open(large, request('GET', paths.payer, {}));
+        const { socket, received } = open(large, request('GET', '/openapi/json', {}));
         await eventually(() => expect(statusesOf(received())).toEqual([413, 200]));
         socket.destroy();
       },
@@ -137,7 +137,7 @@ onEveryEngine((start) => {
   });
 
   test('what follows an answer and is no HTTP is answered after it', async () => {
-    const received = await open(request('GET', paths.payer, {}), 'nonsense\r\n\r\n').closed();
+    const received = await open(request('GET', '/openapi/json', {}), 'nonsense\r\n\r\n').closed();
     expect(statusesOf(received)).toEqual([200, 400]);
   });
 
