@@ -21,7 +21,8 @@ const placeTable: StateTable<{ position: Position }> = {
 
 /**
  * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, and erases
- * documents that came behind that of their encounter, until the signal, and takes their bytes out of the files of the stores. A lost place only makes it look again at what is complete. Rejects with `unavailable`.
+ * documents that came behind that of their encounter, until the signal, and takes their bytes out of the files of the stores.
+ * A lost place only makes it look again at what is complete. Rejects with `unavailable`.
  */
 export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
   const { eventLog, stateStore } = ports;

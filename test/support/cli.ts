@@ -6,7 +6,7 @@ import { Readable, Writable } from 'node:stream';
 import { runOn, type Terminal } from '../../src/app/terminal.ts';
 import { runCommand } from '../../src/cli/runCommand.ts';
 import type { Config } from '../../src/config.ts';
-import { MOST_TRIES } from './client.ts';
+import { insistOnList } from './client.ts';
 import { compileCache } from './compileCache.ts';
 
 export interface CliResult {
@@ -45,15 +45,12 @@ class Collected extends Writable {
   }
 }
 
-/**
- * Runs a command of `chartledger` within this process, and waits for its end. One that needs lists which the projector has not
- * caught up with in time is run again, as callers are told to: a busy machine is no failure of the service.
- */
-export async function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
-  for (let tries = 1; ; tries += 1) {
-    const result = await runOnce(args, options);
-    if (tries === MOST_TRIES || !result.stderr.startsWith('The list ')) return result;
-  }
+/** Runs a command of `chartledger` within this process, and waits for its end; again where its lists lag (`insistOnList`). */
+export function runCli(args: string[], options: CliOptions = {}): Promise<CliResult> {
+  return insistOnList(
+    () => runOnce(args, options),
+    ({ stderr }) => stderr,
+  );
 }
 
 async function runOnce(args: string[], { env = {}, input }: CliOptions): Promise<CliResult> {

@@ -17,11 +17,20 @@ interface Options {
 }
 
 /** How often what needs a list that lags behind is asked for. */
-export const MOST_TRIES = 15;
+const MOST_TRIES = 15;
 
-/** Whether it is a list that the projector has not caught up with in time. */
-function lags({ status, body }: TestResponse): boolean {
-  return status === 503 && Boolean(body?.error?.startsWith('The list '));
+/**
+ * Asks again while a list lags that the projector has not caught up with in time, a few times, as callers are told to: a busy machine
+ * is no failure of the service. `errorOf` gives the text of an answer that is an error.
+ */
+export async function insistOnList<Answer>(
+  ask: () => Promise<Answer>,
+  errorOf: (answer: Answer) => string | undefined,
+): Promise<Answer> {
+  for (let tries = 1; ; tries += 1) {
+    const answer = await ask();
+    if (tries === MOST_TRIES || !errorOf(answer)?.startsWith('The list ')) return answer;
+  }
 }
 
 /** Speaks HTTP to a service. Paths go out to the letter (`..` and `%2E` too), which `fetch` would change. */
@@ -34,12 +43,12 @@ export class Client {
     this.key = key;
   }
 
-  /** Asks again for a list that lags, a few times, as callers do: a busy machine is no failure of the service. */
-  async get(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
-    for (let tries = 1; ; tries += 1) {
-      const answer = await this.send(path, { headers });
-      if (tries === MOST_TRIES || !lags(answer)) return answer;
-    }
+  /** Asks again for a list that lags (`insistOnList`). */
+  get(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
+    return insistOnList(
+      () => this.send(path, { headers }),
+      ({ status, body }) => (status === 503 ? body?.error : undefined),
+    );
   }
 
   delete(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {

@@ -34,6 +34,7 @@ export function batchReader(
   );
   statement.setReturnArrays(true);
   const nameOf = isByStream ? undefined : streamNames(db);
+  // Its own ones: a verification goes by what the file says now, and not by what this process remembers of it.
   const templates = new MetadataTemplates(db);
   return (after) => {
     const head = (headOf.get()?.head as number | null) ?? 0;
