@@ -40,6 +40,8 @@ export interface AuditEntry {
   route?: string;
   /** What was shown or sent, where it was more than one thing. */
   shown?: Shown;
+  /** How many of these there were, where the entry stands for several. */
+  count?: number;
   /** To whom it went and why, as it was said when it went. */
   disclosedTo?: DisclosureTerms;
 }
@@ -85,6 +87,7 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
   }
   if (data.disclosed_to !== undefined)
     entry.disclosedTo = dataAs<DisclosureTerms>(data.disclosed_to as object);
+  if (data.count !== undefined) entry.count = data.count as number;
   if (data.shown !== undefined) entry.shown = dataAs<Shown>(data.shown as object);
 }
 

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
+import { AccessTally } from '../audit/AccessTally.ts';
 import { RecordExistence } from '../commands/RecordExistence.ts';
 import type { Config } from '../config.ts';
 import { requestLimit } from '../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../dashboard/shell/routes.ts';
+import { describeError } from '../errors.ts';
 import { EventFeed } from '../feed/EventFeed.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -34,12 +36,15 @@ interface OpenStores {
   knownKeys: KnownKeys<LastingKeyName>;
 }
 
-/** What the interface and the dashboard work with, over open stores; `close` ends what was opened here. */
+/**
+ * What the interface and the dashboard work with, over open stores; `close` ends what was opened here, and `settle` what is left
+ * to do when the last request was answered.
+ */
 export async function openApiPorts(
   config: Config,
   logger: Logger,
   { webhookDirectory, limiters, knownKeys, ...stores }: OpenStores,
-): Promise<{ ports: DashboardPorts; close(): Promise<void> }> {
+): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
@@ -62,6 +67,7 @@ export async function openApiPorts(
     retentionYears: config.retentionYears,
     feed,
     existence: new RecordExistence(eventLog, readModels),
+    tally: new AccessTally(eventLog),
     webhooks: new WebhookManager({
       eventLog,
       readModels,
@@ -81,5 +87,11 @@ export async function openApiPorts(
     await evidence.close();
     await feed.close();
   };
-  return { ports, close };
+  const settle = () =>
+    ports.tally
+      .flush()
+      .catch((error) =>
+        logger.warn({ error: describeError(error) }, 'what was counted is not in the audit trail'),
+      );
+  return { ports, settle, close };
 }

@@ -143,6 +143,7 @@ export async function startService(
     const routes = [...(api ? apiRoutes(api.ports, config.openapiPublic) : []), ...healthRoutes(health)];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = await step(HttpServer.listen(app, config, logger, arrivalTimes));
+    stops.push(() => api?.settle());
     stops.push(() => server.drain());
     stops.push(() => api?.close());
     stops.push(() => draining.abort());

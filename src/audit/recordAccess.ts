@@ -13,6 +13,8 @@ export const accessActions = [
   'record.history',
   'record.proof',
   'record.disclosures',
+  'record.unchanged',
+  'record.dry_run',
   'document.list',
   'document.download',
   'document.history',
@@ -64,6 +66,8 @@ export interface AccessRecorded extends AccessSubject {
   shown?: Shown;
   /** To whom it went and why, as it was said when it went; left out where nobody had said. */
   disclosed_to?: DisclosureTerms;
+  /** How many of these there were, where one entry stands for several. */
+  count?: number;
   outcome?: 'refused';
   /** Why it was refused: there whenever it was. */
   code?: ErrorCode | SignInRefusal;

@@ -1,5 +1,6 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { eventLogName, retentionSetting, withKeys } from '../app/withStores.ts';
+import { type UnchangedChoice, unchangedChoices } from '../events/unchangedChoice.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import { type RetentionChoice, retentionText } from '../principals/keys/retention.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
@@ -8,8 +9,8 @@ interface JsonOption {
   json?: boolean;
 }
 
-function view({ id, state, createdAt, retention = 'default' }: Workspace) {
-  return { id, state, created_at: createdAt, retention };
+function view({ id, state, createdAt, retention = 'default', unchanged = 'append' }: Workspace) {
+  return { id, state, created_at: createdAt, retention, unchanged };
 }
 
 /** `7`, `off`, `default`. */
@@ -52,12 +53,13 @@ export function addWorkspaceCommands(program: Command): void {
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
-            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION'],
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED'],
             found.map((one) => [
               one.id,
               one.state,
               one.created_at,
               retentionText(one.retention, retentionSetting()),
+              one.unchanged,
             ]),
           );
       }),
@@ -105,6 +107,30 @@ export function addWorkspaceCommands(program: Command): void {
       withKeys(async ({ manager }) => {
         await manager.setRetention(id, choice);
         writeLine(`Retention of workspace ${id}: ${retentionText(choice, retentionSetting())}.`);
+      }),
+    );
+
+  workspaces
+    .command('set')
+    .description('Set what holds for requests to a workspace that do not say otherwise.')
+    .argument('<id>', 'the workspace')
+    .addOption(
+      new Option(
+        '--unchanged <choice>',
+        'a write that changes no field: append an event as of any other, or skip it',
+      )
+        .choices(unchangedChoices)
+        .makeOptionMandatory(),
+    )
+    .addHelpText('after', example('chartledger workspaces set north_clinic --unchanged skip'))
+    .action((id: string, { unchanged }: { unchanged: UnchangedChoice }) =>
+      withKeys(async ({ manager }) => {
+        await manager.setUnchanged(id, unchanged);
+        writeLine(
+          unchanged === 'skip'
+            ? `Writes to workspace ${id} that change no field are skipped.`
+            : `Every write to workspace ${id} appends an event.`,
+        );
       }),
     );
 }

@@ -1,48 +1,103 @@
-import type { FieldMessage } from '../errors.ts';
+import { type FieldMessage, UnreadableError } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { UnchangedChoice } from '../events/unchangedChoice.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
+import type { Judgement } from '../records/judgeChange.ts';
 import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { validate } from '../records/validate.ts';
 import { appendToRecord } from './appendToRecord.ts';
 import { checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import type { WriteCondition } from './writeCondition.ts';
+import { type JudgedPorts, writeJudged } from './writeJudged.ts';
 
-export interface Upserted {
+export interface Written {
+  /** The record's, behind the write. */
   version: number;
-  outcome: 'created' | 'updated';
+  /** `unchanged` where that is known: where the write was judged. */
+  outcome: Judgement['outcome'];
+  /** Of a write that was judged. */
+  changedFields?: string[];
+  /** Of a write that was judged: whether no event was appended, as none of its fields would have changed. */
+  isSkipped?: boolean;
   warnings: FieldMessage[];
 }
 
-export interface UpsertPorts {
-  eventLog: EventLog;
+export interface WritePorts extends JudgedPorts {
   existence: RecordExistence;
 }
 
+/** What a write asks for beside its fields; without it, what is sent is appended, whatever the record is. */
+export interface WriteOptions {
+  condition?: WriteCondition;
+  /** Nothing is written, and it is told what would become of it. */
+  dryRun?: boolean;
+  /** What becomes of it when it changes no field; default: `append`. */
+  unchanged?: UnchangedChoice;
+}
+
 /**
- * Validates `input`, checks what it refers to, and appends one event that holds the fields as sent. Durable when it
- * resolves. Rejects with `validation_failed`, `reference_not_found`, `version_conflict` or `unavailable`; nothing was
- * appended then (with `unavailable` that is not certain, and sending the record again is safe).
+ * Validates `input`, checks what it refers to, and appends one event that holds the fields as sent, unless the options say
+ * otherwise. Durable when it resolves. Rejects with `validation_failed`, `reference_not_found`, `version_conflict` or
+ * `unavailable`; nothing was appended then (with `unavailable` that is not certain, and sending the record again is safe).
  */
 export async function upsertRecord(
-  { eventLog, existence }: UpsertPorts,
+  ports: WritePorts,
   caller: Caller,
   entry: CatalogEntry,
   input: unknown,
-  condition: WriteCondition,
-): Promise<Upserted> {
+  options: WriteOptions = {},
+): Promise<Written> {
+  const { existence } = ports;
   const sent = validate(entry.schema, input) as RecordFields;
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
+  const written =
+    options.dryRun || options.unchanged === 'skip'
+      ? await upsertJudged(ports, caller, entry, stream, sent, options)
+      : await upsertBlindly(ports, caller, entry, stream, sent, options);
+  return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
+}
+
+type Outcome = Omit<Written, 'warnings'>;
+
+async function upsertBlindly(
+  ports: WritePorts,
+  caller: Caller,
+  entry: CatalogEntry,
+  stream: string,
+  sent: RecordFields,
+  { condition = 'any' }: WriteOptions,
+): Promise<Outcome> {
   const event = newEvent(caller, entry.eventType, sent);
-  const { revision, isNew } = await appendToRecord({ eventLog, existence }, stream, event, condition);
-  if (!existence.isKnown(stream)) existence.remember(stream);
-  return {
-    version: revision + 1,
-    outcome: isNew ? 'created' : 'updated',
-    warnings: qualityWarnings(entry, input as object, sent),
-  };
+  const { revision, isNew } = await appendToRecord(ports, stream, event, condition);
+  if (!ports.existence.isKnown(stream)) ports.existence.remember(stream);
+  return { version: revision + 1, outcome: isNew ? 'created' : 'updated' };
+}
+
+async function upsertJudged(
+  ports: WritePorts,
+  caller: Caller,
+  entry: CatalogEntry,
+  stream: string,
+  sent: RecordFields,
+  options: WriteOptions,
+): Promise<Outcome> {
+  const { condition = 'any', unchanged = 'append', dryRun = false } = options;
+  try {
+    const { version, outcome, changedFields, isSkipped } = await writeJudged(ports, {
+      ...{ entry, stream, condition, unchanged, dryRun },
+      fieldsFor: () => sent,
+      newEvent: (fields) => newEvent(caller, entry.eventType, fields),
+    });
+    if (!isSkipped && !dryRun) ports.existence.remember(stream);
+    return { version, outcome, changedFields, isSkipped };
+  } catch (error) {
+    // What cannot be read cannot be said to be the same.
+    if (error instanceof UnreadableError && !dryRun)
+      return upsertBlindly(ports, caller, entry, stream, sent, options);
+    throw error;
+  }
 }

@@ -1,6 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { NewEvent, RecordedEvent } from '../events/event.ts';
 import type { Appended, EventLog, ExpectedRevision } from '../ports/eventLog.ts';
+import type { RecordState } from '../records/fold.ts';
 
 /** What a write asks of what is there: as `ExpectedRevision`, or `exists`: whatever it is, it must be there. */
 export type WriteCondition = ExpectedRevision | 'exists';
@@ -10,6 +11,16 @@ export function conditionNotMet(what: 'record' | 'document', version?: number): 
   const message =
     version === undefined ? `There is no such ${what}.` : `The ${what} is at version ${version}.`;
   return new ServiceError('version_conflict', message, { ...(version !== undefined && { version }) });
+}
+
+/** Throws `version_conflict` unless a record is as asked; `state` is undefined where there is none, or it was erased. */
+export function requireRecord(condition: WriteCondition, state: RecordState | undefined): void {
+  if (condition === 'any') return;
+  const isMet =
+    condition === 'none'
+      ? state === undefined
+      : state !== undefined && (condition === 'exists' || condition === state.version - 1);
+  if (!isMet) throw conditionNotMet('record', state?.version);
 }
 
 /** Throws `version_conflict` unless a document whose stream ends with `last` is as asked; one that was removed is not there. */

@@ -95,6 +95,7 @@ const ownTypes = {
   WorkspaceDeactivated: [],
   WorkspaceActivated: [],
   WorkspaceRetentionSet: [],
+  WorkspaceUnchangedSet: [],
   ApiKeyCreated: [],
   ApiKeyUpdated: [],
   ApiKeyRotated: [],

@@ -43,13 +43,24 @@ export async function readRecord(
   entry: CatalogEntry,
   id: string,
 ): Promise<RecordView> {
-  const stream = recordStream(workspace, entry.kind, id);
-  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
-  const projected = await projectedState(ports.readModels, stream);
-  const state = await foldStream(ports.eventLog, stream, evolve, { state: projected });
+  const state = await currentState(ports, entry.kind, recordStream(workspace, entry.kind, id));
   if (state === undefined) throw notFound(entry.title);
   if (state.erased) throw gone(entry.title, state.updatedAt);
   return toRecordView(state);
+}
+
+/**
+ * The fold of a record's whole stream, as of every write acknowledged before the call: also of one that was erased; undefined
+ * when there never was one. Rejects with `unreadable` when it holds an event that cannot be read.
+ */
+export async function currentState(
+  { eventLog, readModels }: QueryPorts,
+  kind: string,
+  stream: string,
+): Promise<RecordState | undefined> {
+  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(kind, state, event);
+  const projected = await projectedState(readModels, stream);
+  return foldStream(eventLog, stream, evolve, { state: projected });
 }
 
 async function projectedState(readModels: ReadModels, stream: string): Promise<RecordState | undefined> {

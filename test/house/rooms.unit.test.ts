@@ -25,9 +25,9 @@ const rooms: Record<string, string[]> = {
   backends: ['errors', 'events', 'ports', 'threads'],
   sameLog: ['errors', 'config', 'events', 'ports', 'projections'],
   health: ['errors', 'settings', 'ports'],
-  commands: ['errors', 'events', 'ports', 'records', 'projections'],
-  projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
+  commands: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
+  projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
   principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'audit'],
@@ -62,7 +62,7 @@ const rooms: Record<string, string[]> = {
       'commands',
       'projector',
     ],
-    ...['reads', 'evidence', 'principals', 'feed', 'webhooks', 'erasure', 'http', 'dashboard'],
+    ...['reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure', 'http', 'dashboard'],
   ],
   cli: [
     ...[

@@ -50,9 +50,9 @@ onEveryEngine((start) => {
     expect(refusals).toMatchObject([{ route: '/events', code: 'validation_failed' }]);
   });
 
-  test('an upsert with a query is refused, and stores nothing', async () => {
+  test('an upsert with a parameter that it does not know is refused, and stores nothing', async () => {
     const appended = await appendedBy(service, async () => {
-      const { status } = await service.post(`${paths.payer}?dry_run=true`, samples.payer());
+      const { status } = await service.post(`${paths.payer}?dry-run=true`, samples.payer());
       expect(status).toBe(400);
     });
     expect(appended).toEqual([]);

@@ -148,7 +148,13 @@ onEveryEngine((start) => {
       service.workspaceId('elsewhere'),
     );
     const workspaces = JSON.parse((await cli('workspaces', 'list', '--json')).stdout);
-    expect(workspaces).toContainEqual({ id: workspace, state: 'active', created_at, retention: 'default' });
+    expect(workspaces).toContainEqual({
+      id: workspace,
+      state: 'active',
+      created_at,
+      retention: 'default',
+      unchanged: 'append',
+    });
 
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');
     expect(table).toHaveLength(3);

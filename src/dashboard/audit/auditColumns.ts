@@ -41,10 +41,12 @@ function who(principal: AuditEntry['principal'], names: PrincipalNames, { path }
   return html`<a href="${path}?${query.toString()}">${name}</a><br><small class="muted">${principalTexts[principal.type]}</small>`;
 }
 
-function what({ type, action, method, route, shown }: AuditEntry): Html {
+function what({ type, action, method, route, shown, count }: AuditEntry): Html {
   return html`${actionText(action ?? type)}${
     route && html`<br><small class="muted">${method} ${route}</small>`
-  }${shown && html`<br><small class="muted">${shownText(shown)}</small>`}`;
+  }${count && html`<br><small class="muted">${count} times</small>`}${
+    shown && html`<br><small class="muted">${shownText(shown)}</small>`
+  }`;
 }
 
 function subject(

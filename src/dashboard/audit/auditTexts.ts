@@ -7,6 +7,8 @@ const accessTexts: Record<AccessAction, string> = {
   'record.history': 'History read',
   'record.proof': 'Proof of version read',
   'record.disclosures': 'Disclosures reported',
+  'record.unchanged': 'Unchanged records skipped',
+  'record.dry_run': 'Dry runs answered',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',
   'document.history': 'History of document read',

@@ -96,6 +96,10 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
         cell: ({ retention = 'default' }) => retentionText(retention, retentionYears),
       },
       {
+        title: 'Unchanged records',
+        cell: ({ unchanged }) => (unchanged === 'skip' ? 'skipped' : 'a version each'),
+      },
+      {
         title: 'Actions',
         isTitleHidden: true,
         cell: ({ id, state }) => {

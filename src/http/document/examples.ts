@@ -77,6 +77,20 @@ export function upsertAnswers(entry: CatalogEntry): Examples {
       summary: 'A record that was there, sent with a field that is not known',
       value: { ...answer(2, 'updated'), warnings },
     },
+    unchanged: {
+      summary: 'A record that is so already, with `unchanged=skip`',
+      value: { ...answer(2, 'unchanged'), warnings: [] },
+    },
+    dry_run: {
+      summary: 'With `dry_run=true`: nothing was written',
+      value: {
+        ...answer(1, 'created'),
+        message: `${entry.title} would be created`,
+        warnings: [],
+        dry_run: true,
+        changed_fields: Object.keys(sent),
+      },
+    },
   };
 }
 

@@ -4,6 +4,7 @@ import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/
 import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import { WORKSPACE_ID } from '../../events/streamNames.ts';
+import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
 import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
 import type { KeyDirectory } from './KeyDirectory.ts';
 import {
@@ -16,6 +17,7 @@ import {
   permissions,
   type Workspace,
   type WorkspaceRetentionSet,
+  type WorkspaceUnchangedSet,
 } from './keyState.ts';
 import { type RetentionChoice, requireRetention } from './retention.ts';
 
@@ -81,6 +83,16 @@ export class KeyManager {
       if ((workspace.retention ?? 'default') === retention) return undefined;
       const data: WorkspaceRetentionSet = { workspace: id, retention };
       return { type: 'WorkspaceRetentionSet', workspace: id, data: { ...data } };
+    });
+  }
+
+  /** Sets what becomes of writes to a workspace that change no field, where the request does not say; no change when it is so already. */
+  async setUnchanged(id: string, unchanged: UnchangedChoice): Promise<void> {
+    await this.#change((known) => {
+      const workspace = requireWorkspace(known, id);
+      if ((workspace.unchanged ?? 'append') === unchanged) return undefined;
+      const data: WorkspaceUnchangedSet = { workspace: id, unchanged };
+      return { type: 'WorkspaceUnchangedSet', workspace: id, data: { ...data } };
     });
   }
 

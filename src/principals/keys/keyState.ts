@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
+import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { RetentionChoice } from './retention.ts';
 
@@ -15,6 +16,8 @@ export interface Workspace {
   createdAt: string;
   /** For how long its records are kept; undefined: as `RETENTION_YEARS` says. */
   retention?: RetentionChoice;
+  /** What becomes of a write that changes no field, where the request does not say; undefined: `append`. */
+  unchanged?: UnchangedChoice;
 }
 
 export interface ApiKey {
@@ -66,6 +69,12 @@ export interface WorkspaceRetentionSet {
   workspace: string;
   /** Years, or `off`, or `default`. */
   retention: RetentionChoice;
+}
+
+/** Data of `WorkspaceUnchangedSet`. */
+export interface WorkspaceUnchangedSet {
+  workspace: string;
+  unchanged: UnchangedChoice;
 }
 
 /** Data of `ApiKeyRotated`: the replacement is made, and the key expires. */
@@ -133,6 +142,11 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
     const { retention } = dataAs<WorkspaceRetentionSet>(data);
     const workspace = known.workspaces.get(metadata.workspace);
     if (workspace) known.workspaces.set(workspace.id, { ...workspace, retention });
+  },
+  WorkspaceUnchangedSet(known, { data, metadata }) {
+    const { unchanged } = dataAs<WorkspaceUnchangedSet>(data);
+    const workspace = known.workspaces.get(metadata.workspace);
+    if (workspace) known.workspaces.set(workspace.id, { ...workspace, unchanged });
   },
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyUpdated: updateKey,

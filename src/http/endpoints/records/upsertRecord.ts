@@ -1,7 +1,6 @@
-import { z } from 'zod';
-import { type UpsertPorts, upsertRecord as upsert } from '../../../commands/upsertRecord.ts';
+import type { AccessTally } from '../../../audit/AccessTally.ts';
+import { upsertRecord as upsert, type WritePorts } from '../../../commands/upsertRecord.ts';
 import { type CatalogEntry, catalogEntry } from '../../../records/catalog.ts';
-import { fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
 import { upsertAnswers, upsertRequests } from '../../document/examples.ts';
 import { tagOf, withArticle } from '../../document/kindNames.ts';
 import { recordSchemas } from '../../document/recordSchemas.ts';
@@ -9,19 +8,13 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { readJson } from '../../server/readJson.ts';
 import { conditionHeaders } from '../documentedParameters.ts';
-import { accessSubject, writeCondition } from '../parameters.ts';
+import { accessSubject } from '../parameters.ts';
+import { writeOptions, writeQuerySchema } from './writeQuery.ts';
+import { tallyWrite, writtenAnswer, writtenSchema } from './writtenAnswer.ts';
 
-const upsertedSchema = z
-  .object({
-    success: z.literal(true),
-    message: z.string(),
-    version: versionNumber,
-    outcome: z.enum(['created', 'updated']),
-    warnings: z.array(fieldMessageSchema).meta({
-      description: 'Fields that were not stored, and values that were stored but that billing may refuse',
-    }),
-  })
-  .meta({ id: 'Upserted', description: 'A record was stored.' });
+export interface RecordWritePorts extends WritePorts {
+  tally: AccessTally;
+}
 
 function referencesText({ references }: CatalogEntry): string {
   if (references.length === 0) return '';
@@ -53,6 +46,7 @@ export function upsertRecord(entry: CatalogEntry) {
       `(JSON Merge Patch, RFC 7396).${nestedText(entry)}${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
     tag: tagOf(entry),
     permission: 'write',
+    query: writeQuerySchema,
     headers: conditionHeaders,
     body: {
       required: true,
@@ -64,26 +58,19 @@ export function upsertRecord(entry: CatalogEntry) {
       200: {
         description: `The ${kind} is stored, durably.`,
         headers: ['ETag'],
-        schema: upsertedSchema,
+        schema: writtenSchema,
         examples: upsertAnswers(entry),
       },
     },
     errors: ['InvalidRecord', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
-    handler: (ports: UpsertPorts) => async (exchange) => {
-      const condition = writeCondition(exchange.req);
+    handler: (ports: RecordWritePorts) => async (exchange) => {
+      const options = writeOptions(exchange);
+      const caller = callerOf(exchange);
       exchange.input = await readJson(exchange);
-      const { version, outcome, warnings } = await upsert(
-        ports,
-        callerOf(exchange),
-        entry,
-        exchange.input,
-        condition,
-      );
-      return {
-        headers: { ETag: `"${version}"` },
-        body: { success: true, message: `${title} ${outcome}`, version, outcome, warnings },
-      };
+      const written = await upsert(ports, caller, entry, exchange.input, options);
+      tallyWrite(ports.tally, caller, options, written);
+      return writtenAnswer(entry, options, written);
     },
   });
 }

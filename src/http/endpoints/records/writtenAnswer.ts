@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import type { AccessTally } from '../../../audit/AccessTally.ts';
+import type { WriteOptions, Written } from '../../../commands/upsertRecord.ts';
+import type { Caller } from '../../../events/newEvent.ts';
+import type { CatalogEntry } from '../../../records/catalog.ts';
+import { outcomes } from '../../../records/judgeChange.ts';
+import { fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
+
+/** The answer to a write of a record. */
+export const writtenSchema = z
+  .object({
+    success: z.literal(true),
+    message: z.string(),
+    version: versionNumber,
+    outcome: z.enum(outcomes).meta({
+      description:
+        '`unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch',
+    }),
+    warnings: z.array(fieldMessageSchema).meta({
+      description: 'Fields that were not stored, and values that were stored but that billing may refuse',
+    }),
+    dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
+    changed_fields: z
+      .array(z.string())
+      .optional()
+      .meta({
+        description:
+          'Of a dry run: names of the fields whose value would change; those of an insurance are dotted',
+        examples: [['city', 'primary_insurance.policy_number']],
+      }),
+  })
+  .meta({ id: 'Written', description: 'A record was stored, or is so already.' });
+
+/** Counts, for the audit trail, a write that left no event of its own. */
+export function tallyWrite(
+  tally: AccessTally,
+  caller: Caller,
+  { dryRun }: WriteOptions,
+  { isSkipped }: Written,
+): void {
+  if (dryRun) tally.add(caller, 'record.dry_run');
+  else if (isSkipped) tally.add(caller, 'record.unchanged');
+}
+
+/** The answer to a write. */
+export function writtenAnswer({ title }: CatalogEntry, { dryRun }: WriteOptions, written: Written) {
+  const { version, outcome, warnings, changedFields = [] } = written;
+  const body = {
+    success: true,
+    message: `${title} ${dryRun ? 'would be ' : ''}${outcome}`,
+    version,
+    outcome,
+    warnings,
+    ...(dryRun && { dry_run: true as const, changed_fields: changedFields }),
+  } as const;
+  return { headers: { ETag: `"${version}"` }, body };
+}
