@@ -17,6 +17,10 @@ export const errorMeanings = {
   not_acceptable: 'The service has no form of the answer that `Accept` allows.',
   request_timeout: 'The request did not arrive in time. Send it again.',
   conflict: 'What the request names is in a state that does not allow it, such as a disabled webhook.',
+  idempotency_key_in_use:
+    'The first request with this `Idempotency-Key` is still under way. Send the same request again in a moment.',
+  idempotency_key_reused:
+    'The `Idempotency-Key` was sent with another request within the last 24 hours. Send a key of its own.',
   version_conflict:
     'The record is not as `If-Match` or `If-None-Match` asks for; `version` and `ETag` are the current ones.',
   payload_too_large: 'The body or file is too large.',

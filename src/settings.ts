@@ -36,7 +36,7 @@ export const settings = z.object({
   ),
   STATE_URL: variable(
     pathUrl('sqlite', 'mongodb', 'mongodb+srv').optional(),
-    'Webhook deliveries, sessions and leases: `sqlite:FILE`, or MongoDB as in `READ_MODEL_URL`.',
+    'Webhook deliveries, sessions, idempotency keys and leases: `sqlite:FILE`, or MongoDB as in `READ_MODEL_URL`.',
     'the MongoDB of `READ_MODEL_URL`, else `state.db` in `DATA_DIR`',
   ),
   DOCUMENTS_URL: variable(
@@ -105,7 +105,7 @@ export const settings = z.object({
   ),
   WEBHOOK_SECRETS_KEY: variable(
     sealingKey.optional(),
-    'Seals the secrets of webhooks in the event log: 32 bytes, base64. All instances and the command line share one.',
+    'Seals the secrets of webhooks in the event log, and keys the digests of idempotency keys: 32 bytes, base64. All instances and the command line share one.',
     '`webhook-secrets-key` in `DATA_DIR`, made when first needed',
   ),
   SESSION_SECRET: variable(

@@ -6,6 +6,8 @@ import { requestLimit } from '../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../dashboard/shell/routes.ts';
 import { describeError } from '../errors.ts';
 import { EventFeed } from '../feed/EventFeed.ts';
+import { Reservations } from '../idempotency/Reservations.ts';
+import type { Clock } from '../ports/clock.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { RateLimiters } from '../ports/rateLimiters.ts';
@@ -25,6 +27,8 @@ import { openEvidence } from './evidence/openEvidence.ts';
 import { feedThread } from './feedThread.ts';
 import type { LastingKeyName } from './keyFiles.ts';
 
+const PRUNE_EVERY_MS = 600_000;
+
 interface OpenStores {
   eventLog: EventLog;
   readModels: ReadModels;
@@ -34,6 +38,7 @@ interface OpenStores {
   directory: KeyDirectory;
   webhookDirectory: WebhookDirectory;
   knownKeys: KnownKeys<LastingKeyName>;
+  clock: Clock;
 }
 
 /**
@@ -43,7 +48,7 @@ interface OpenStores {
 export async function openApiPorts(
   config: Config,
   logger: Logger,
-  { webhookDirectory, limiters, knownKeys, ...stores }: OpenStores,
+  { webhookDirectory, limiters, knownKeys, clock, ...stores }: OpenStores,
 ): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
@@ -68,6 +73,11 @@ export async function openApiPorts(
     feed,
     existence: new RecordExistence(eventLog, readModels),
     tally: new AccessTally(eventLog),
+    reservations: new Reservations({
+      stateStore,
+      clock,
+      secret: () => knownKeys.load('webhookSecrets'),
+    }),
     webhooks: new WebhookManager({
       eventLog,
       readModels,
@@ -81,7 +91,10 @@ export async function openApiPorts(
   };
   const following = new AbortController();
   await ports.existence.followErasures(following.signal);
+  // What cannot be removed now is the next time.
+  const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
   const close = async () => {
+    clearInterval(pruning);
     following.abort();
     users.close();
     await evidence.close();

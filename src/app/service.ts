@@ -14,6 +14,7 @@ import type { ArrivalTimes } from '../http/server/createHttpServer.ts';
 import { HttpServer } from '../http/server/HttpServer.ts';
 import { rateLimit } from '../http/server/rateLimit.ts';
 import type { EndpointContext } from '../http/server/serveEndpoint.ts';
+import { type Clock, systemClock } from '../ports/clock.ts';
 import { createFirstKey } from '../principals/keys/createFirstKey.ts';
 import { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
 import type { CreatedKey } from '../principals/keys/KeyManager.ts';
@@ -61,6 +62,8 @@ export interface ServiceOptions {
   webhookSchedule?: RetrySchedule;
   headPauses?: HeadPauses;
   arrivalTimes?: ArrivalTimes;
+  /** By which idempotency keys expire. */
+  clock?: Clock;
 }
 
 /**
@@ -70,7 +73,7 @@ export interface ServiceOptions {
 export async function startService(
   config: Config,
   logger: Logger,
-  { stopping, webhookSchedule, headPauses, arrivalTimes }: ServiceOptions = {},
+  { stopping, webhookSchedule, headPauses, arrivalTimes, clock = systemClock }: ServiceOptions = {},
 ): Promise<Service> {
   const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
   const draining = new AbortController();
@@ -132,7 +135,7 @@ export async function startService(
       clientIp: clientIpReader(config.trustProxy),
       trustProxy: config.trustProxy,
     };
-    const api = isApi ? await step(openApiPorts(config, logger, stores)) : undefined;
+    const api = isApi ? await step(openApiPorts(config, logger, { ...stores, clock })) : undefined;
     const storeWatch = new StoreWatch(stores, logger);
     stops.push(() => storeWatch.close());
     const clockWatch = new ClockWatch(eventLog, logger);

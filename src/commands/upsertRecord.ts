@@ -2,6 +2,7 @@ import { type FieldMessage, UnreadableError } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { UnchangedChoice } from '../events/unchangedChoice.ts';
+import { findEarlier } from '../idempotency/findEarlier.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import type { Judgement } from '../records/judgeChange.ts';
 import { qualityWarnings } from '../records/qualityWarnings.ts';
@@ -51,9 +52,14 @@ export async function upsertRecord(
 ): Promise<Written> {
   const { existence } = ports;
   const sent = validate(entry.schema, input) as RecordFields;
+  const stream = recordStream(caller.workspace, entry.kind, sent.id);
+  if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
+    // It keeps its place, whatever came behind it.
+    const written = await upsertBlindly(ports, caller, entry, stream, sent, {});
+    return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
+  }
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
-  const stream = recordStream(caller.workspace, entry.kind, sent.id);
   const written =
     options.dryRun || options.unchanged === 'skip'
       ? await upsertJudged(ports, caller, entry, stream, sent, options)

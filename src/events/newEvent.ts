@@ -19,14 +19,29 @@ export interface Caller {
   traceparent?: string;
   /** To whom what is read goes, and why, as far as that was said: for the audit trail. */
   disclosedTo?: DisclosureTerms | undefined;
+  /** The request was tried before, with an `Idempotency-Key`, and nobody knows what became of that. */
+  earlier?: EarlierTry | undefined;
+}
+
+/** A try of a request that was cut off. Whoever appends the request's event first looks for it in the log. */
+export interface EarlierTry {
+  /** The id of the request's event, in every try. */
+  readonly eventId: string;
+  /** Whether it was found in the log. */
+  appended: boolean;
 }
 
 /** Who changes keys, workspaces, users: not bound to one workspace, nor always to a request. */
 export type Actor = Omit<Caller, 'workspace' | 'requestId'> & { requestId?: string };
 
+/** The id of the one event of the caller's request: the request's own, or that which an earlier try of it chose. */
+export function eventIdOf({ earlier, requestId }: Pick<Caller, 'earlier' | 'requestId'>): string {
+  return earlier === undefined ? requestId : earlier.eventId;
+}
+
 /**
- * The one event of the caller's request: it bears the request's id, so that either leads to the other. Members of data and
- * metadata are sorted, as in the text that the event's leaf covers.
+ * The one event of the caller's request: it bears the request's id, or that of its first try, so that either leads to the
+ * other. Members of data and metadata are sorted, as in the text that the event's leaf covers.
  */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
   const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
@@ -41,7 +56,7 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
   if (traceparent !== undefined) metadata.traceparent = traceparent;
   if (userAgent !== undefined) metadata.userAgent = userAgent;
   metadata.workspace = workspace;
-  return { id: requestId, type, data: sortMembers(data), metadata: metadata as EventMetadata };
+  return { id: eventIdOf(caller), type, data: sortMembers(data), metadata: metadata as EventMetadata };
 }
 
 /**

@@ -25,8 +25,9 @@ const rooms: Record<string, string[]> = {
   backends: ['errors', 'events', 'ports', 'threads'],
   sameLog: ['errors', 'config', 'events', 'ports', 'projections'],
   health: ['errors', 'settings', 'ports'],
+  idempotency: ['errors', 'sealing', 'events', 'ports'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
-  commands: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
+  commands: ['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
@@ -42,7 +43,7 @@ const rooms: Record<string, string[]> = {
   disclosures: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
-    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
+    ...['health', 'idempotency', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
   ],
   dashboard: [
     ...['errors', 'events', 'ports', 'records', 'projections'],
@@ -59,6 +60,7 @@ const rooms: Record<string, string[]> = {
       'backends',
       'sameLog',
       'health',
+      'idempotency',
       'commands',
       'projector',
     ],

@@ -19,7 +19,9 @@ import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { StoreWatch } from '../../src/health/StoreWatch.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
 import { createApp } from '../../src/http/server/createApp.ts';
+import { Reservations } from '../../src/idempotency/Reservations.ts';
 import { createLogger } from '../../src/logger.ts';
+import { systemClock } from '../../src/ports/clock.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
@@ -87,12 +89,18 @@ export async function startFaultyApp(
     secretsKey: async () => randomBytes(32),
   });
   const limiters = await openRateLimiters(service.config.stateUrl);
+  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
   const ports = {
     eventLog,
     readModels,
     stateStore,
     documentStore,
     existence,
+    reservations: new Reservations({
+      stateStore,
+      clock: systemClock,
+      secret: () => knownKeys.load('webhookSecrets'),
+    }),
     directory,
     names,
     feed,
@@ -102,7 +110,6 @@ export async function startFaultyApp(
     publicUrl: undefined,
   };
   const logger = createLogger('trace', log);
-  const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
   const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
   const draining = new AbortController().signal;
   const around = { logger, draining, clientIp: () => '127.0.0.1' };

@@ -37,7 +37,7 @@ export interface TestService extends Client {
   /** The same service with another key. */
   as(key: string | undefined): Client;
   /** Starts one more process's worth of service on the same stores; `env` overrides settings. */
-  another(env: Record<string, string>): Promise<Client & { stop(): Promise<void> }>;
+  another(env: Record<string, string>, timing?: ServiceOptions): Promise<Client & { stop(): Promise<void> }>;
   /** Stops the service and starts it again on the same stores, at another address; `meanwhile` runs between. */
   restart(meanwhile?: () => unknown): Promise<void>;
   stop(): Promise<void>;
@@ -79,8 +79,8 @@ export async function startTestService(
     createKey,
     keys,
     as: (other: string | undefined) => new Client(service.url, other),
-    async another(more: Record<string, string>) {
-      const other = await startService(loadConfig({ ...settings, ...more }), logger);
+    async another(more: Record<string, string>, otherTiming: ServiceOptions = {}) {
+      const other = await startService(loadConfig({ ...settings, ...more }), logger, otherTiming);
       return Object.assign(new Client(other.url, key), { stop: () => other.stop() });
     },
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {

@@ -1,10 +1,10 @@
 import { ServiceError, unavailable } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
+import { eventIdTime } from '../../events/eventIdTime.ts';
 import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
 import { appendOnce } from './appendOnce.ts';
 import { attempt, type Waiting } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
-import { eventIdTime } from './eventIdTime.ts';
 import type { StreamEnds } from './StreamEnds.ts';
 
 /** Appends under way at the most: beyond it callers are told to come back, so that memory stays bounded. */

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { eventIdTime } from '../../events/eventIdTime.ts';
 import type { Appended } from '../../ports/eventLog.ts';
-import { eventIdTime } from './eventIdTime.ts';
 import type { LogReader } from './LogReader.ts';
 
 /** So many events of a stream are looked at in any case, and so many at the most. */

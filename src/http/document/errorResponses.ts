@@ -4,6 +4,7 @@ import { UNKNOWN_FORMAT } from '../../commands/uploadDocument.ts';
 import { gone, notFound, type ServiceError, unavailable } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { eventDiffers } from '../../evidence/proof/proveEvent.ts';
+import { keyInUse, keyReused } from '../../idempotency/idempotencyRefusals.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
@@ -143,14 +144,30 @@ export const errorResponses = {
     errors: { conflict: eventDiffers('clinic') },
   },
   WebhookDisabled: {
-    description: 'The webhook is disabled.',
+    description:
+      'The webhook is disabled, or the first request with the `Idempotency-Key` is still under way.',
     errors: {
       conflict: webhookDisabled(),
+      idempotency_key_in_use: keyInUse(),
     },
+    headers: ['Retry-After'],
   },
   TooManyWebhooks: {
-    description: 'The workspace has as many webhooks as it can have.',
-    errors: { conflict: tooManyWebhooks() },
+    description:
+      'The workspace has as many webhooks as it can have, or the first request with the `Idempotency-Key` is still under way.',
+    errors: { conflict: tooManyWebhooks(), idempotency_key_in_use: keyInUse() },
+    headers: ['Retry-After'],
+  },
+  IdempotencyKeyInUse: {
+    description:
+      'The first request with this `Idempotency-Key` is still under way. Wait as long as `Retry-After` says.',
+    errors: { idempotency_key_in_use: keyInUse() },
+    headers: ['Retry-After'],
+  },
+  IdempotencyKeyReused: {
+    description:
+      'The `Idempotency-Key` was sent with another request of the same API key within the last 24 hours; nothing was written.',
+    errors: { idempotency_key_reused: keyReused() },
   },
   VersionConflict: {
     description:

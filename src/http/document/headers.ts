@@ -34,6 +34,12 @@ export const headers = {
     schema: { type: 'integer', minimum: 1 },
     example: 17,
   },
+  'Idempotent-Replayed': {
+    description:
+      'Sent as `true` when the answer is that of an earlier request with the same `Idempotency-Key`: nothing was written now.',
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+  },
   'WWW-Authenticate': {
     description: 'How to authenticate.',
     schema: { type: 'string' },

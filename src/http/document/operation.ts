@@ -4,6 +4,7 @@ import type { Endpoint } from '../endpoint/endpoint.ts';
 import { errorRefs } from './errorComponents.ts';
 import type { ErrorResponseName } from './errorResponses.ts';
 import { type HeaderName, headerRefs } from './headers.ts';
+import { idempotencyKeyHeader } from './idempotencyKeyHeader.ts';
 
 function needs(permission: Endpoint['permission']): string {
   if (permission === 'public') return 'Needs no API key.';
@@ -20,6 +21,8 @@ const keyErrors: ErrorResponseName[] = [
   'Unavailable',
 ];
 
+const idempotencyErrors: ErrorResponseName[] = ['IdempotencyKeyInUse', 'IdempotencyKeyReused'];
+
 function contentOf(answer: Answers[number]): Pick<ResponseConfig, 'content'> {
   if ('stream' in answer) return { content: answer.stream };
   if ('empty' in answer) return {};
@@ -28,21 +31,26 @@ function contentOf(answer: Answers[number]): Pick<ResponseConfig, 'content'> {
   return { content: { 'application/json': { schema, ...shown } } };
 }
 
-function responsesOf(answers: Answers, isPublic: boolean): RouteConfig['responses'] {
-  const limits: HeaderName[] = isPublic ? [] : ['RateLimit-Policy', 'RateLimit'];
+function responsesOf({ answers, permission, takesIdempotencyKey }: Endpoint): RouteConfig['responses'] {
+  const limits: HeaderName[] = permission === 'public' ? [] : ['RateLimit-Policy', 'RateLimit'];
+  const replays: HeaderName[] = takesIdempotencyKey ? ['Idempotent-Replayed'] : [];
   const responses = Object.entries(answers).map(([status, answer]) => {
     const { description, headers = [] } = answer;
     const response = {
       description,
       ...contentOf(answer),
-      headers: headerRefs('Request-Id', ...headers, ...limits),
+      headers: headerRefs('Request-Id', ...headers, ...replays, ...limits),
     };
     return [status, response];
   });
   return Object.fromEntries(responses);
 }
 
-function requestOf({ params, query, headers, body }: Endpoint): NonNullable<RouteConfig['request']> {
+function requestOf(endpoint: Endpoint): NonNullable<RouteConfig['request']> {
+  const { params, query, body, takesIdempotencyKey } = endpoint;
+  const headers = takesIdempotencyKey
+    ? idempotencyKeyHeader.extend(endpoint.headers?.shape ?? {})
+    : endpoint.headers;
   return {
     ...(params && { params }),
     ...(query && query !== 'ignored' && { query }),
@@ -53,8 +61,8 @@ function requestOf({ params, query, headers, body }: Endpoint): NonNullable<Rout
 
 /** Adds the operation of an endpoint to the document. */
 export function registerOperation(registry: OpenAPIRegistry, endpoint: Endpoint): void {
-  const { method, path, operationId, summary, description, tag, permission, body, answers } = endpoint;
-  const { errors = [] } = endpoint;
+  const { method, path, operationId, summary, description, tag, permission, body } = endpoint;
+  const { errors = [], takesIdempotencyKey } = endpoint;
   const isPublic = permission === 'public';
   registry.registerPath({
     method,
@@ -68,11 +76,12 @@ export function registerOperation(registry: OpenAPIRegistry, endpoint: Endpoint)
     ...(isPublic && { security: [] }),
     responses: {
       ...errorRefs([
+        ...(takesIdempotencyKey ? idempotencyErrors : []),
         ...(isPublic ? errors : (['InvalidParameter', ...errors, ...keyErrors] as const)),
         ...(body ? (['TooSlow', 'ExpectationFailed'] as const) : []),
         'HeadersTooLarge',
       ]),
-      ...responsesOf(answers, isPublic),
+      ...responsesOf(endpoint),
     },
   });
 }

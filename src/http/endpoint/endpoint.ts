@@ -17,6 +17,8 @@ interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'sub
   tag: string;
   params?: z.ZodObject;
   headers?: z.ZodObject;
+  /** It takes an `Idempotency-Key`; every write of the integration interface does. */
+  takesIdempotencyKey?: true;
   body?: ZodRequestBody;
   answers: Answers;
   /** What can go wrong, beside what every endpoint of its permission shares. */

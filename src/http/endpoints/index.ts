@@ -3,6 +3,7 @@ import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { catalog } from '../../records/catalog.ts';
 import { buildDocument } from '../document/buildDocument.ts';
 import { routeOf } from '../endpoint/endpoint.ts';
+import type { IdempotencyPorts } from '../idempotency/once.ts';
 import type { Route } from '../server/serveEndpoint.ts';
 import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
@@ -15,7 +16,12 @@ import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
 import type { WebhookRoutePorts } from './webhooks/webhookAddress.ts';
 import { webhookEndpoints } from './webhooks/webhookEndpoints.ts';
 
-export type AppPorts = DocumentPorts & ProofPorts & HistoryPorts & EventsPorts & WebhookRoutePorts;
+export type AppPorts = DocumentPorts &
+  ProofPorts &
+  HistoryPorts &
+  EventsPorts &
+  WebhookRoutePorts &
+  IdempotencyPorts;
 
 /** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [

@@ -5,6 +5,8 @@ import { upsertAnswers, upsertRequests } from '../../document/examples.ts';
 import { tagOf, withArticle } from '../../document/kindNames.ts';
 import { recordSchemas } from '../../document/recordSchemas.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
+import { type IdempotencyPorts, once } from '../../idempotency/once.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { readJson } from '../../server/readJson.ts';
 import { conditionHeaders } from '../documentedParameters.ts';
@@ -48,6 +50,7 @@ export function upsertRecord(entry: CatalogEntry) {
     permission: 'write',
     query: writeQuerySchema,
     headers: conditionHeaders,
+    takesIdempotencyKey: true,
     body: {
       required: true,
       content: {
@@ -64,11 +67,16 @@ export function upsertRecord(entry: CatalogEntry) {
     },
     errors: ['InvalidRecord', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
-    handler: (ports: RecordWritePorts) => async (exchange) => {
+    handler: (ports: RecordWritePorts & IdempotencyPorts) => async (exchange) => {
       const options = writeOptions(exchange);
+      const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
       const caller = callerOf(exchange);
-      exchange.input = await readJson(exchange);
-      const written = await upsert(ports, caller, entry, exchange.input, options);
+      const input = await readJson(exchange);
+      exchange.input = input;
+      const written =
+        key === undefined
+          ? await upsert(ports, caller, entry, input, options)
+          : await once(ports, exchange, key, input, (caller) => upsert(ports, caller, entry, input, options));
       tallyWrite(ports.tally, caller, options, written);
       return writtenAnswer(entry, options, written);
     },

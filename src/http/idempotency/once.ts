@@ -1,0 +1,60 @@
+import type { IncomingMessage } from 'node:http';
+import type { Caller } from '../../events/newEvent.ts';
+import { KeptAnswer } from '../../idempotency/KeptAnswer.ts';
+import type { Reservation } from '../../idempotency/Reservation.ts';
+import type { Reservations } from '../../idempotency/Reservations.ts';
+import { callerOf, type Exchange } from '../server/exchange.ts';
+
+export interface IdempotencyPorts {
+  reservations: Reservations;
+}
+
+/**
+ * What `work` gives, a JSON value, of the first request with that `Idempotency-Key`: a repeat is given the same without
+ * `work`, and its answer says so. `work` is to pass its caller on to what it appends, which looks for what an earlier
+ * try appended (`findEarlier`). Rejects as `Reservations.reserve` and `work` do.
+ */
+export async function once<Result>(
+  { reservations }: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  body: unknown,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const payload = payloadOf(exchange.req, body);
+  const reserved = await reservations.reserve(callerOf(exchange), key, payload);
+  if (reserved instanceof KeptAnswer) {
+    markReplayed(exchange);
+    return reserved.resultFor(payload) as Result;
+  }
+  return runReserved(exchange, reserved, work);
+}
+
+/** What `work` gives under a reservation, which ends with it. Rejects as `work` does. */
+export async function runReserved<Result>(
+  exchange: Exchange,
+  reservation: Reservation,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const { earlier } = reservation;
+  try {
+    const result = await work({ ...callerOf(exchange), earlier });
+    await reservation.complete(result);
+    if (earlier?.appended) markReplayed(exchange);
+    return result;
+  } catch (error) {
+    await reservation.abandon(error);
+    throw error;
+  }
+}
+
+/** All that makes two requests the same one: method, path and query, conditions, and what the body says. */
+export function payloadOf({ method, url, headers }: IncomingMessage, body: unknown): object {
+  const { 'if-match': ifMatch = null, 'if-none-match': ifNoneMatch = null } = headers;
+  return { method, url, ifMatch, ifNoneMatch, body: body ?? null };
+}
+
+/** Says of an answer that it is that of an earlier request. */
+export function markReplayed({ headers }: Exchange): void {
+  headers.push('Idempotent-Replayed', 'true');
+}

@@ -1,0 +1,45 @@
+import { gone } from '../errors.ts';
+import type { RecordedEvent } from '../events/event.ts';
+import { eventIdTime } from '../events/eventIdTime.ts';
+import type { Caller } from '../events/newEvent.ts';
+import { type ErasedVersion, tombstoneTypes } from '../events/recordErased.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+
+const PAGE = 100;
+/** The log's clock and that of whoever made an event id differ by less. */
+const CLOCKS_APART_MS = 600_000;
+
+/**
+ * The event of the caller's request, where an earlier try of it appended that to the stream; undefined where none did, and
+ * without a read where there was no such try. Rejects with `gone` when the event was erased since, `unavailable` and
+ * `unreadable`.
+ */
+export async function findEarlier(
+  eventLog: EventLog,
+  stream: string,
+  { earlier }: Pick<Caller, 'earlier'>,
+): Promise<RecordedEvent | undefined> {
+  if (earlier === undefined) return undefined;
+  const since = eventIdTime(earlier.eventId) - CLOCKS_APART_MS;
+  for (let from: number | undefined; ; ) {
+    const options = { direction: 'backwards', limit: PAGE, ...(from !== undefined && { from }) } as const;
+    const events = await eventLog.readStream(stream, options);
+    for (const event of events) {
+      if (event.id === earlier.eventId) {
+        earlier.appended = true;
+        return event;
+      }
+      if (erases(event, earlier.eventId)) throw gone('What the request wrote', event.recordedAt);
+    }
+    const last = events.at(-1);
+    if (events.length < PAGE || last === undefined || last.revision === 0) return undefined;
+    if (Date.parse(last.recordedAt) < since) return undefined;
+    from = last.revision - 1;
+  }
+}
+
+function erases({ type, data }: RecordedEvent, id: string): boolean {
+  return (
+    tombstoneTypes.includes(type) && (data.erased as ErasedVersion[]).some(({ event_id }) => event_id === id)
+  );
+}

@@ -1,0 +1,18 @@
+import { ServiceError } from '../errors.ts';
+
+/** The refusal of a key whose first request is under way. */
+export function keyInUse(): ServiceError {
+  return new ServiceError(
+    'idempotency_key_in_use',
+    'The first request with this Idempotency-Key is still under way. Send the same request again in a moment.',
+    { retryAfterSeconds: 1 },
+  );
+}
+
+/** The refusal of a key whose first request was another one. */
+export function keyReused(): ServiceError {
+  return new ServiceError(
+    'idempotency_key_reused',
+    'This Idempotency-Key was sent with another request within the last 24 hours. Send this one with a key of its own.',
+  );
+}
