@@ -7,8 +7,10 @@ export const errorMeanings = {
   malformed_body: 'The body is broken or incomplete. Correct the request.',
   reference_not_found:
     'The record refers to records that do not exist; `details` names them all. Send those first.',
-  unauthorized: 'There is no API key, or it is unknown, deleted or expired. Send a valid one.',
+  unauthorized: 'There is no API key, or it is unknown or deleted. Send a valid one.',
   key_deactivated: 'The API key is deactivated until an administrator activates it.',
+  key_expired: 'The API key has expired. An administrator makes another one, or sets a later end.',
+  address_not_allowed: 'The API key is not taken from the address that the request came from.',
   workspace_deactivated: 'The workspace of the API key is deactivated until an administrator activates it.',
   permission_denied: 'The API key lacks the permission that this request needs.',
   gone: 'What the path names was erased; `erased_at` says when. Its id may be used again.',
@@ -28,7 +30,8 @@ export const errorMeanings = {
     'The body has a `Content-Type` or `Content-Encoding` that this request does not take.',
   range_not_satisfiable: 'The file does not have the bytes that `Range` asks for.',
   expectation_failed: '`Expect` asks for something other than `100-continue`.',
-  rate_limited: 'Too many requests came from one address. Wait as long as `Retry-After` says.',
+  rate_limited:
+    'Too many requests came from one address, or with a key that has a limit of its own. Wait as long as `Retry-After` says.',
   headers_too_large: 'The headers of the request are larger than 16 KB.',
   internal: 'The service failed. Quote `requestId` to its operators.',
   overloaded: 'Too many request bodies are under way. Try again in a moment.',

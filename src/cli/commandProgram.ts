@@ -11,7 +11,7 @@ import { addRetentionCommand } from './erasure/retentionCommand.ts';
 import { addExportCommand } from './exportCommand.ts';
 import { addHistoryCommand } from './historyCommand.ts';
 import { addImportCommand } from './importCommand.ts';
-import { addKeyCommands } from './keyCommands.ts';
+import { addKeyCommands } from './keys/keyCommands.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
 import { addProveCommands } from './proveCommand.ts';
 import { addServeCommand } from './serveCommand.ts';

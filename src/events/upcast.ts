@@ -98,6 +98,7 @@ const ownTypes = {
   WorkspaceUnchangedSet: [],
   ApiKeyCreated: [],
   ApiKeyUpdated: [],
+  ApiKeyLimitsSet: [],
   ApiKeyRotated: [],
   ApiKeyDeactivated: [],
   ApiKeyActivated: [],

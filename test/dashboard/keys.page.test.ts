@@ -46,7 +46,7 @@ describe('the pages of API keys', () => {
       await toList();
       expect(await page.content()).not.toContain(key);
       await expect(row('EMR sync').textContent()).resolves.toMatch(
-        /write, read\s*not given\s*active.*by admin-.*@clinic\.example \(user\)/s,
+        /write, read\s*none\s*not given\s*active.*by admin-.*@clinic\.example \(user\)/s,
       );
       await eventually(async () => {
         await toList();
@@ -126,6 +126,60 @@ describe('the pages of API keys', () => {
     await page.goto(page.url().replace('deactivate', 'rotate'));
     await page.getByRole('button', { name: 'Rotate API key' }).click();
     expect(await page.getByRole('alert').textContent()).toMatch(/is being replaced by key key_\w+ already\./);
+  });
+
+  test('a key is narrowed when it is made and later; one that ends soon is marked', async () => {
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 16);
+    const events = await newEvents(dashboard.service, async () => {
+      await page.goto(`/dashboard/workspaces/${workspace}/keys/new`);
+      await page.getByLabel('Name').fill('Scheduling');
+      await page.getByLabel('write Send records').uncheck();
+      await page.getByText('For one kind alone').click();
+      await page.getByLabel('write:encounter').check();
+      await page.getByLabel('Expires').fill(inDays(60));
+      await page.getByLabel('Networks').fill('127.0.0.0/8, somewhere');
+      await page.getByLabel('Requests a minute').fill('6000');
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      expect(await page.getByRole('alert').textContent()).toContain('networks.1 must be a network');
+      expect(await page.getByLabel('Networks').getAttribute('aria-invalid')).toBe('true');
+      expect(await page.getByLabel('write:encounter').isChecked()).toBe(true);
+      await expectAccessible(page);
+      await takePictures(page, 'key-new-limits');
+      await page.getByLabel('Networks').fill('127.0.0.0/8, 2001:db8::/32');
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      expect(await page.getByRole('main').textContent()).toContain(
+        'It is taken from 127.0.0.0/8, 2001:db8::/32 alone. Its own limit: 6000 requests a minute.',
+      );
+      const key = await page.getByLabel('The key').inputValue();
+      notePhi(key);
+      expect((await post(key)).body.code).toBe('permission_denied');
+
+      await toList();
+      expect(await row('Scheduling').textContent()).toMatch(
+        /write:encounter\s*127\.0\.0\.0\/8\s*2001:db8::\/32\s*6000 requests a minute.*expires in (59|60) days/s,
+      );
+      expect(await row('Scheduling').textContent()).not.toContain('expires soon');
+      await row('Scheduling').getByRole('link', { name: 'Limits' }).click();
+      await expectAccessible(page);
+      await takePictures(page, 'key-limits');
+      await page.getByLabel('Networks').fill('');
+      await page.getByRole('button', { name: 'Save limits' }).click();
+      expect(await page.getByRole('status').textContent()).toBe('The limits of API key Scheduling are set.');
+      await row('Scheduling').getByRole('link', { name: 'Limits' }).click();
+      await page.getByLabel('Expires').fill(inDays(10));
+      await page.getByRole('button', { name: 'Save limits' }).click();
+      expect(await row('Scheduling').textContent()).toMatch(/expires soon in (9|10) days/);
+    });
+    const changes = events.filter(({ stream }) => stream === 'access');
+    expect(changes.map(({ type }) => type)).toEqual([
+      'ApiKeyCreated',
+      'ApiKeyLimitsSet',
+      'ApiKeyLimitsSet',
+    ]);
+    const [made, opened, ending] = changes.map(({ data }) => data);
+    expect(made).toMatchObject({ permissions: ['write:encounter'], rate_limit: 6000 });
+    expect(opened).toEqual({ key_id: made?.key_id, networks: null });
+    expect(Object.keys(ending ?? {}).sort()).toEqual(['expires_at', 'key_id']);
   });
 
   test('markup in a name shows as text, and a name that cannot be is refused', async () => {

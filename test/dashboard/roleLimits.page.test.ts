@@ -71,7 +71,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
     'get /workspaces/:workspace/keys',
     ...both('/workspaces/:workspace/keys/new'),
-    ...['recipient', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
+    ...['recipient', 'limits', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
     ),
     ...['erase', 'hold'].flatMap((action) => both(`/workspaces/:workspace/records/:kind/:id/${action}`)),

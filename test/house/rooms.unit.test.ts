@@ -31,7 +31,7 @@ const rooms: Record<string, string[]> = {
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
-  principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'audit'],
+  principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'audit'],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],

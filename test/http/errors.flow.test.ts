@@ -14,18 +14,24 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 onEveryEngine((start) => {
   let service: TestService;
   let limited: TestService;
-  const keys = { reader: '', deactivated: '', closed: '' };
+  const keys = { reader: '', deactivated: '', closed: '', expired: '', elsewhere: '' };
   beforeAll(async () => {
     [service, limited] = await Promise.all([start(), start({ RATE_LIMIT_PER_MINUTE: '1' })]);
     keys.reader = (await service.createKey('clinic', ['read'])).key;
     const deactivated = await service.createKey('clinic');
     keys.deactivated = deactivated.key;
+    const expired = await service.createKey('clinic');
+    keys.expired = expired.key;
+    await service.keys.rotateKey(expired.id, 0);
+    const networks = ['192.0.2.0/24'];
+    const clinic = service.workspaceId('clinic');
+    keys.elsewhere = (await service.keys.createKey(clinic, 'Elsewhere', ['read'], {}, { networks })).key;
     keys.closed = (await service.createKey('closed')).key;
     await service.keys.setKeyState(deactivated.id, 'deactivated');
     await service.keys.setWorkspaceState(service.workspaceId('closed'), 'deactivated');
     await limited.get('/integration/payers/none');
     await eventually(async () => {
-      for (const key of [keys.deactivated, keys.closed]) {
+      for (const key of [keys.deactivated, keys.closed, keys.expired, keys.elsewhere]) {
         expect((await service.as(key).get('/integration/payers')).status).toBe(403);
       }
     });
@@ -55,6 +61,8 @@ onEveryEngine((start) => {
     ['no key', 'unauthorized', () => service.as(undefined).get(payers)],
     ['a wrong key', 'unauthorized', () => service.as('clk_wrong').get(payers)],
     ['a deactivated key', 'key_deactivated', () => service.as(keys.deactivated).get(payers)],
+    ['an expired key', 'key_expired', () => service.as(keys.expired).get(payers)],
+    ['a key from elsewhere', 'address_not_allowed', () => service.as(keys.elsewhere).get(payers)],
     ['a deactivated workspace', 'workspace_deactivated', () => service.as(keys.closed).get(payers)],
     [
       'a missing permission',

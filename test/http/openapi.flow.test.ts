@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { DashboardPorts } from '../../src/dashboard/shell/routes.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
 import type { HealthPorts } from '../../src/http/endpoints/service/readReadiness.ts';
-import type { Permission } from '../../src/principals/keys/keyState.ts';
+import type { Permission } from '../../src/principals/keys/permissions.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { lint } from '../support/lint.ts';
 import { fetchDocument, type OpenApi, operationOf, operationsOf } from '../support/openapi.ts';

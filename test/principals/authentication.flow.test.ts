@@ -100,7 +100,7 @@ onEveryEngine((start) => {
     await expectRefused(headers, 401, 'unauthorized');
   });
 
-  test('a rotated key works until it expires, then is 401 and says so; its replacement works at once', async () => {
+  test('a rotated key works until it expires, then is 403 and says so; its replacement works at once', async () => {
     const { id, key } = await service.createKey('clinic');
     const events = await newEvents(service, async () => {
       const next = await service.keys.rotateKey(id, 3_600);
@@ -108,9 +108,9 @@ onEveryEngine((start) => {
       await expect(service.keys.rotateKey(id, 0)).rejects.toMatchObject({ code: 'conflict' });
       const last = await service.keys.rotateKey(next.id, 0);
       await eventually(async () => {
-        expect((await service.as(next.key).get('/integration/payers')).status).toBe(401);
+        expect((await service.as(next.key).get('/integration/payers')).status).toBe(403);
       });
-      await expectRefused({ 'x-api-key': next.key }, 401, 'unauthorized');
+      await expectRefused({ 'x-api-key': next.key }, 403, 'key_expired');
       expect((await post({ 'x-api-key': next.key })).body.error).toBe('The API key has expired.');
       expect((await post({ 'x-api-key': key })).status).toBe(200);
       expect((await post({ 'x-api-key': last.key })).status).toBe(200);

@@ -101,7 +101,7 @@ onEveryEngine((start) => {
       const atOnce = await cli('keys', 'rotate', replacement.id, '--expires-in', '0s');
       expect(atOnce.stdout).toMatch(/^ {2}clk_\w{38}$/m);
       expect(atOnce.stdout).toContain(`Key ${replacement.id}, which it replaces, is refused from now on.`);
-      await eventually(async () => expect(await status(newKey)).toBe(401));
+      await eventually(async () => expect(await status(newKey)).toBe(403));
       const states = await cli('keys', 'list', '--workspace', made.workspace, '--json');
       expect(JSON.parse(states.stdout).map(({ state }: { state: string }) => state)).toEqual([
         'active',
@@ -140,7 +140,8 @@ onEveryEngine((start) => {
     const listed = await cli('keys', 'list', '--workspace', workspace, '--json');
     const created_at = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/);
     const created_by = { type: 'operator', id: userInfo().username };
-    const living = { state: 'active', created_at, created_by, expires_at: null, replaced_by: null };
+    const unlimited = { expires_at: null, networks: null, rate_limit: null };
+    const living = { state: 'active', created_at, created_by, ...unlimited, replaced_by: null };
     const terms = { recipient: null, recipient_address: null, purpose: null, purpose_statement: null };
     expect(JSON.parse(listed.stdout)).toEqual([{ ...made, ...living, ...terms }]);
     const all = JSON.parse((await cli('keys', 'list', '--json')).stdout);
@@ -159,7 +160,7 @@ onEveryEngine((start) => {
     const table = (await cli('keys', 'list', '--workspace', workspace)).stdout.split('\n');
     expect(table).toHaveLength(3);
     const column = (table[0] as string).indexOf('NAME');
-    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d\S+ +\S+ +- +- +-$/);
+    expect(table[1]?.slice(column)).toMatch(/^Nightly +write +active +\d\S+ +\S+ +- +- +- +- +-$/);
     expect(table.join('\n')).not.toContain(key);
     expect((await cli('workspaces', 'list')).stdout).toMatch(new RegExp(`^${workspace} +active +\\d`, 'm'));
   });
@@ -205,6 +206,42 @@ onEveryEngine((start) => {
       purpose: null,
     });
     expect(takenBack?.metadata.principal).toEqual({ type: 'operator', id: userInfo().username });
+  });
+
+  test('limits are given with a key, listed, changed and taken back', async () => {
+    const created = ['--expires', '90d', '--network', '192.0.2.0/24,2001:db8::/32', '--network', '10.1.2.3'];
+    const events = await newEvents(service, async () => {
+      const made = await createdKey(
+        'limited',
+        ...[...created, '--permissions', 'write:encounter,read:document', '--rate-limit', '6000/min'],
+      );
+      const lasts = Date.parse(made.expires_at) - Date.now();
+      expect(Math.round(lasts / 86_400_000)).toBe(90);
+      expect(made).toMatchObject({
+        permissions: ['write:encounter', 'read:document'],
+        networks: ['192.0.2.0/24', '2001:db8::/32', '10.1.2.3/32'],
+        rate_limit: 6000,
+      });
+      const list = () => cli('keys', 'list', '--workspace', service.workspaceId('limited'));
+      expect((await list()).stdout).toContain('192.0.2.0/24,2001:db8::/32,10.1.2.3/32  6000/min');
+      const limit = (...more: string[]) => cli('keys', 'limit', made.id, ...more);
+      expect((await limit('--expires', '2099-01-31', '--network', 'any')).stdout).toBe(
+        `The limits of key ${made.id} are set. It expires at 2099-01-31T00:00:00.000Z. Its own limit: 6000 requests a minute.\n`,
+      );
+      expect((await limit('--expires', 'never', '--rate-limit', 'none')).stdout).toBe(
+        `The limits of key ${made.id} are set. It has none.\n`,
+      );
+      expect((await list()).stdout).toMatch(/ - +- +- +- +-$/m);
+      expect(await limit()).toMatchObject({ code: 1, stderr: expect.stringContaining('Say what to change') });
+      expect(await limit('--network', 'clinic')).toMatchObject({
+        code: 1,
+        stderr: expect.stringContaining('networks.0 must be a network such as 192.0.2.0/24'),
+      });
+    });
+    expect(events.map(({ type }) => type)).toEqual([
+      ...['WorkspaceCreated', 'ApiKeyCreated', 'ApiKeyLimitsSet', 'ApiKeyLimitsSet'],
+    ]);
+    expect(events[3]?.data).toEqual({ key_id: events[1]?.data.key_id, expires_at: null, rate_limit: null });
   });
 
   test('a change that cannot be is refused with exit code 1, one line, and no event', async () => {

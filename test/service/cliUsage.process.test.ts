@@ -14,6 +14,7 @@ const commands = [
   'workspaces activate',
   'keys create',
   'keys list',
+  'keys limit',
   'keys rotate',
   'keys deactivate',
   'keys activate',

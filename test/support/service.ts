@@ -12,7 +12,7 @@ import { createLogger } from '../../src/logger.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../src/principals/keys/KeyManager.ts';
-import type { Permission } from '../../src/principals/keys/keyState.ts';
+import type { Permission } from '../../src/principals/keys/permissions.ts';
 import { Client } from './client.ts';
 import { readAll } from './events.ts';
 import { outputFolder } from './output.ts';

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import type { Permission } from '../../src/principals/keys/keyState.ts';
+import type { Permission } from '../../src/principals/keys/permissions.ts';
 import { AttemptRows, type DeliveryAttempt, recordAttempts } from '../../src/webhooks/delivery/attempts.ts';
 import { withStateStore } from '../support/delivery.ts';
 import { onEveryEngine } from '../support/engines.ts';

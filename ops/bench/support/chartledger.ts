@@ -6,7 +6,7 @@ import { openEventLog } from '../../../src/app/openBackend.ts';
 import { type Config, loadConfig } from '../../../src/config.ts';
 import { KeyDirectory } from '../../../src/principals/keys/KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from '../../../src/principals/keys/KeyManager.ts';
-import type { Permission } from '../../../src/principals/keys/keyState.ts';
+import type { Permission } from '../../../src/principals/keys/permissions.ts';
 import type { Bench } from '../scenario.ts';
 import type { Kind } from './load/bodies.ts';
 import { FACILITIES, PATIENTS_WITH_ENCOUNTERS, PAYERS, PROVIDERS } from './load/bodies.ts';

@@ -14,6 +14,7 @@ import { checkboxes, input, select } from '../ui/formFields.ts';
 import { termFields, termsSent } from '../ui/termFields.ts';
 import { code, time } from '../ui/text.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+import { limitFields, limitsSent, limitTexts } from './limitFields.ts';
 
 export interface KeyChangePorts {
   directory: KeyDirectory;
@@ -63,9 +64,23 @@ const changes: readonly KeyChange[] = [
     },
   },
   {
+    name: 'limits',
+    button: 'Limits',
+    question: 'What narrows the use of the API key',
+    submit: 'Save limits',
+    text: 'What you change holds for requests that come from now on.',
+    fields: (key, _ports, details) => limitFields(limitTexts(key), details),
+    isFor: (state) => state !== 'deleted',
+    async make({ directory }, key, { form, actor, workspace, notice }) {
+      await new KeyManager(directory, actor).setLimits(key.id, limitsSent(form, key));
+      notice(`The limits of API key ${key.name} are set.`);
+      return { redirect: keysPath(workspace) };
+    },
+  },
+  {
     name: 'rotate',
     button: 'Rotate',
-    text: 'You get a new key of the same name and permissions. The current one is accepted until the time you choose, then refused with 401.',
+    text: 'You get a new key of the same name, permissions and limits. The current one is accepted until the time you choose, then refused with 403.',
     fields: () =>
       select({
         name: 'expires_in',

@@ -1,4 +1,5 @@
 import type { CreatedKey } from '../../principals/keys/KeyManager.ts';
+import { limitSentences } from '../../principals/keys/keyLimits.ts';
 import { type HtmlValue, html } from '../shell/html.ts';
 import type { Page } from '../shell/route.ts';
 import { code, secretOnce } from '../ui/text.ts';
@@ -11,14 +12,17 @@ export function keysPath(workspace: string): string {
 }
 
 /** The page of a key just made: the only one that ever shows the key itself. */
-export function keyMadePage({ id, name, workspace, permissions, key }: CreatedKey, text: HtmlValue): Page {
+export function keyMadePage(
+  { id, name, workspace, permissions, key, ...limits }: CreatedKey,
+  text: HtmlValue,
+): Page {
   return {
     title: 'API key created',
     section: keysSection,
     body: html`<h1>API key created</h1>
 ${secretOnce('The key', key)}
 <p><strong>Copy it now: it is shown only this once.</strong> Whoever has it acts in its name: keep it in a store for secrets.</p>
-<p>${name} (${code(id)}), permissions: ${permissions.join(', ') || 'none'}. ${text}</p>
+<p>${name} (${code(id)}), permissions: ${permissions.join(', ') || 'none'}. ${text} ${limitSentences(limits).join(' ')}</p>
 <p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">To the API keys</a></p>`,
   };
 }

@@ -1,38 +1,28 @@
 import type { PrincipalUse } from '../../../projections/audit/auditTally.ts';
 import { lastUses } from '../../audit/auditTallies.ts';
 import { KeyManager } from '../../principals/keys/KeyManager.ts';
-import {
-  type ApiKey,
-  type Permission,
-  permissionSchema,
-  permissions,
-  stateOf,
-} from '../../principals/keys/keyState.ts';
+import { type ApiKey, stateOf } from '../../principals/keys/keyState.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts';
-import { checkboxes, formError, input } from '../ui/formFields.ts';
+import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { formError, input } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
 import { type TableColumn, table } from '../ui/table.ts';
 import { termFields, termsSent, termsText } from '../ui/termFields.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
 import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
 import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+import { limitFields, limitsCell, limitsSent, limitTextsSent } from './limitFields.ts';
+import { permissionFields, permissionsSent } from './permissionFields.ts';
+
+/** From so long before its end a key is marked: two weeks. */
+const SOON_MS = 14 * 86_400_000;
 
 export interface KeyPagePorts extends QueryPorts, KeyChangePorts {
   names: PrincipalNames;
 }
-
-/** What each permission lets a key do. */
-const permissionTexts: Record<Permission, string> = {
-  write: 'Send records and documents, and remove documents.',
-  read: 'Read records, documents and their history.',
-  events: 'Read the event stream, with all that was sent.',
-  'events:deidentified': 'Read the event stream without what could identify a person.',
-  webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
-};
 
 /** Settings, API keys of a workspace: list, create, and what is done to each. */
 export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
@@ -59,12 +49,13 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       async handle(visit) {
         const { form, workspace, actor } = visit;
         try {
-          const granted = grantedBy(valuesOf(form, 'permissions'));
+          const granted = permissionsSent(form);
           const made = await new KeyManager(directory, actor).createKey(
             workspace,
             textOf(form, 'name'),
             granted,
             termsSent(form),
+            limitsSent(form),
           );
           return { page: keyMadePage(made, html`It works from now on.`) };
         } catch (error) {
@@ -73,11 +64,6 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
       },
     },
   ];
-}
-
-/** The permissions among the values of check boxes. */
-function grantedBy(values: string[]): Permission[] {
-  return values.flatMap((value) => permissionSchema.safeParse(value).data ?? []);
 }
 
 async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace: string): Promise<Page> {
@@ -90,6 +76,7 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
   const columns: TableColumn<ApiKey>[] = [
     { title: 'Name', isHeader: true, cell: ({ id, name }) => html`${name}<br>${code(id)}` },
     { title: 'Permissions', cell: ({ permissions }) => permissions.join(', ') || 'none' },
+    { title: 'Limits', cell: limitsCell },
     { title: 'Recipient', cell: ({ terms }) => termsText(terms) },
     { title: 'State', cell: (key) => keyState(key) },
     {
@@ -119,11 +106,16 @@ ${
 
 function keyState(key: ApiKey): Html {
   const state = stateOf(key, Date.now());
-  const end =
-    state === 'active' && key.expiresAt !== undefined && html`<br>expires ${timeAgo(key.expiresAt)}`;
-  return html`${badge(state, state === 'active' ? 'good' : 'bad')}${end}${
+  return html`${badge(state, state === 'active' ? 'good' : 'bad')}${state === 'active' && keyEnd(key)}${
     key.replacedBy && html`<br>replaced by ${code(key.replacedBy)}`
   }`;
+}
+
+/** When a key will end; marked, when that is soon and no other one takes its place. */
+function keyEnd({ expiresAt, replacedBy }: ApiKey): Html | undefined {
+  if (expiresAt === undefined) return undefined;
+  const isSoon = replacedBy === undefined && Date.parse(expiresAt) - Date.now() < SOON_MS;
+  return html`<br>${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
 }
 
 function lastUse(use: PrincipalUse | undefined): HtmlValue {
@@ -146,7 +138,6 @@ function actionsColumn(workspace: string): TableColumn<ApiKey> {
 
 /** The form of a new key; once more, with what is wrong with it. */
 function newPage({ workspace, csrf, form }: Visit, refusal?: Refusal): Page {
-  const chosen = refusal ? valuesOf(form, 'permissions') : ['write'];
   const back = `/dashboard${keysPath(workspace)}`;
   return {
     title: 'Create API key',
@@ -164,16 +155,8 @@ ${input({
   autocomplete: 'off',
   hint: 'What people will know the key by, such as the system that uses it.',
 })}
-${checkboxes(
-  'permissions',
-  'Permissions',
-  permissions.map((value) => ({
-    value,
-    text: value,
-    hint: permissionTexts[value],
-    isChecked: chosen.includes(value),
-  })),
-)}
+${permissionFields(refusal ? permissionsSent(form) : ['write'])}
+${limitFields(limitTextsSent(form), refusal?.details)}
 ${termFields(termsSent(form), refusal?.details)}
 <div class="actions"><button type="submit">Create API key</button>
 <a role="button" class="outline secondary" href="${back}">Cancel</a></div>

@@ -1,4 +1,4 @@
-import { permissions } from '../../principals/keys/keyState.ts';
+import { permissions } from '../../principals/keys/permissions.ts';
 import type { WebhookCaller } from '../../webhooks/settings/payloadPermissions.ts';
 import type { Visit } from '../shell/route.ts';
 

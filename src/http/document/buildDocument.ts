@@ -15,7 +15,9 @@ record system (EMR) for billing. Each accepted write is one event in a history t
 
 **Authentication.** Send an API key in the header \`x-api-key\`, or as \`Authorization: Bearer\`; when both are there,
 \`x-api-key\` counts. A key belongs to one workspace, reaches the data of that workspace alone, and has some of the
-permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`. Keys are for servers only.
+permissions \`write\`, \`read\`, \`events\`, \`events:deidentified\` and \`webhooks\`; \`write\` and \`read\` may be for one kind alone,
+as \`write:encounter\` is. A key may expire, be taken from some networks alone, and have a rate limit of its own. Keys are for
+servers only.
 
 **Writing.** Records carry the \`id\` that your system gives them. A POST creates the record, or updates the one of that
 \`id\`; sending it again does no harm. A status of 200 means that the write is durable. Send records before those that
@@ -46,7 +48,8 @@ own id, in the audit trail and in the service's log. Send no data of patients in
 
 **Errors.** The body has \`error\` for people, \`code\` for programs, and \`requestId\`, which is also the header
 \`Request-Id\` of every answer. Values that were refused are never repeated. An unknown path is answered with 404, another
-method with 405 and \`Allow\`. Requests are limited by client IP address; on 429 wait \`retryAfter\` seconds, on 503 as
+method with 405 and \`Allow\`. Requests are limited by client IP address, or by the
+key where that has a limit of its own; on 429 wait \`retryAfter\` seconds, on 503 as
 long as \`Retry-After\` says, and send the request again.
 `.trim();
 

@@ -6,6 +6,7 @@ import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { eventDiffers } from '../../evidence/proof/proveEvent.ts';
 import { keyInUse, keyReused } from '../../idempotency/idempotencyRefusals.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
+import { onKind } from '../../principals/keys/permissions.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
 import { checkUrl } from '../../webhooks/settings/checkUrl.ts';
@@ -19,6 +20,7 @@ import {
   deactivatedKey,
   deactivatedWorkspace,
   expiredKey,
+  foreignAddress,
   lackingPermission,
   missingKey,
   unknownKey,
@@ -83,19 +85,20 @@ export const errorResponses = {
     },
   },
   Unauthorized: {
-    description: 'There is no API key in the request, or it is not valid, or has expired.',
+    description: 'There is no API key in the request, or it is not valid.',
     errors: {
       missing: missingKey(),
       invalid: unknownKey(),
-      expired: expiredKey(),
     },
     headers: ['WWW-Authenticate'],
   },
   Forbidden: {
     description: 'The API key may not do this.',
     errors: {
-      permission_denied: lackingPermission(['write']),
+      permission_denied: lackingPermission(onKind('write', 'patient')),
       key_deactivated: deactivatedKey(),
+      key_expired: expiredKey(),
+      address_not_allowed: foreignAddress(),
       workspace_deactivated: deactivatedWorkspace(),
     },
   },
@@ -227,7 +230,8 @@ export const errorResponses = {
     },
   },
   RateLimited: {
-    description: 'Too many requests from one client IP address. Wait as long as `retryAfter` says.',
+    description:
+      'Too many requests from one client IP address, or with a key that has a limit of its own. Wait as long as `retryAfter` says.',
     errors: {
       rate_limited: rateLimited(17),
     },

@@ -1,11 +1,15 @@
 import type { IncomingMessage } from 'node:http';
+import type { ServiceError } from '../../errors.ts';
 import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
-import { isExpired, type Permission } from '../../principals/keys/keyState.ts';
+import { type ApiKey, isExpired } from '../../principals/keys/keyState.ts';
+import type { Permission } from '../../principals/keys/permissions.ts';
+import { isInNetworks } from '../../principals/keys/sourceNetworks.ts';
 import type { Exchange } from './exchange.ts';
 import {
   deactivatedKey,
   deactivatedWorkspace,
   expiredKey,
+  foreignAddress,
   lackingPermission,
   missingKey,
   unknownKey,
@@ -25,8 +29,9 @@ export interface Gate {
 }
 
 /**
- * Lets a request in, at once where nobody need be asked, in this order: it carries a key (else 401), the client's rate (429), the key is known (401) and
- * active (deleted or expired 401, deactivated 403), its workspace is active (403), it has one of the permissions, if any is needed (403).
+ * Lets a request in, at once where nobody need be asked, in this order: it carries a key (else 401); the rate, of the client's address
+ * or of a usable key that has a limit of its own (429); the key is known, and not deleted (401); it is taken from this address, has not
+ * expired, is active, and so is its workspace (403); it has one of the permissions, if any is needed (403).
  */
 export function admit(
   gate: Gate,
@@ -37,31 +42,50 @@ export function admit(
   if (credential === undefined) {
     throw missingKey();
   }
-  const counted = gate.limit(exchange);
-  const found = counted ? undefined : gate.directory.findKnown(credential);
-  if (found) return letIn(exchange, found, permissions);
+  const known = gate.directory.findKnown(credential);
+  const counted = gate.limit(exchange, known && countedByKey(known, exchange));
+  if (known && !counted) return letIn(exchange, known, permissions);
   return (async () => {
     await counted;
     letIn(exchange, await gate.directory.find(credential), permissions);
   })();
 }
 
+/**
+ * The key, where requests are counted by it: it has a limit of its own, and could be let in. Were others counted so, who got hold of
+ * a key that is refused could use up its limit, or send refused requests without end, each of which is an entry of the audit trail.
+ */
+function countedByKey(found: FoundKey, { clientIp }: Exchange): ApiKey | undefined {
+  if (found.key.rateLimit === undefined) return undefined;
+  return refusalOf(found, clientIp) === undefined ? found.key : undefined;
+}
+
 /** Throws what a request is refused with whose key was looked for. */
 function letIn(exchange: Exchange, found: FoundKey | undefined, permissions: readonly Permission[]): void {
   if (found === undefined) throw unknownKey();
   exchange.found = found;
-  requireUsable(found, permissions);
+  requireUsable(found, permissions, exchange.clientIp);
 }
 
-/** Throws what a key is refused with: it is no longer active, or its workspace, or it has none of the permissions. */
-export function requireUsable({ key, workspace }: FoundKey, permissions: readonly Permission[]): void {
-  if (key.state === 'deleted') throw unknownKey();
-  if (isExpired(key, Date.now())) throw expiredKey();
-  if (key.state === 'deactivated') throw deactivatedKey();
-  if (workspace.state === 'deactivated') {
-    throw deactivatedWorkspace();
-  }
-  if (permissions.length > 0 && !permissions.some((permission) => key.permissions.includes(permission))) {
+/** Throws what a key is refused with: it is not taken now, or not from this address, or it has none of the permissions. */
+export function requireUsable(found: FoundKey, permissions: readonly Permission[], clientIp: string): void {
+  const refusal = refusalOf(found, clientIp);
+  if (refusal) throw refusal;
+  if (permissions.length > 0) requirePermission(found, permissions);
+}
+
+/** Throws `permission_denied` when a key has none of these permissions; for what of a request needs another one than the rest. */
+export function requirePermission({ key }: FoundKey, permissions: readonly Permission[]): void {
+  if (!permissions.some((permission) => key.permissions.includes(permission))) {
     throw lackingPermission(permissions);
   }
+}
+
+/** What a key is refused with, whatever is asked for. Who sends it from elsewhere is not told how it stands. */
+function refusalOf({ key, workspace }: FoundKey, clientIp: string): ServiceError | undefined {
+  if (key.state === 'deleted') return unknownKey();
+  if (key.networks && !isInNetworks(key.networks, clientIp)) return foreignAddress();
+  if (isExpired(key, Date.now())) return expiredKey();
+  if (key.state === 'deactivated') return deactivatedKey();
+  return workspace.state === 'deactivated' ? deactivatedWorkspace() : undefined;
 }

@@ -8,6 +8,8 @@ export const statusOf: Record<ErrorCode, number> = {
   reference_not_found: 400,
   unauthorized: 401,
   key_deactivated: 403,
+  key_expired: 403,
+  address_not_allowed: 403,
   workspace_deactivated: 403,
   permission_denied: 403,
   not_found: 404,

@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import type { Permission } from '../../principals/keys/keyState.ts';
+import type { Permission } from '../../principals/keys/permissions.ts';
 
 /** The refusals of requests by their API key. */
 export const missingKey = () =>
@@ -10,7 +10,14 @@ export const missingKey = () =>
 
 export const unknownKey = () => new ServiceError('unauthorized', 'The API key is not valid.');
 
-export const expiredKey = () => new ServiceError('unauthorized', 'The API key has expired.');
+export const expiredKey = () => new ServiceError('key_expired', 'The API key has expired.');
+
+/** It does not tell from where the key is taken. */
+export const foreignAddress = () =>
+  new ServiceError(
+    'address_not_allowed',
+    'The API key is not taken from the address that the request came from.',
+  );
 
 export const deactivatedKey = () => new ServiceError('key_deactivated', 'The API key is deactivated.');
 

@@ -1,31 +1,49 @@
 import { ServiceError } from '../../errors.ts';
 import type { Count, RateLimiters } from '../../ports/rateLimiters.ts';
+import type { ApiKey } from '../../principals/keys/keyState.ts';
 import type { Exchange } from './exchange.ts';
 
 /**
- * Counts a request of a client IP address, and says in the answer's headers what is left: at once, where that is counted in
- * this process.
+ * Counts a request, and says in the answer's headers what is left: at once, where that is counted in this process. `key`: the
+ * one that it is counted by, which has a limit of its own; without one it is counted by the client's IP address.
  */
-export type RateLimit = (exchange: Exchange) => void | Promise<void>;
+export type RateLimit = (exchange: Exchange, key?: ApiKey) => void | Promise<void>;
 
 /** Length of the window over which requests are counted. */
 const RATE_WINDOW_SECONDS = 60;
 
+/** Counts a request of one who sends. */
+type Counting = (exchange: Exchange, sender: string) => void | Promise<void>;
+
 /**
- * The limit on requests a minute from one client IP address (spec section 8); 0 limits nothing. Beyond it rejects
- * with `rate_limited` and the seconds to wait. Headers: draft-ietf-httpapi-ratelimit-headers-10.
+ * The limit on requests a minute from one client IP address (spec section 8), where 0 limits nothing, and those of keys that have
+ * one of their own. Beyond it rejects with `rate_limited` and the seconds to wait.
  */
 export function rateLimit(limiters: RateLimiters, perMinute: number): RateLimit {
-  if (perMinute === 0) return () => undefined;
-  const limiter = limiters.limiter({ name: 'requests', points: perMinute, seconds: RATE_WINDOW_SECONDS });
-  const policy = `"default";q=${perMinute};w=${RATE_WINDOW_SECONDS}`;
+  const byAddress = perMinute === 0 ? undefined : counting(limiters, 'requests', 'default', perMinute);
+  const byKey = new Map<number, Counting>();
+  return (exchange, key) => {
+    if (key?.rateLimit === undefined) return byAddress?.(exchange, exchange.clientIp);
+    let count = byKey.get(key.rateLimit);
+    if (count === undefined) {
+      count = counting(limiters, 'requests_of_keys', 'key', key.rateLimit);
+      byKey.set(key.rateLimit, count);
+    }
+    return count(exchange, key.id);
+  };
+}
+
+/** Headers: draft-ietf-httpapi-ratelimit-headers-10. */
+function counting(limiters: RateLimiters, name: string, policyName: string, points: number): Counting {
+  const limiter = limiters.limiter({ name, points, seconds: RATE_WINDOW_SECONDS });
+  const policy = `"${policyName}";q=${points};w=${RATE_WINDOW_SECONDS}`;
   const note = ({ headers }: Exchange, count: Count) => {
-    const rest = `"default";r=${count.remaining};t=${secondsUntilReset(count)}`;
+    const rest = `"${policyName}";r=${count.remaining};t=${secondsUntilReset(count)}`;
     headers.push('RateLimit-Policy', policy, 'RateLimit', rest);
     requireWithin(count);
   };
-  return (exchange) => {
-    const count = limiter.consume(exchange.clientIp);
+  return (exchange, sender) => {
+    const count = limiter.consume(sender);
     return count instanceof Promise
       ? count.then((counted) => note(exchange, counted))
       : note(exchange, count);

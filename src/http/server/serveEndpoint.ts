@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { AccessSubject } from '../../audit/recordAccess.ts';
 import { describeError, type ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import type { Permission } from '../../principals/keys/keyState.ts';
+import type { Permission } from '../../principals/keys/permissions.ts';
 import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import type { Bodies } from './BodyBudget.ts';

@@ -1,24 +1,31 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseTerms } from '../../audit/disclosureTermsSchema.ts';
 import { ServiceError } from '../../errors.ts';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
-import { WORKSPACE_ID } from '../../events/streamNames.ts';
 import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
 import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
 import type { KeyDirectory } from './KeyDirectory.ts';
+import { type KeyLimits, limitNames, limitsOf, type NullableLimits, parseLimits } from './keyLimits.ts';
 import {
   type ApiKey,
   type ApiKeyCreated,
+  type ApiKeyLimitsSet,
   type ApiKeyRotated,
-  isExpired,
   type KeyState,
-  type Permission,
-  permissions,
-  type Workspace,
+  limitsOfKey,
   type WorkspaceRetentionSet,
   type WorkspaceUnchangedSet,
 } from './keyState.ts';
+import { arrangePermissions, type Permission } from './permissions.ts';
+import {
+  checkWorkspaceId,
+  requireInUse,
+  requireKey,
+  requireLiving,
+  requireWorkspace,
+} from './requireKeys.ts';
 import { type RetentionChoice, requireRetention } from './retention.ts';
 
 interface Change {
@@ -28,7 +35,7 @@ interface Change {
 }
 
 /** A key just made; `key` is shown this once and stored nowhere. */
-export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | 'permissions'> {
+export interface CreatedKey extends Pick<ApiKey, 'id' | 'workspace' | 'name' | 'permissions'>, KeyLimits {
   key: string;
 }
 
@@ -96,12 +103,16 @@ export class KeyManager {
     });
   }
 
-  /** Makes a key, and its workspace when that is missing; `terms` say to whom what is read with it goes, and why. */
+  /**
+   * Makes a key, and its workspace when that is missing; `terms` say to whom what is read with it goes, and why; `limits` narrow
+   * its use.
+   */
   async createKey(
     workspace: string,
     name: string,
     granted: Permission[],
     terms: NullableTerms = {},
+    limits: NullableLimits = {},
   ): Promise<CreatedKey> {
     if (name.trim() === '' || name.length > MAX_KEY_NAME_LENGTH) {
       throw new ServiceError(
@@ -110,16 +121,17 @@ export class KeyManager {
       );
     }
     const given = termsOf(parseTerms(terms));
-    const chosen = permissions.filter((permission) => granted.includes(permission));
+    const narrowed = limitsOf(parseLimits(limits, Date.now()));
+    const chosen = requirePermissions(granted);
     await this.#change((known) => {
       checkWorkspaceId(workspace);
       if (known.workspaces.has(workspace)) return undefined;
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
     const { key, ...stored } = newKey();
-    const data: ApiKeyCreated = { ...stored, name, permissions: chosen, ...given };
+    const data: ApiKeyCreated = { ...stored, name, permissions: chosen, ...given, ...narrowed };
     await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
-    return { id: data.key_id, workspace, name, permissions: chosen, key };
+    return { id: data.key_id, workspace, name, permissions: chosen, ...narrowed, key };
   }
 
   /**
@@ -140,24 +152,64 @@ export class KeyManager {
   }
 
   /**
-   * Makes a key of the same name, permissions and terms, and lets the one before it expire in so many seconds: at most 30
-   * days. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
+   * Changes what narrows the use of a key; limits that are left out stay, `null` takes one back. No change when they are so
+   * already; `conflict` when the key is deleted, or when its end came with the key that takes its place.
+   */
+  async setLimits(id: string, limits: NullableLimits): Promise<void> {
+    const sent = parseLimits(limits, Date.now());
+    await this.#change((known) => {
+      const key = requireLiving(known, id);
+      const before = limitsOfKey(key);
+      const changed = limitNames.filter(
+        (name) => sent[name] !== undefined && !isDeepStrictEqual(sent[name], before[name] ?? null),
+      );
+      if (changed.length === 0) return undefined;
+      if (changed.includes('expires_at') && key.replacedBy !== undefined) {
+        throw new ServiceError(
+          'conflict',
+          `Key ${id} ends as it does because key ${key.replacedBy} takes its place.`,
+        );
+      }
+      const data: ApiKeyLimitsSet = { key_id: id };
+      return {
+        type: 'ApiKeyLimitsSet',
+        workspace: key.workspace,
+        data: { ...data, ...Object.fromEntries(changed.map((name) => [name, sent[name]])) },
+      };
+    });
+  }
+
+  /**
+   * Makes a key of the same name, permissions, terms and limits, and lets the one before it expire in so many seconds, at most 30
+   * days, or when it would have anyway. A key that was made for so long has one after it that lasts as long. `conflict` when that is not in use: deactivated, deleted, expired, or replaced already.
    */
   async rotateKey(id: string, expiresInSeconds: number): Promise<RotatedKey> {
     if (!(expiresInSeconds >= 0 && expiresInSeconds <= MAX_ROTATION_SECONDS)) {
       throw new ServiceError('validation_failed', 'A key that is rotated expires within 30 days.');
     }
-    const expiresAt = new Date(Date.now() + expiresInSeconds * 1000).toISOString();
+    const now = Date.now();
     const { key, ...stored } = newKey();
+    let expiresAt = '';
     await this.#change((known) => {
       const key = requireInUse(known, id);
       const { workspace, name, permissions } = key;
-      const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms };
+      expiresAt = earlier(new Date(now + expiresInSeconds * 1000).toISOString(), key.expiresAt);
+      const limits = limitsOf({ ...limitsOfKey(key), expires_at: nextEnd(key, now) });
+      const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms, ...limits };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
     });
-    const { workspace, name, permissions } = requireKey(this.#directory.known, stored.key_id);
-    return { id: stored.key_id, workspace, name, permissions, key, previousExpiresAt: expiresAt };
+    const made = requireKey(this.#directory.known, stored.key_id);
+    const { workspace, name, permissions } = made;
+    return {
+      id: made.id,
+      workspace,
+      name,
+      permissions,
+      ...limitsOfKey(made),
+      key,
+      previousExpiresAt: expiresAt,
+    };
   }
 
   /** Deactivates, activates or deletes a key; no change when it is so already. A deleted key stays deleted. */
@@ -185,37 +237,25 @@ function newKey() {
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
 }
 
-function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
-  const workspace = known.workspaces.get(id);
-  if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
-  return workspace;
-}
-
-function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
-  const key = known.keys.get(id);
-  if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
-  return key;
-}
-
-function requireLiving(known: Readonly<KeyState>, id: string): ApiKey {
-  const key = requireKey(known, id);
-  if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
-  return key;
-}
-
-function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
-  const key = requireKey(known, id);
-  const { state, replacedBy } = key;
-  if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
-  if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);
-  if (replacedBy === undefined) return key;
-  throw new ServiceError('conflict', `Key ${id} is being replaced by key ${replacedBy} already.`);
-}
-
-function checkWorkspaceId(id: string): void {
-  if (WORKSPACE_ID.test(id)) return;
+/** Permissions that may be given together, in their usual order. Throws `validation_failed` for one beside its own part. */
+function requirePermissions(granted: readonly Permission[]): Permission[] {
+  const { arranged, doubled } = arrangePermissions(granted);
+  const [first] = doubled;
+  if (first === undefined) return arranged;
+  const [whole] = first.split(':');
   throw new ServiceError(
     'validation_failed',
-    'The id of a workspace has 2 to 40 characters: lower-case letters, digits, underscores.',
+    `The permission ${whole} is for every kind: give it, or ${first}, not both.`,
   );
+}
+
+/** The earlier of two moments, ISO 8601 in UTC. */
+function earlier(end: string, other: string | undefined): string {
+  return other !== undefined && other < end ? other : end;
+}
+
+/** When the key after one ends: it lasts as long as that was made to last. */
+function nextEnd({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
+  if (expiresAt === undefined) return undefined;
+  return new Date(now + Date.parse(expiresAt) - Date.parse(createdAt)).toISOString();
 }

@@ -1,6 +1,6 @@
 import type { KeyDirectory } from './KeyDirectory.ts';
 import { type CreatedKey, KeyManager } from './KeyManager.ts';
-import { permissions } from './keyState.ts';
+import { permissions } from './permissions.ts';
 
 /** The workspace of a first start. */
 const FIRST_WORKSPACE = 'default';

@@ -1,14 +1,11 @@
-import { z } from 'zod';
 import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/disclosureTerms.ts';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
 import { upcast } from '../../events/upcast.ts';
+import { type KeyLimits, limitsOf, type NullableLimits } from './keyLimits.ts';
+import type { Permission } from './permissions.ts';
 import type { RetentionChoice } from './retention.ts';
-
-export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
-export const permissionSchema = z.enum(permissions);
-export type Permission = (typeof permissions)[number];
 
 export interface Workspace {
   id: string;
@@ -32,6 +29,10 @@ export interface ApiKey {
   createdBy: Principal;
   /** From when on it is refused, ISO 8601; undefined: never by itself. */
   expiresAt?: string;
+  /** Where its requests come from, in CIDR notation; undefined: from anywhere. */
+  networks?: readonly string[];
+  /** Requests a minute, if it has a limit of its own. */
+  rateLimit?: number;
   /** Id of the key that took its place. */
   replacedBy?: string;
   /** To whom what is read with it goes, and why; left out where nobody said. */
@@ -52,7 +53,7 @@ export function noKeys(): KeyState {
 }
 
 /** Data of `ApiKeyCreated`. */
-export interface ApiKeyCreated extends DisclosureTerms {
+export interface ApiKeyCreated extends DisclosureTerms, KeyLimits {
   key_id: string;
   name: string;
   permissions: Permission[];
@@ -61,6 +62,11 @@ export interface ApiKeyCreated extends DisclosureTerms {
 
 /** Data of `ApiKeyUpdated`: the terms that changed; `null` takes one back. */
 export interface ApiKeyUpdated extends NullableTerms {
+  key_id: string;
+}
+
+/** Data of `ApiKeyLimitsSet`: the limits that changed; `null` takes one back. */
+export interface ApiKeyLimitsSet extends NullableLimits {
   key_id: string;
 }
 
@@ -95,11 +101,29 @@ export function stateOf(key: ApiKey, now: number): ApiKey['state'] | 'expired' {
   return key.state !== 'deleted' && isExpired(key, now) ? 'expired' : key.state;
 }
 
+/** The limits of a key, as events have them. */
+export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimits {
+  return limitsOf({ expires_at: expiresAt, networks, rate_limit: rateLimit });
+}
+
+function withLimits(
+  { expiresAt: _end, networks: _from, rateLimit: _rate, ...key }: ApiKey,
+  limits: KeyLimits,
+): ApiKey {
+  const { expires_at: expiresAt, networks, rate_limit: rateLimit } = limits;
+  return {
+    ...key,
+    ...(expiresAt && { expiresAt }),
+    ...(networks && { networks }),
+    ...(rateLimit && { rateLimit }),
+  };
+}
+
 function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: ApiKeyCreated): void {
   const { key_id: id, name, permissions, sha256 } = made;
   const { workspace, principal: createdBy } = metadata;
   const terms = termsOf(made);
-  known.keys.set(id, {
+  const key: ApiKey = {
     id,
     workspace,
     name,
@@ -109,7 +133,8 @@ function addKey(known: KeyState, { metadata, recordedAt }: RecordedEvent, made: 
     createdAt: recordedAt,
     createdBy,
     ...(terms && { terms }),
-  });
+  };
+  known.keys.set(id, withLimits(key, limitsOf(made)));
   known.keyIdByHash.set(sha256, id);
 }
 
@@ -132,6 +157,12 @@ function updateKey(known: KeyState, { data }: RecordedEvent): void {
   known.keys.set(key_id, { ...rest, ...(terms && { terms }) });
 }
 
+function setLimits(known: KeyState, { data }: RecordedEvent): void {
+  const { key_id, ...changed } = dataAs<ApiKeyLimitsSet>(data);
+  const key = known.keys.get(key_id);
+  if (key) known.keys.set(key_id, withLimits(key, limitsOf({ ...limitsOfKey(key), ...changed })));
+}
+
 const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   WorkspaceCreated(known, { metadata: { workspace: id }, recordedAt: createdAt }) {
     known.workspaces.set(id, { id, state: 'active', createdAt });
@@ -150,6 +181,7 @@ const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
   },
   ApiKeyCreated: (known, event) => addKey(known, event, dataAs<ApiKeyCreated>(event.data)),
   ApiKeyUpdated: updateKey,
+  ApiKeyLimitsSet: setLimits,
   ApiKeyRotated(known, event) {
     const { key_id, expires_at: expiresAt, replacement } = dataAs<ApiKeyRotated>(event.data);
     addKey(known, event, replacement);

@@ -1,6 +1,6 @@
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../events/newEvent.ts';
-import type { Permission } from '../../principals/keys/keyState.ts';
+import type { Permission } from '../../principals/keys/permissions.ts';
 import type { WebhookPayload } from './webhook.ts';
 
 /** Who works with a webhook, with the permissions that decide which ones. */

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { removeDocument } from '../../../commands/removeDocument.ts';
 import { type DocumentPorts, requireEncounter } from '../../../commands/uploadDocument.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import { matchHeader } from '../documentedParameters.ts';
@@ -27,7 +28,7 @@ export const deleteDocument = endpoint({
   summary: 'Remove a document',
   description: 'From now on nobody can read the document. Its history stays.',
   tag: 'Documents',
-  permission: 'write',
+  permission: onKind('write', 'document'),
   params: documentParams,
   headers: matchHeader,
   answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import type { DocumentPorts } from '../../../commands/uploadDocument.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { readContentAt } from '../../../reads/history/documentHistory.ts';
 import { type DocumentContent, readDocument, type WantedPart } from '../../../reads/readDocument.ts';
 import { documentFormats } from '../../../records/document.ts';
@@ -54,7 +55,7 @@ export const downloadDocument = endpoint({
     '`as_of`, also of a document that was removed since. Files that were replaced or removed are kept for the time ' +
     'of retention.',
   tag: 'Documents',
-  permission: 'read',
+  permission: onKind('read', 'document'),
   params: documentParams,
   query: momentQuerySchema,
   headers: rangeHeaders,

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import type { DocumentPorts } from '../../../commands/uploadDocument.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { listDocuments as list } from '../../../reads/readDocument.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
@@ -43,7 +44,7 @@ export const listDocuments = endpoint({
     'The documents of the encounter, in the order of their creation, with every write that was answered before the ' +
     'request.',
   tag: 'Documents',
-  permission: 'read',
+  permission: onKind('read', 'document'),
   params: collectionParams,
   query: pageQuerySchema,
   answers: {

@@ -5,6 +5,7 @@ import {
   requireEncounter,
   uploadDocument as upload,
 } from '../../../commands/uploadDocument.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
 import { versionNumber } from '../../document/answerSchemas.ts';
 import { documentExample, exampleOf } from '../../document/examples.ts';
@@ -44,7 +45,7 @@ export const uploadDocument = endpoint({
     'Attaches a document to the encounter, as a form with three parts. A document of the same `document_id` on ' +
     'the encounter is replaced.',
   tag: 'Documents',
-  permission: 'write',
+  permission: onKind('write', 'document'),
   params: collectionParams,
   headers: conditionHeaders,
   body: {

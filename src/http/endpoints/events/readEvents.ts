@@ -10,7 +10,7 @@ import type { Selection } from '../../../feed/selection.ts';
 import type { Start } from '../../../feed/thread/Subscription.ts';
 import type { Chunk } from '../../../feed/thread/threadMessages.ts';
 import type { FoundKey, KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
-import type { Permission } from '../../../principals/keys/keyState.ts';
+import type { Permission } from '../../../principals/keys/permissions.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { addressOf } from '../../server/addressOf.ts';
 import { requireUsable } from '../../server/admit.ts';
@@ -166,7 +166,7 @@ async function page(
     .finally(() => clearInterval(looking));
   // While it was waited, the key may have changed.
   exchange.found = directory.current(exchange.found as FoundKey);
-  requireUsable(exchange.found, ACCESS);
+  requireUsable(exchange.found, ACCESS, exchange.clientIp);
   const { first, position, count } = found;
   if (first !== undefined) {
     await recordAccess(eventLog, callerOf(exchange), {
@@ -189,7 +189,7 @@ async function page(
 /** Whether the key of a request that lasts is still good for it. */
 function isAllowed(directory: KeyDirectory, exchange: Exchange): boolean {
   try {
-    requireUsable(directory.current(exchange.found as FoundKey), ACCESS);
+    requireUsable(directory.current(exchange.found as FoundKey), ACCESS, exchange.clientIp);
     return true;
   } catch {
     return false;

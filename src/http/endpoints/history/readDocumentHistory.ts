@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import type { DocumentStore } from '../../../ports/documentStore.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { readDocumentHistory as readHistory } from '../../../reads/history/documentHistory.ts';
 import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
 import { documentEventTypes, documentFieldsSchema, documentFormats } from '../../../records/document.ts';
@@ -79,7 +80,7 @@ export const readDocumentHistory = endpoint({
     'Every version of the document, newest first, also of one that was removed: who sent it, when, from where, and ' +
     'which file. Files that were replaced or removed are kept for the time of retention.',
   tag: 'Documents',
-  permission: 'read',
+  permission: onKind('read', 'document'),
   params: documentParams,
   query: pageQuerySchema,
   answers: { 200: { description: 'A page of versions.', schema: pageSchema, example } },

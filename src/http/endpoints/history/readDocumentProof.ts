@@ -1,4 +1,5 @@
 import { documentStream } from '../../../events/streamNames.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
 import {
@@ -21,7 +22,7 @@ export const readDocumentProof = endpoint({
     'The event of one version of the document, which holds the digest of its file, and the proof that it is in the hash ' +
     'tree of the workspace; as for records.',
   tag: 'Documents',
-  permission: 'read',
+  permission: onKind('read', 'document'),
   params: documentParams.extend(versionPath),
   query: proofQuerySchema,
   answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { readRecordHistory as readHistory } from '../../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
 import type { CatalogEntry, RecordFields } from '../../../records/catalog.ts';
@@ -69,7 +70,7 @@ export function readRecordHistory(entry: CatalogEntry) {
       `Every version of the ${kind}, newest first: who sent it, when, from where, and what it changed. A value that ` +
       'was sent again as it was is no change. Versions that are stored meanwhile disturb no page.',
     tag: tagOf(entry),
-    permission: 'read',
+    permission: onKind('read', kind),
     params: recordPath(entry),
     query: pageQuerySchema,
     answers: {

@@ -1,4 +1,5 @@
 import { recordStream } from '../../../events/streamNames.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { tagOf } from '../../document/kindNames.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -22,7 +23,7 @@ export function readRecordProof(entry: CatalogEntry) {
       'sent (`HEADS_TO`), it is for the last one that has the event; else its root is not signed, and is checked with a ' +
       'signed head of that size (`--head head.json`).',
     tag: tagOf(entry),
-    permission: 'read',
+    permission: onKind('read', kind),
     params: recordPath(entry).extend(versionPath),
     query: proofQuerySchema,
     answers: { 200: { description: 'The proof.', schema: proofSchema, example: proofExample } },

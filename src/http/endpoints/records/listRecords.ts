@@ -1,4 +1,5 @@
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { listRecords as list } from '../../../reads/listRecords.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
@@ -21,7 +22,7 @@ export function listRecords(entry: CatalogEntry) {
       `The ${plural} of the workspace, in the order of their creation, with every write that was answered before ` +
       'the request.',
     tag: tagOf(entry),
-    permission: 'read',
+    permission: onKind('read', kind),
     query: pageQuerySchema,
     answers: {
       200: {

@@ -1,4 +1,5 @@
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { readRecordAt } from '../../../reads/history/recordHistory.ts';
 import { type QueryPorts, readRecord as readLatest } from '../../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
@@ -22,7 +23,7 @@ export function readRecord(entry: CatalogEntry) {
       `The latest version of the ${kind}, with every write that was answered before the request, or an earlier one: ` +
       'that of `version`, or the one that stood at the moment `as_of`.',
     tag: tagOf(entry),
-    permission: 'read',
+    permission: onKind('read', kind),
     params: recordPath(entry),
     query: momentQuerySchema,
     answers: {

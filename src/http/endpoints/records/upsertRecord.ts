@@ -1,5 +1,6 @@
 import type { AccessTally } from '../../../audit/AccessTally.ts';
 import { upsertRecord as upsert, type WritePorts } from '../../../commands/upsertRecord.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
 import { type CatalogEntry, catalogEntry } from '../../../records/catalog.ts';
 import { upsertAnswers, upsertRequests } from '../../document/examples.ts';
 import { tagOf, withArticle } from '../../document/kindNames.ts';
@@ -47,7 +48,7 @@ export function upsertRecord(entry: CatalogEntry) {
       'A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it ' +
       `(JSON Merge Patch, RFC 7396).${nestedText(entry)}${referencesText(entry)} Sending the same ${kind} again is safe. At most 1 MB.`,
     tag: tagOf(entry),
-    permission: 'write',
+    permission: onKind('write', kind),
     query: writeQuerySchema,
     headers: conditionHeaders,
     takesIdempotencyKey: true,

@@ -1,21 +1,24 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { eventLogName, withKeys } from '../app/withStores.ts';
-import { ServiceError } from '../errors.ts';
-import { everyTerm } from '../events/disclosureTerms.ts';
-import type { CreatedKey } from '../principals/keys/KeyManager.ts';
+import { eventLogName, withKeys } from '../../app/withStores.ts';
+import { ServiceError } from '../../errors.ts';
+import type { CreatedKey } from '../../principals/keys/KeyManager.ts';
+import { limitSentences } from '../../principals/keys/keyLimits.ts';
+import { type ApiKey, limitsOfKey } from '../../principals/keys/keyState.ts';
 import {
-  type ApiKey,
   type Permission,
   permissionSchema,
   permissions,
-  stateOf,
-} from '../principals/keys/keyState.ts';
-import { deleteKey } from '../webhooks/settings/deleteKey.ts';
-import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
-import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
-import { example, writeJson, writeLine, writeTable } from './output.ts';
+  scopeKinds,
+} from '../../principals/keys/permissions.ts';
+import { deleteKey } from '../../webhooks/settings/deleteKey.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { addTermOptions, type TermOptions, termsOfOptions } from '../disclosures/termOptions.ts';
+import { example, writeJson, writeLine, writeTable } from '../output.ts';
+import { addLimitOptions, type LimitOptions, limitsOfOptions } from './limitOptions.ts';
+import { listKeys } from './listKeys.ts';
+import { parseDuration } from './parseDuration.ts';
 
-interface CreateOptions extends TermOptions {
+interface CreateOptions extends TermOptions, LimitOptions {
   workspace: string;
   name: string;
   permissions: Permission[];
@@ -28,49 +31,21 @@ interface RotateOptions {
   json?: boolean;
 }
 
-interface ListOptions {
-  workspace?: string;
-  json?: boolean;
-}
-
-/** `write,read` as a list of permissions. */
+/** `write,read`, `write:encounter` as a list of permissions. */
 function parsePermissions(text: string): Permission[] {
   const result = permissionSchema.array().safeParse(text.split(',').map((part) => part.trim()));
   if (result.success) return result.data;
-  throw new InvalidArgumentError(`Give one or more of ${permissions.join(', ')}, separated by commas.`);
-}
-
-const secondsOf = { s: 1, m: 60, h: 3_600, d: 86_400 };
-
-/** `30m`, `24h`, `7d` as seconds. */
-function parseDuration(text: string): number {
-  const [, count, unit] = /^(\d{1,7})([smhd])$/.exec(text) ?? [];
-  if (unit !== undefined) return Number(count) * secondsOf[unit as keyof typeof secondsOf];
-  throw new InvalidArgumentError('Give a time such as 0s, 30m, 24h or 7d.');
-}
-
-/** What people see of a key: never its hash. */
-function view(key: ApiKey) {
-  const { id, workspace, name, permissions, createdAt, createdBy, expiresAt, replacedBy } = key;
-  return {
-    id,
-    workspace,
-    name,
-    permissions,
-    state: stateOf(key, Date.now()),
-    created_at: createdAt,
-    created_by: createdBy,
-    expires_at: expiresAt ?? null,
-    replaced_by: replacedBy ?? null,
-    ...everyTerm(key.terms ?? {}),
-  };
+  throw new InvalidArgumentError(
+    `Give one or more of ${permissions.join(', ')}, separated by commas; write and read also for one kind alone: write:KIND, where KIND is one of ${scopeKinds.join(', ')}.`,
+  );
 }
 
 async function createKey(options: CreateOptions): Promise<void> {
-  const { terms, others } = termsOfOptions(options);
+  const { terms, others: withoutTerms } = termsOfOptions(options);
+  const { limits, others } = limitsOfOptions(withoutTerms);
   const { workspace, name, permissions, json } = others;
   const { id, key, ...made } = await withKeys(({ manager }) =>
-    manager.createKey(workspace, name, permissions, terms),
+    manager.createKey(workspace, name, permissions, terms, limits),
   );
   if (json) {
     writeJson({ id, key, ...made });
@@ -79,12 +54,13 @@ async function createKey(options: CreateOptions): Promise<void> {
   showKey({ id, key, ...made });
 }
 
-function showKey({ id, key, workspace, permissions }: CreatedKey): void {
+function showKey({ id, key, workspace, permissions, ...limits }: CreatedKey): void {
   writeLine('The API key, shown only now:');
   writeLine();
   writeLine(`  ${key}`);
   writeLine();
   writeLine(`Its id is ${id}. Workspace: ${workspace}. Permissions: ${permissions.join(', ')}.`);
+  for (const line of limitSentences(limits)) writeLine(line);
   writeLine(`Event log: ${eventLogName()}`);
 }
 
@@ -100,37 +76,6 @@ async function rotateKey(id: string, { expiresIn, json }: RotateOptions): Promis
   writeLine(`Key ${id}, which it replaces, ${end}.`);
 }
 
-async function listKeys({ workspace, json }: ListOptions): Promise<void> {
-  const found = await withKeys(async ({ known }) => {
-    if (workspace !== undefined && !known.workspaces.has(workspace)) {
-      throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
-    }
-    const keys = [...known.keys.values()].map(view);
-    return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
-  });
-  if (json) writeJson(found);
-  else if (found.length === 0) writeLine(`There are no keys yet in the event log ${eventLogName()}.`);
-  else
-    writeTable(
-      [
-        ...['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
-        ...['RECIPIENT', 'PURPOSE'],
-      ],
-      found.map((key) => [
-        key.id,
-        key.workspace,
-        key.name,
-        key.permissions.join(','),
-        key.state,
-        key.created_at,
-        key.created_by.id,
-        key.expires_at ?? '-',
-        key.recipient ?? '-',
-        key.purpose ?? '-',
-      ]),
-    );
-}
-
 async function updateKey(id: string, options: TermOptions): Promise<void> {
   const { terms } = termsOfOptions(options);
   if (Object.keys(terms).length === 0) {
@@ -138,6 +83,21 @@ async function updateKey(id: string, options: TermOptions): Promise<void> {
   }
   await withKeys(({ manager }) => manager.updateKey(id, terms));
   writeLine(`Key ${id} is changed. What was read with it before keeps the recipient and purpose of then.`);
+}
+
+async function limitKey(id: string, options: LimitOptions): Promise<void> {
+  const { limits } = limitsOfOptions(options);
+  if (Object.keys(limits).length === 0) {
+    throw new ServiceError(
+      'validation_failed',
+      'Say what to change: --expires, --network, --rate-limit; see --help.',
+    );
+  }
+  await withKeys(async ({ manager, known }) => {
+    await manager.setLimits(id, limits);
+    const lines = limitSentences(limitsOfKey(known.keys.get(id) as ApiKey));
+    writeLine(`The limits of key ${id} are set. ${lines.length === 0 ? 'It has none.' : lines.join(' ')}`);
+  });
 }
 
 async function removeKey(id: string, { keepWebhooks = false }: { keepWebhooks?: boolean }): Promise<void> {
@@ -185,19 +145,26 @@ export function addKeyCommands(program: Command): void {
       'API keys: each belongs to one workspace. A running service follows every change by itself.',
     );
 
-  addTermOptions(
+  const create = addTermOptions(
     keys
       .command('create')
       .description('Make an API key, and its workspace when that is missing.')
       .requiredOption('--workspace <id>', 'the workspace that the key reads and writes')
       .option('--name <name>', 'what people will know the key by', 'API key')
-      .option('--permissions <list>', `any of ${permissions.join(', ')}`, parsePermissions, ['write'])
+      .option(
+        '--permissions <list>',
+        `any of ${permissions.join(', ')}; for one kind alone write:KIND, read:KIND (${scopeKinds.join(', ')})`,
+        parsePermissions,
+        ['write'],
+      )
       .option('--json', 'print the key as JSON'),
-  )
+  );
+  addLimitOptions(create)
     .addHelpText(
       'after',
       example(
         'chartledger keys create --workspace clinic --name "EMR nightly sync" --permissions write,read',
+        'chartledger keys create --workspace clinic --name Scheduling --permissions write:encounter --expires 90d --network 192.0.2.0/24 --rate-limit 6000/min',
       ),
     )
     .action(createKey);
@@ -225,6 +192,22 @@ export function addKeyCommands(program: Command): void {
       ),
     )
     .action(updateKey);
+
+  addLimitOptions(
+    keys
+      .command('limit')
+      .description(
+        'Set when a key ends, from where it is taken, or how many requests it may send. What is not named stays.',
+      )
+      .argument('<key-id>', 'the id of the key, as listed'),
+  )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger keys limit key_4fTq9LmZs2Xw8RbC --expires 2027-06-30 --network any --rate-limit 600/min',
+      ),
+    )
+    .action(limitKey);
 
   keys
     .command('rotate')

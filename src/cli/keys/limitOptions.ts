@@ -1,0 +1,66 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { limitNames, type NullableLimits } from '../../principals/keys/keyLimits.ts';
+import { parseInstant } from '../disclosures/parseInstant.ts';
+import { durationOf } from './parseDuration.ts';
+
+/** What the options of `addLimitOptions` were given as; a word takes a limit back. */
+export interface LimitOptions {
+  expires?: string;
+  network?: string[];
+  rateLimit?: number | 'none';
+}
+
+/** `2027-06-30`, `90d`, `never`. */
+function parseEnd(text: string): string {
+  if (text === 'never') return text;
+  const seconds = durationOf(text);
+  if (seconds !== undefined) return new Date(Date.now() + seconds * 1000).toISOString();
+  return parseInstant(text);
+}
+
+/** `192.0.2.0/24,2001:db8::/32`, also once more; `any`. */
+function parseNetworks(text: string, before: string[] = []): string[] {
+  if (text === 'any') return [];
+  return [...before, ...text.split(',').map((part) => part.trim())];
+}
+
+/** `6000/min`, `none`. */
+function parseRate(text: string): number | 'none' {
+  if (text === 'none') return text;
+  const [, perMinute] = /^(\d{1,9})\/min$/.exec(text) ?? [];
+  if (perMinute !== undefined) return Number(perMinute);
+  throw new InvalidArgumentError('Give requests a minute, such as 6000/min, or none.');
+}
+
+/** The options that narrow the use of a key. */
+export function addLimitOptions(command: Command): Command {
+  return command
+    .option(
+      '--expires <time>',
+      'when it ends: an ISO 8601 date or date-time, a time from now such as 90d, or never',
+      parseEnd,
+    )
+    .option(
+      '--network <cidr>',
+      'take it from this network alone, such as 192.0.2.0/24 or 2001:db8::/32; several with commas, or the option again; any: from anywhere',
+      parseNetworks,
+    )
+    .option(
+      '--rate-limit <rate>',
+      'count its requests by the key and not by the address that they come from: so many, such as 6000/min; none: by the address',
+      parseRate,
+    );
+}
+
+/** The limits that options gave, and the other options. */
+export function limitsOfOptions<Options extends LimitOptions>(options: Options) {
+  const { expires, network, rateLimit, ...others } = options;
+  const sent: NullableLimits = {
+    expires_at: expires === 'never' ? null : expires,
+    networks: network,
+    rate_limit: rateLimit === 'none' ? null : rateLimit,
+  };
+  const given = limitNames.filter((name) => sent[name] !== undefined).map((name) => [name, sent[name]]);
+  const limits: NullableLimits = Object.fromEntries(given);
+  return { limits, others };
+}

@@ -1,0 +1,74 @@
+import { eventLogName, withKeys } from '../../app/withStores.ts';
+import { ServiceError } from '../../errors.ts';
+import { everyTerm } from '../../events/disclosureTerms.ts';
+import { type ApiKey, stateOf } from '../../principals/keys/keyState.ts';
+import { writeJson, writeLine, writeTable } from '../output.ts';
+
+interface ListOptions {
+  workspace?: string;
+  json?: boolean;
+}
+
+/** What people see of a key: never its hash. */
+function view(key: ApiKey) {
+  const {
+    id,
+    workspace,
+    name,
+    permissions,
+    createdAt,
+    createdBy,
+    expiresAt,
+    networks,
+    rateLimit,
+    replacedBy,
+  } = key;
+  return {
+    id,
+    workspace,
+    name,
+    permissions,
+    state: stateOf(key, Date.now()),
+    created_at: createdAt,
+    created_by: createdBy,
+    expires_at: expiresAt ?? null,
+    networks: networks ?? null,
+    rate_limit: rateLimit ?? null,
+    replaced_by: replacedBy ?? null,
+    ...everyTerm(key.terms ?? {}),
+  };
+}
+
+/** `chartledger keys list` */
+export async function listKeys({ workspace, json }: ListOptions): Promise<void> {
+  const found = await withKeys(async ({ known }) => {
+    if (workspace !== undefined && !known.workspaces.has(workspace)) {
+      throw new ServiceError('not_found', `There is no workspace ${workspace}.`);
+    }
+    const keys = [...known.keys.values()].map(view);
+    return workspace === undefined ? keys : keys.filter((key) => key.workspace === workspace);
+  });
+  if (json) writeJson(found);
+  else if (found.length === 0) writeLine(`There are no keys yet in the event log ${eventLogName()}.`);
+  else
+    writeTable(
+      [
+        ...['KEY', 'WORKSPACE', 'NAME', 'PERMISSIONS', 'STATE', 'CREATED', 'CREATED BY', 'EXPIRES'],
+        ...['NETWORKS', 'RATE LIMIT', 'RECIPIENT', 'PURPOSE'],
+      ],
+      found.map((key) => [
+        key.id,
+        key.workspace,
+        key.name,
+        key.permissions.join(','),
+        key.state,
+        key.created_at,
+        key.created_by.id,
+        key.expires_at ?? '-',
+        key.networks?.join(',') ?? '-',
+        key.rate_limit === null ? '-' : `${key.rate_limit}/min`,
+        key.recipient ?? '-',
+        key.purpose ?? '-',
+      ]),
+    );
+}

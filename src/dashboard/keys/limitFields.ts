@@ -1,0 +1,85 @@
+import type { FieldMessage } from '../../errors.ts';
+import type { NullableLimits } from '../../principals/keys/keyLimits.ts';
+import type { ApiKey } from '../../principals/keys/keyState.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { textOf, utcOf } from '../shell/sentForm.ts';
+import { input } from '../ui/formFields.ts';
+
+/** The limits of a key as their fields hold them. */
+interface LimitTexts {
+  expires_at: string;
+  networks: string;
+  rate_limit: string;
+}
+
+/** The limits of a key, in its fields. */
+export function limitTexts({ expiresAt, networks, rateLimit }: Partial<ApiKey>): LimitTexts {
+  return {
+    // A field of date and time takes no more than that, nor an offset.
+    expires_at: expiresAt?.slice(0, 16) ?? '',
+    networks: networks?.join(', ') ?? '',
+    rate_limit: rateLimit === undefined ? '' : String(rateLimit),
+  };
+}
+
+/** What the fields were sent with, as it was typed. */
+export function limitTextsSent(form: Visit['form']): LimitTexts {
+  return {
+    expires_at: textOf(form, 'expires_at'),
+    networks: textOf(form, 'networks'),
+    rate_limit: textOf(form, 'rate_limit'),
+  };
+}
+
+/** The fields that ask when a key ends, from where it is taken and how many requests it may send, and what was wrong. */
+export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] = []): Html {
+  // A network is named by its place in the list.
+  const error = (name: string) => details.find(({ field }) => field.split('.')[0] === name)?.message;
+  const field = (name: keyof LimitTexts, label: string, hint: string) => ({
+    ...{ name, label, hint, value: texts[name], error: error(name), autocomplete: 'off' },
+  });
+  return html`<fieldset>
+<legend>Limits</legend>
+${input({
+  ...field('expires_at', 'Expires', 'In UTC. From then on requests are refused with 403. Empty: never.'),
+  type: 'datetime-local',
+})}
+${input({
+  ...field(
+    'networks',
+    'Networks',
+    'It is taken from these addresses alone, separated by commas. Empty: from anywhere.',
+  ),
+  placeholder: '192.0.2.0/24, 2001:db8::/32',
+})}
+${input({
+  ...field(
+    'rate_limit',
+    'Requests a minute',
+    'Counted for the key, and not for the address. Empty: as for every other key of the address.',
+  ),
+  type: 'number',
+  min: 1,
+})}
+</fieldset>`;
+}
+
+/** What the fields were sent with, unchecked, for a key that may have limits already; an empty field takes one back. */
+export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): NullableLimits {
+  const texts = limitTextsSent(form);
+  const parts = texts.networks.split(',').map((part) => part.trim());
+  return {
+    // Shown without its seconds, it would change by being sent back.
+    expires_at: texts.expires_at === limitTexts(key).expires_at ? undefined : utcOf(texts.expires_at) || null,
+    networks: parts.filter(Boolean),
+    rate_limit: texts.rate_limit === '' ? null : Number(texts.rate_limit),
+  };
+}
+
+/** From where a key is taken, and how many requests it may send, in a cell. */
+export function limitsCell({ networks, rateLimit }: ApiKey): HtmlValue {
+  if (networks === undefined && rateLimit === undefined) return html`<span class="muted">none</span>`;
+  const lines = [...(networks ?? []), ...(rateLimit === undefined ? [] : [`${rateLimit} requests a minute`])];
+  return lines.map((line, at) => html`${at > 0 && html`<br>`}${line}`);
+}

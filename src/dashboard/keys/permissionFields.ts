@@ -1,0 +1,48 @@
+import {
+  kindPermissions,
+  type Permission,
+  permissionSchema,
+  permissions,
+  type WholePermission,
+} from '../../principals/keys/permissions.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { valuesOf } from '../shell/sentForm.ts';
+import { checkboxes } from '../ui/formFields.ts';
+
+/** What each permission lets a key do. */
+const permissionTexts: Record<WholePermission, string> = {
+  write: 'Send records and documents, and remove documents.',
+  read: 'Read records, documents and their history.',
+  events: 'Read the event stream, with all that was sent.',
+  'events:deidentified': 'Read the event stream without what could identify a person.',
+  webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
+};
+
+/** The choice of permissions: whole ones, and those of one kind. */
+export function permissionFields(chosen: readonly Permission[]): Html {
+  const isChecked = (value: Permission) => chosen.includes(value);
+  const isScoped = kindPermissions.some(isChecked);
+  return html`${checkboxes(
+    'permissions',
+    'Permissions',
+    permissions.map((value) => ({
+      value,
+      text: value,
+      hint: permissionTexts[value],
+      isChecked: isChecked(value),
+    })),
+  )}
+<details${isScoped && html` open`}><summary>For one kind alone, in place of write or read</summary>
+${checkboxes(
+  'permissions',
+  'Permissions for one kind',
+  kindPermissions.map((value) => ({ value, text: value, isChecked: isChecked(value) })),
+)}
+</details>`;
+}
+
+/** The permissions that were chosen. */
+export function permissionsSent(form: Visit['form']): Permission[] {
+  return valuesOf(form, 'permissions').flatMap((value) => permissionSchema.safeParse(value).data ?? []);
+}

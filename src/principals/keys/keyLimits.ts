@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import { requiredDate } from '../../records/fields.ts';
+import { instantOf } from '../../records/instantOf.ts';
+import { validate, validationError } from '../../records/validate.ts';
+import { canonicalNetwork } from './sourceNetworks.ts';
+
+/** What narrows the use of a key, as its events have it; what is left out does not narrow it. */
+export interface KeyLimits {
+  /** From when on it is refused, ISO 8601, UTC. */
+  expires_at?: string | undefined;
+  /** In CIDR notation: requests come from one of them, or are refused. */
+  networks?: readonly string[] | undefined;
+  /** Requests a minute, counted for this key and not for the address that they come from. */
+  rate_limit?: number | undefined;
+}
+
+export const limitNames = ['expires_at', 'networks', 'rate_limit'] as const satisfies (keyof KeyLimits)[];
+
+/** Limits where `null` takes one back. */
+export type NullableLimits = { [Name in keyof KeyLimits]?: KeyLimits[Name] | null };
+
+const MAX_NETWORKS = 50;
+const MAX_RATE_LIMIT = 1_000_000;
+
+const network = z.string().transform((text, context) => {
+  const found = canonicalNetwork(text);
+  if (found !== undefined) return found;
+  context.addIssue({ code: 'custom', message: 'must be a network such as 192.0.2.0/24 or 2001:db8::/32' });
+  return z.NEVER;
+});
+
+const schema = z.object({
+  expires_at: requiredDate('2027-06-30').nullable().optional(),
+  networks: z
+    .array(network)
+    .max(MAX_NETWORKS, { error: `must be at most ${MAX_NETWORKS} networks` })
+    .nullable()
+    .optional(),
+  rate_limit: z.int().min(1).max(MAX_RATE_LIMIT).nullable().optional(),
+});
+
+/**
+ * Limits that somebody sent, checked at a moment (milliseconds since 1970): an end lies ahead of it, networks are in one
+ * form, each once; none at all is `null`. Throws `validation_failed` with one detail per bad field.
+ */
+export function parseLimits(input: NullableLimits, now: number): NullableLimits {
+  const sent = validate(schema, input);
+  const parsed: NullableLimits = { ...sent };
+  if (sent.expires_at) {
+    const end = instantOf(sent.expires_at);
+    if (end <= now) throw validationError([{ field: 'expires_at', message: 'must be in the future' }]);
+    parsed.expires_at = new Date(end).toISOString();
+  }
+  if (sent.networks) parsed.networks = sent.networks.length === 0 ? null : [...new Set(sent.networks)];
+  return parsed;
+}
+
+/** The limits among the fields of something, without those that are not given; a member each, as events have them. */
+export function limitsOf(fields: NullableLimits): KeyLimits {
+  const given = limitNames.flatMap((name) => {
+    const value = fields[name];
+    return value === undefined || value === null ? [] : [[name, value]];
+  });
+  return Object.fromEntries(given);
+}
+
+/** Limits in a sentence each, for people; of none nothing. */
+export function limitSentences({ expires_at: end, networks, rate_limit: rate }: KeyLimits): string[] {
+  return [
+    ...(end === undefined ? [] : [`It expires at ${end}.`]),
+    ...(networks === undefined ? [] : [`It is taken from ${networks.join(', ')} alone.`]),
+    ...(rate === undefined ? [] : [`Its own limit: ${rate} requests a minute.`]),
+  ];
+}

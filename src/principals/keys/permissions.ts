@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { catalog } from '../../records/catalog.ts';
+
+/** What a key may be allowed in the whole of its workspace. */
+export const permissions = ['write', 'read', 'events', 'events:deidentified', 'webhooks'] as const;
+export type WholePermission = (typeof permissions)[number];
+
+/** Those that may be given for one kind alone. */
+const scopable = ['write', 'read'] as const;
+type Scopable = (typeof scopable)[number];
+
+/** The same for one kind alone: `write:encounter`. Documents count as a kind of their own. */
+export type KindPermission = `${Scopable}:${string}`;
+export type Permission = WholePermission | KindPermission;
+
+/** What keys may be scoped to: the kinds of records, and documents. */
+export const scopeKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
+
+export const kindPermissions: readonly KindPermission[] = scopable.flatMap((permission) =>
+  scopeKinds.map((kind): KindPermission => `${permission}:${kind}`),
+);
+
+export const permissionSchema: z.ZodType<Permission> = z.enum([...permissions, ...kindPermissions]);
+
+/** The permissions of which one is needed for something of one kind: `write`, `write:encounter`. */
+export function onKind(permission: Scopable, kind: string): Permission[] {
+  return [permission, `${permission}:${kind}`];
+}
+
+/** Chosen permissions in their usual order, and a whole one beside its own parts: nobody means both. */
+export function arrangePermissions(chosen: readonly Permission[]): {
+  arranged: Permission[];
+  doubled: KindPermission[];
+} {
+  const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
+  const doubled = scopable.flatMap((whole) =>
+    arranged.includes(whole)
+      ? kindPermissions.filter((one) => arranged.includes(one) && one.startsWith(`${whole}:`))
+      : [],
+  );
+  return { arranged, doubled };
+}

@@ -1,0 +1,43 @@
+import { ServiceError } from '../../errors.ts';
+import { WORKSPACE_ID } from '../../events/streamNames.ts';
+import { type ApiKey, isExpired, type KeyState, type Workspace } from './keyState.ts';
+
+/** The workspace of an id. Throws `not_found`. */
+export function requireWorkspace(known: Readonly<KeyState>, id: string): Workspace {
+  const workspace = known.workspaces.get(id);
+  if (!workspace) throw new ServiceError('not_found', `There is no workspace ${id}.`);
+  return workspace;
+}
+
+/** The key of an id, whatever its state. Throws `not_found`. */
+export function requireKey(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = known.keys.get(id);
+  if (!key) throw new ServiceError('not_found', `There is no key ${id}.`);
+  return key;
+}
+
+/** The same, unless it is deleted: `conflict`. */
+export function requireLiving(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = requireKey(known, id);
+  if (key.state === 'deleted') throw new ServiceError('conflict', `Key ${id} is deleted; that is permanent.`);
+  return key;
+}
+
+/** The same, if it is taken and nothing takes its place: else `conflict`. */
+export function requireInUse(known: Readonly<KeyState>, id: string): ApiKey {
+  const key = requireKey(known, id);
+  const { state, replacedBy } = key;
+  if (state !== 'active') throw new ServiceError('conflict', `Key ${id} is ${state}.`);
+  if (isExpired(key, Date.now())) throw new ServiceError('conflict', `Key ${id} has expired.`);
+  if (replacedBy === undefined) return key;
+  throw new ServiceError('conflict', `Key ${id} is being replaced by key ${replacedBy} already.`);
+}
+
+/** Throws `validation_failed` when a text cannot be the id of a workspace. */
+export function checkWorkspaceId(id: string): void {
+  if (WORKSPACE_ID.test(id)) return;
+  throw new ServiceError(
+    'validation_failed',
+    'The id of a workspace has 2 to 40 characters: lower-case letters, digits, underscores.',
+  );
+}
