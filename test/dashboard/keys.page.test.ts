@@ -171,11 +171,7 @@ describe('the pages of API keys', () => {
       expect(await row('Scheduling').textContent()).toMatch(/expires soon in (9|10) days/);
     });
     const changes = events.filter(({ stream }) => stream === 'access');
-    expect(changes.map(({ type }) => type)).toEqual([
-      'ApiKeyCreated',
-      'ApiKeyLimitsSet',
-      'ApiKeyLimitsSet',
-    ]);
+    expect(changes.map(({ type }) => type)).toEqual(['ApiKeyCreated', 'ApiKeyLimitsSet', 'ApiKeyLimitsSet']);
     const [made, opened, ending] = changes.map(({ data }) => data);
     expect(made).toMatchObject({ permissions: ['write:encounter'], rate_limit: 6000 });
     expect(opened).toEqual({ key_id: made?.key_id, networks: null });

@@ -13,6 +13,8 @@ import {
   type ApiKeyCreated,
   type ApiKeyLimitsSet,
   type ApiKeyRotated,
+  endOfReplaced,
+  endOfReplacement,
   type KeyState,
   limitsOfKey,
   type WorkspaceRetentionSet,
@@ -122,7 +124,7 @@ export class KeyManager {
     }
     const given = termsOf(parseTerms(terms));
     const narrowed = limitsOf(parseLimits(limits, Date.now()));
-    const chosen = requirePermissions(granted);
+    const chosen = arrangePermissions(granted);
     await this.#change((known) => {
       checkWorkspaceId(workspace);
       if (known.workspaces.has(workspace)) return undefined;
@@ -193,8 +195,8 @@ export class KeyManager {
     await this.#change((known) => {
       const key = requireInUse(known, id);
       const { workspace, name, permissions } = key;
-      expiresAt = earlier(new Date(now + expiresInSeconds * 1000).toISOString(), key.expiresAt);
-      const limits = limitsOf({ ...limitsOfKey(key), expires_at: nextEnd(key, now) });
+      expiresAt = endOfReplaced(key, now + expiresInSeconds * 1000);
+      const limits = limitsOf({ ...limitsOfKey(key), expires_at: endOfReplacement(key, now) });
       const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms, ...limits };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
@@ -235,27 +237,4 @@ export class KeyManager {
 function newKey() {
   const key = generateApiKey();
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
-}
-
-/** Permissions that may be given together, in their usual order. Throws `validation_failed` for one beside its own part. */
-function requirePermissions(granted: readonly Permission[]): Permission[] {
-  const { arranged, doubled } = arrangePermissions(granted);
-  const [first] = doubled;
-  if (first === undefined) return arranged;
-  const [whole] = first.split(':');
-  throw new ServiceError(
-    'validation_failed',
-    `The permission ${whole} is for every kind: give it, or ${first}, not both.`,
-  );
-}
-
-/** The earlier of two moments, ISO 8601 in UTC. */
-function earlier(end: string, other: string | undefined): string {
-  return other !== undefined && other < end ? other : end;
-}
-
-/** When the key after one ends: it lasts as long as that was made to last. */
-function nextEnd({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
-  if (expiresAt === undefined) return undefined;
-  return new Date(now + Date.parse(expiresAt) - Date.parse(createdAt)).toISOString();
 }

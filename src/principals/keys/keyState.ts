@@ -106,6 +106,18 @@ export function limitsOfKey({ expiresAt, networks, rateLimit }: ApiKey): KeyLimi
   return limitsOf({ expires_at: expiresAt, networks, rate_limit: rateLimit });
 }
 
+/** When a key ends that is replaced: at a moment (milliseconds since 1970), or before, as it would have anyway. */
+export function endOfReplaced({ expiresAt }: ApiKey, at: number): string {
+  const end = new Date(at).toISOString();
+  return expiresAt !== undefined && expiresAt < end ? expiresAt : end;
+}
+
+/** When the key ends that replaces one now: it lasts as long as that was made to last. */
+export function endOfReplacement({ createdAt, expiresAt }: ApiKey, now: number): string | undefined {
+  if (expiresAt === undefined) return undefined;
+  return new Date(now + Date.parse(expiresAt) - Date.parse(createdAt)).toISOString();
+}
+
 function withLimits(
   { expiresAt: _end, networks: _from, rateLimit: _rate, ...key }: ApiKey,
   limits: KeyLimits,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { ServiceError } from '../../errors.ts';
 import { catalog } from '../../records/catalog.ts';
 
 /** What a key may be allowed in the whole of its workspace. */
@@ -27,16 +28,16 @@ export function onKind(permission: Scopable, kind: string): Permission[] {
   return [permission, `${permission}:${kind}`];
 }
 
-/** Chosen permissions in their usual order, and a whole one beside its own parts: nobody means both. */
-export function arrangePermissions(chosen: readonly Permission[]): {
-  arranged: Permission[];
-  doubled: KindPermission[];
-} {
+/** Chosen permissions in their usual order. Throws `validation_failed` for a whole one beside its own part: nobody means both. */
+export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
   const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
-  const doubled = scopable.flatMap((whole) =>
-    arranged.includes(whole)
-      ? kindPermissions.filter((one) => arranged.includes(one) && one.startsWith(`${whole}:`))
-      : [],
-  );
-  return { arranged, doubled };
+  for (const whole of scopable) {
+    const part = arranged.find((permission) => permission.startsWith(`${whole}:`));
+    if (part === undefined || !arranged.includes(whole)) continue;
+    throw new ServiceError(
+      'validation_failed',
+      `The permission ${whole} is for every kind: give it, or ${part}, not both.`,
+    );
+  }
+  return arranged;
 }
