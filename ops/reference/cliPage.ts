@@ -34,7 +34,7 @@ export function cliPage(): string {
     'Command line',
     'A command works on the stores that the settings name, as the service does, and says which event log that is. Where ' +
       'there is none it makes none, unless `--init` is given; what root makes in the data folder of another user belongs to ' +
-      'that user. `import` alone speaks to a service over HTTP. The exit code is 0 when all went well, 1 when something ' +
+      'that user. `import`, `records`, `listen` and `events` speak to a service over HTTP. The exit code is 0 when all went well, 1 when something ' +
       'failed or was found, 2 for wrong usage, and 130 after an interruption.',
     `\`\`\`text\n${helpOf(program)}\n\`\`\``,
     ...sections,

@@ -15,10 +15,10 @@ import {
 import type { ExportFormat } from '../evidence/export/exportLines.ts';
 import { manifestPath, signManifest } from '../evidence/export/manifest.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
-import { parseInstant } from './disclosures/parseInstant.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
+import { parseInstant } from './options/parseInstant.ts';
 import { count, endWithReader, example, writeLine, writePaced } from './output.ts';
 
 interface ExportOptions extends TermOptions {

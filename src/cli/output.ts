@@ -41,6 +41,24 @@ export function count(things: number): string {
   return things.toLocaleString('en');
 }
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
+
+/** Text without what could steer a terminal, cut to a width. */
+export function printable(text: string, width = Number.POSITIVE_INFINITY): string {
+  const clean = text.replace(
+    unprintable,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  const characters = [...clean];
+  return characters.length <= width ? clean : `${characters.slice(0, width - 1).join('')}…`;
+}
+
+/** A line that fits the terminal; all of it where the output is none. */
+export function fittingLine(text: string): string {
+  return `${printable(text, terminal().stdout.columns).trimEnd()}\n`;
+}
+
 /** One JSON value on standard output, indented. */
 export function writeJson(value: unknown): void {
   writeLine(JSON.stringify(value, undefined, 2));

@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
-import { Argument, type Command, InvalidArgumentError } from 'commander';
+import { Argument, type Command } from 'commander';
 import {
   loadSigningKey,
   type WorkspaceTools,
@@ -17,6 +17,7 @@ import { eventOfVersion, proveEvent } from '../evidence/proof/proveEvent.ts';
 import { signTreeHead, type TreeHead } from '../evidence/treeHead.ts';
 import { catalog, catalogEntry } from '../records/catalog.ts';
 import { ofFile } from './ofFile.ts';
+import { parsePositive } from './options/parsePositive.ts';
 import { count, example, writeLine } from './output.ts';
 import { readHead, readPublicKey } from './signedFiles.ts';
 
@@ -126,11 +127,6 @@ function otherLog({ created_at }: TreeHead): ServiceError {
   );
 }
 
-function parseVersion(text: string): number {
-  if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('Give a whole number of 1 or more.');
-}
-
 /** `chartledger prove`, `chartledger prove-consistency` */
 export function addProveCommands(program: Command): void {
   program
@@ -145,7 +141,7 @@ export function addProveCommands(program: Command): void {
     )
     .argument('<id>', 'id that the record was sent with')
     .requiredOption('--workspace <id>', 'the workspace of the record')
-    .requiredOption('--version <n>', 'the version: 1, 2, 3 …', parseVersion)
+    .requiredOption('--version <n>', 'the version: 1, 2, 3 …', parsePositive)
     .option('--encounter <id>', 'the encounter of a document')
     .option(
       '--head <file>',

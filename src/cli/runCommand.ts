@@ -2,8 +2,9 @@ import { CommanderError } from 'commander';
 import { terminal } from '../app/terminal.ts';
 import { ConfigError } from '../config.ts';
 import { ServiceError } from '../errors.ts';
+import { CommandError } from './CommandError.ts';
 import { commandProgram } from './commandProgram.ts';
-import { ImportError } from './import/importSource.ts';
+
 import { FAILED } from './output.ts';
 
 const WRONG_USAGE = 2;
@@ -13,7 +14,7 @@ function report(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : WRONG_USAGE;
   const problem = error instanceof ServiceError ? error.problem : undefined;
   const message = problem ?? (error instanceof Error ? error.message : String(error));
-  const expected = [ServiceError, ConfigError, ImportError].some((type) => error instanceof type);
+  const expected = [ServiceError, ConfigError, CommandError].some((type) => error instanceof type);
   terminal().stderr.write(expected ? `${message}\n` : `Chartledger failed unexpectedly: ${message}\n`);
   return FAILED;
 }

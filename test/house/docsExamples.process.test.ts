@@ -50,6 +50,8 @@ npx() {
   shift
   case "$*" in
     *--password-stdin*) ;;
+    records*) "$NODE" "$BIN" "$@" --url "$URL"; return ;;
+    listen*|'events tail'*) timeout --preserve-status -s INT 5 "$NODE" "$BIN" "$@" --url "$URL" || [ $? -eq 130 ]; return ;;
     *'users create'*|*'users set-password'*) printf 'a password of ada 91' | "$NODE" "$BIN" "$@" --password-stdin; return ;;
   esac
   "$NODE" "$BIN" "$@"

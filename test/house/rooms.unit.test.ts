@@ -85,6 +85,7 @@ const rooms: Record<string, string[]> = {
       'audit',
       'evidence',
       'principals',
+      'feed',
       'webhooks',
       'erasure',
       'disclosures',

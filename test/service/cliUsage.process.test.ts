@@ -37,6 +37,11 @@ const commands = [
   'webhooks ping',
   'webhooks replay',
   'webhooks attempts',
+  'listen',
+  'events tail',
+  'records get',
+  'records list',
+  'completion',
 ];
 
 test.each(commands)('%s has help with an example of its own', async (command) => {

@@ -3,8 +3,8 @@ import { withReadModels, withWorkspace } from '../../app/withStores.ts';
 import { type ReportFormat, reportFormats, reportText } from '../../disclosures/disclosureFormats.ts';
 import { reportDisclosures } from '../../disclosures/readDisclosures.ts';
 import { patient } from '../../records/kinds/patient.ts';
+import { parseInstant } from '../options/parseInstant.ts';
 import { example, print } from '../output.ts';
-import { parseInstant } from './parseInstant.ts';
 
 interface DisclosuresOptions {
   workspace: string;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import type { FieldMessage } from '../../errors.ts';
+import { failureOf, parseJson, retryAfterSeconds } from '../service/httpFailure.ts';
 import { ImportError } from './importSource.ts';
 
 /** What became of one record. */
@@ -38,8 +39,6 @@ interface Answer {
 
 const defaultRetries: Retries = { attempts: 10, firstDelayMs: 500, maxDelayMs: 30_000 };
 const REQUEST_TIMEOUT_MS = 60_000;
-/** A wait for answers of 429 that do not say how long. */
-const DEFAULT_PAUSE_SECONDS = 5;
 
 const acceptedSchema = z.object({
   success: z.literal(true),
@@ -107,7 +106,7 @@ export class RecordSender {
       const text = await response.text();
       const body = parseJson(text);
       const told = refusedSchema.safeParse(body).data?.retryAfter ?? response.headers.get('retry-after');
-      return { status: response.status, body, retryAfterSeconds: seconds(told) };
+      return { status: response.status, body, retryAfterSeconds: retryAfterSeconds(told) };
     } catch (error) {
       abandon.throwIfAborted();
       return failureOf(error);
@@ -167,25 +166,6 @@ export class RecordSender {
   }
 }
 
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function seconds(told: number | string | null): number {
-  const value = Number(told ?? Number.NaN);
-  return value > 0 && Number.isFinite(value) ? value : DEFAULT_PAUSE_SECONDS;
-}
-
 function reasonOf(answer: Answer | string): string {
   return typeof answer === 'string' ? answer : `status ${answer.status}`;
-}
-
-/** Why there was no answer, such as `ECONNREFUSED`. */
-function failureOf(error: unknown): string {
-  const { name, cause } = error as { name?: string; cause?: { code?: string; message?: string } };
-  return name === 'TimeoutError' ? 'no answer in time' : (cause?.code ?? cause?.message ?? 'no connection');
 }

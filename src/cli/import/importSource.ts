@@ -1,4 +1,5 @@
 import type { FieldMessage } from '../../errors.ts';
+import { CommandError } from '../CommandError.ts';
 
 /** A record that an import is to send. */
 export interface SourceRecord {
@@ -30,4 +31,4 @@ export interface ImportSource {
 }
 
 /** What ends an import early; the message says what to do about it. */
-export class ImportError extends Error {}
+export class ImportError extends CommandError {}

@@ -6,12 +6,6 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { facts } from './facts.ts';
 import { fieldLabel } from './fieldLabel.ts';
 
-/** What people call a record; undefined when it has no name. */
-export function recordName({ name, first_name, last_name }: RecordFields): string | undefined {
-  if (typeof name === 'string') return name;
-  return [first_name, last_name].filter((part) => typeof part === 'string').join(' ') || undefined;
-}
-
 /** A field's value as people read it; `null` stands for none. */
 export function fieldValue(value: unknown): HtmlValue {
   if (value === null || value === undefined) return html`<span class="muted">none</span>`;

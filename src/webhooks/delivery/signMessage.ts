@@ -5,6 +5,13 @@ import type { WebhookMessage } from './webhookMessage.ts';
 /** Every secret begins so; its key follows in base64. */
 export const SECRET_PREFIX = 'whsec_';
 
+/** Whether a text is a secret as Standard Webhooks writes it: `whsec_`, and 24 to 64 bytes in base64. */
+export function isSecret(text: string): boolean {
+  const [, key] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(text) ?? [];
+  const { length } = Buffer.from(key ?? '', 'base64');
+  return length >= 24 && length <= 64;
+}
+
 /**
  * The headers of a message at a moment (milliseconds since 1970), signed with each of the secrets (`whsec_…`), by the
  * Standard Webhooks specification 1.0: HMAC-SHA256 over `{id}.{timestamp}.{body}`, scheme `v1`.

@@ -78,7 +78,8 @@ function outcomeOf(event: RecordedEvent, { changed, isFirst }: ToldOfChange): Re
   return changed.length > 0 ? 'updated' : 'unchanged';
 }
 
-function bodyOf(event: CloudEvent, outcome: ReferenceData['outcome'], asReference: boolean): string {
+/** The body of a message: the event, or what points at it; marked `truncated` where it was to be the event and is too large. */
+export function bodyOf(event: CloudEvent, outcome: ReferenceData['outcome'], asReference: boolean): string {
   if (asReference) return JSON.stringify(toReference(event, { outcome }));
   const body = JSON.stringify(event);
   if (Buffer.byteLength(body) <= MAX_BODY_BYTES) return body;

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
-import { terminal } from '../app/terminal.ts';
-import { withDocumentStore, withEventLog, withReadModels } from '../app/withStores.ts';
-import { ServiceError } from '../errors.ts';
-import { clockProblem } from '../health/clockProblem.ts';
-import type { Finding } from '../health/finding.ts';
-import { systemClock } from '../ports/clock.ts';
-import type { EventLog } from '../ports/eventLog.ts';
-import { projectionStatus } from '../reads/projectionStatus.ts';
-import { example, FAILED, writeJson, writeLine } from './output.ts';
+import { terminal } from '../../app/terminal.ts';
+import { withDocumentStore, withEventLog, withReadModels } from '../../app/withStores.ts';
+import { ServiceError } from '../../errors.ts';
+import { clockProblem } from '../../health/clockProblem.ts';
+import type { Finding } from '../../health/finding.ts';
+import { systemClock } from '../../ports/clock.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { projectionStatus } from '../../reads/projectionStatus.ts';
+import { example, FAILED, writeJson, writeLine } from '../output.ts';
 
 /** Looks at one thing, and gives what is the matter with it. Rejects with `ServiceError` when it cannot be looked at. */
 type Check = (eventLog: EventLog) => Promise<Finding[]>;

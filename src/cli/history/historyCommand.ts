@@ -1,17 +1,18 @@
-import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
-import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../app/withStores.ts';
-import { type AccessRecorded, recordAccess } from '../audit/recordAccess.ts';
-import { readDocumentAt, readDocumentHistory } from '../reads/history/documentHistory.ts';
-import { readRecordAt, readRecordHistory } from '../reads/history/recordHistory.ts';
-import type { Moment } from '../reads/history/stateAt.ts';
-import type { Page, PageRequest } from '../reads/page.ts';
-import { catalog, catalogEntry } from '../records/catalog.ts';
-import { dottedFields } from '../records/diff.ts';
-import { viewDocument } from '../records/document.ts';
-import { requiredDate } from '../records/fields.ts';
-import { instantOf } from '../records/instantOf.ts';
+import { Argument, type Command, Option } from 'commander';
+import { type WorkspaceTools, withDocumentStore, withWorkspace } from '../../app/withStores.ts';
+import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { readDocumentAt, readDocumentHistory } from '../../reads/history/documentHistory.ts';
+import { readRecordAt, readRecordHistory } from '../../reads/history/recordHistory.ts';
+import type { Moment } from '../../reads/history/stateAt.ts';
+import type { Page, PageRequest } from '../../reads/page.ts';
+import { catalog, catalogEntry } from '../../records/catalog.ts';
+import { dottedFields } from '../../records/diff.ts';
+import { viewDocument } from '../../records/document.ts';
+import { instantOf } from '../../records/instantOf.ts';
+import { parseMoment } from '../options/parseMoment.ts';
+import { parsePositive } from '../options/parsePositive.ts';
+import { example, print } from '../output.ts';
 import { formatNames, type HistoryFormat, historyFormat, type Version } from './historyFormats.ts';
-import { example, print } from './output.ts';
 
 /** Versions read at once. */
 const PAGE = 1000;
@@ -135,19 +136,6 @@ async function showHistory(
   });
 }
 
-function parseMoment(text: string): string {
-  if (requiredDate('').safeParse(text).success) return text;
-  throw new InvalidArgumentError(
-    'Give an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
-  );
-}
-
-function parseLimit(text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new InvalidArgumentError('Give a whole number of 1 or more.');
-}
-
 /** `chartledger history` */
 export function addHistoryCommand(program: Command): void {
   program
@@ -169,7 +157,7 @@ export function addHistoryCommand(program: Command): void {
     )
     .addOption(
       new Option('--limit <n>', 'only the newest versions, so many (default: all)')
-        .argParser(parseLimit)
+        .argParser(parsePositive)
         .conflicts('asOf'),
     )
     .addOption(

@@ -1,20 +1,20 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { terminal } from '../app/terminal.ts';
-import { looksLikeApiKey } from '../principals/keys/apiKey.ts';
-import { version } from '../version.ts';
-import type { ImportCounts, ImportTally } from './import/ImportTally.ts';
-import { ImportError, type ImportSource } from './import/importSource.ts';
-import { NdjsonSource } from './import/NdjsonSource.ts';
-import { createProgress } from './import/progress.ts';
-import { RecordSender } from './import/RecordSender.ts';
-import { type RejectLine, ReportFile, type WarningLine } from './import/ReportFile.ts';
-import { runImport } from './import/runImport.ts';
-import { SyntheaSource } from './import/SyntheaSource.ts';
-import { example, writeLine, writeTable } from './output.ts';
+import { terminal } from '../../app/terminal.ts';
+import { version } from '../../version.ts';
+import { example, writeLine, writeTable } from '../output.ts';
+import { addServiceOptions, requireKey, type ServiceOptions } from '../service/serviceOptions.ts';
+import { INTERRUPTED, onInterruption } from '../untilInterrupted.ts';
+import type { ImportCounts, ImportTally } from './ImportTally.ts';
+import { ImportError, type ImportSource } from './importSource.ts';
+import { NdjsonSource } from './NdjsonSource.ts';
+import { createProgress } from './progress.ts';
+import { RecordSender } from './RecordSender.ts';
+import { type RejectLine, ReportFile, type WarningLine } from './ReportFile.ts';
+import { runImport } from './runImport.ts';
+import { SyntheaSource } from './SyntheaSource.ts';
 
-interface ImportOptions {
+interface ImportOptions extends ServiceOptions {
   format: 'synthea' | 'ndjson';
-  url: URL;
   key?: string;
   concurrency: number;
   rejectFile?: string;
@@ -24,32 +24,15 @@ interface ImportOptions {
 }
 
 const MAX_CONCURRENCY = 256;
-const INTERRUPTED = 130;
 /** Different warnings that the summary shows; all of them are in the file. */
 const MOST_WARNINGS = 20;
 /** How long, after Ctrl-C, requests under way may take. */
 const GRACE_MS = 5_000;
 
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash) return url;
-  throw new InvalidArgumentError('Give an address such as http://127.0.0.1:3000.');
-}
-
 function parseConcurrency(text: string): number {
   const value = Number(text);
   if (Number.isInteger(value) && value >= 1 && value <= MAX_CONCURRENCY) return value;
   throw new InvalidArgumentError(`Give a whole number from 1 to ${MAX_CONCURRENCY}.`);
-}
-
-/** The key that was given. Ends the command when there is none, or something else, which is not shown. */
-function requireKey(command: Command, key: string | undefined): string {
-  if (!key)
-    command.error('error: give the API key in the environment variable CHARTLEDGER_API_KEY, or with --key');
-  if (!looksLikeApiKey(key.trim())) {
-    command.error('error: the key is not an API key of Chartledger, or is incomplete; it begins with clk_');
-  }
-  return key.trim();
 }
 
 async function openSource(path: string, options: ImportOptions): Promise<ImportSource> {
@@ -105,19 +88,14 @@ function writeCounts(counts: ImportCounts): void {
 
 /** The first signal lets requests under way end, for a while. The result ends that. */
 function stopOnSignal(stop: AbortController, abandon: AbortController): () => void {
-  const onSignal = () => {
+  return onInterruption(() => {
     stop.abort('interrupted');
     setTimeout(() => abandon.abort(), GRACE_MS).unref();
-  };
-  const signals = ['SIGINT', 'SIGTERM'];
-  for (const signal of signals) process.on(signal, onSignal);
-  return () => {
-    for (const signal of signals) process.off(signal, onSignal);
-  };
+  });
 }
 
 async function importRecords(path: string, options: ImportOptions, command: Command): Promise<void> {
-  const key = requireKey(command, options.key);
+  const key = await requireKey(command, options.keyFile, options.key);
   const source = await openSource(path, options);
   const stop = new AbortController();
   const abandon = new AbortController();
@@ -158,7 +136,7 @@ function endOf({ aborted, reason }: AbortSignal, counts: ImportCounts): number {
 
 /** `chartledger import` */
 export function addImportCommand(program: Command): void {
-  program
+  const command = program
     .command('import')
     .description(
       'Send records through the REST interface of a service, in the order in which they refer to each other. ' +
@@ -172,13 +150,9 @@ export function addImportCommand(program: Command): void {
       )
         .choices(['synthea', 'ndjson'])
         .makeOptionMandatory(),
-    )
-    .option('--url <url>', 'address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
-    .addOption(
-      new Option('--key <key>', 'API key with the permission write; better given in the environment').env(
-        'CHARTLEDGER_API_KEY',
-      ),
-    )
+    );
+  addServiceOptions(command, 'write')
+    .option('--key <key>', 'the API key itself, which other users of the machine can see')
     .option('--concurrency <n>', 'records sent at once', parseConcurrency, 16)
     .option('--reject-file <file>', 'where refused records are listed (default: rejected-<time>.ndjson)')
     .option(

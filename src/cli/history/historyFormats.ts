@@ -1,7 +1,7 @@
-import { terminal } from '../app/terminal.ts';
-import { csvLine } from '../evidence/export/csv.ts';
-import type { DocumentVersion } from '../reads/history/documentHistory.ts';
-import type { RecordVersion } from '../reads/history/recordHistory.ts';
+import { csvLine } from '../../evidence/export/csv.ts';
+import type { DocumentVersion } from '../../reads/history/documentHistory.ts';
+import type { RecordVersion } from '../../reads/history/recordHistory.ts';
+import { fittingLine as line, printable } from '../output.ts';
 
 export type Version = RecordVersion | DocumentVersion;
 
@@ -16,24 +16,6 @@ export interface HistoryFormat {
 
 const NAME_WIDTH = 24;
 const INDENT = ' '.repeat(9);
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not reach a terminal
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u2028-\u202e\u2066-\u2069]/g;
-
-/** Text without what could steer a terminal, cut to a width. */
-function printable(text: string, width = Number.POSITIVE_INFINITY): string {
-  const clean = text.replace(
-    unprintable,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
-  const characters = [...clean];
-  return characters.length <= width ? clean : `${characters.slice(0, width - 1).join('')}…`;
-}
-
-/** A line that fits the terminal; all of it where the output is none. */
-function line(text: string): string {
-  return `${printable(text, terminal().stdout.columns).trimEnd()}\n`;
-}
-
 function columns(version: string, at: string, what: string, by: string, from: string): string {
   const name = printable(by, NAME_WIDTH).padEnd(NAME_WIDTH);
   return line([version.padEnd(7), at.padEnd(24), what.padEnd(9), name, from].join('  '));

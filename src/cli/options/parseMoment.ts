@@ -1,0 +1,10 @@
+import { InvalidArgumentError } from 'commander';
+import { requiredDate } from '../../records/fields.ts';
+
+/** An ISO 8601 date or date-time, as it was given. */
+export function parseMoment(text: string): string {
+  if (requiredDate('').safeParse(text).success) return text;
+  throw new InvalidArgumentError(
+    'Give an ISO 8601 date or date-time, such as 2026-01-31 or 2026-01-31T09:30:00Z.',
+  );
+}

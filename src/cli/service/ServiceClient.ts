@@ -1,0 +1,121 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { terminal } from '../../app/terminal.ts';
+import { version } from '../../version.ts';
+import { CommandError } from '../CommandError.ts';
+import { failureOf, parseJson, retryAfterSeconds } from './httpFailure.ts';
+
+/** The service does not answer, or cannot at the moment: it may be asked again. */
+export class ServiceAway extends CommandError {}
+
+const ANSWER_TIMEOUT_MS = 60_000;
+
+const refusedSchema = z.object({
+  error: z.string(),
+  code: z.string().optional(),
+  retryAfter: z.number().optional(),
+});
+
+export interface ServiceClientOptions {
+  /** Address of the service. */
+  url: URL;
+  key: string;
+  /** Ends every request and wait. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface GetOptions {
+  /** Parameters; those that are undefined are left out. */
+  query?: Record<string, string | number | undefined>;
+  accept?: string;
+  /** Ends this request; the answer's body, too. */
+  signal?: AbortSignal;
+}
+
+/** Reads from a service with an API key. */
+export class ServiceClient {
+  readonly #options: ServiceClientOptions;
+
+  constructor(options: ServiceClientOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * The answer to a GET request, whose status is 200; a service that limits requests is waited for as long as it says.
+   * Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError` after a signal.
+   */
+  async get(
+    path: string,
+    { query = {}, accept = 'application/json', signal }: GetOptions = {},
+  ): Promise<Response> {
+    const search = new URLSearchParams();
+    for (const [name, value] of Object.entries(query)) {
+      if (value !== undefined) search.set(name, String(value));
+    }
+    const url = `${this.#address}${path}?${search.toString()}`;
+    for (;;) {
+      const response = await this.#fetch(url, accept, signal);
+      if (response.status === 200) return response;
+      const body = parseJson(await response.text().catch(() => ''));
+      const refused = refusedSchema.safeParse(body).data;
+      if (response.status !== 429) throw this.#refusal(response.status, refused?.error);
+      await this.#wait(retryAfterSeconds(refused?.retryAfter ?? response.headers.get('retry-after')), signal);
+    }
+  }
+
+  /** The JSON body of the answer to a GET request; rejects as `get` does. */
+  async getJson<Body>(schema: z.ZodType<Body>, path: string, options: GetOptions = {}): Promise<Body> {
+    const response = await this.get(path, options);
+    const body = schema.safeParse(parseJson(await response.text()));
+    if (!body.success) throw this.#stranger(response.status);
+    return body.data;
+  }
+
+  get #address(): string {
+    return this.#options.url.href.replace(/\/$/, '');
+  }
+
+  async #fetch(url: string, accept: string, signal: AbortSignal | undefined): Promise<Response> {
+    const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
+    const late = new AbortController();
+    const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), ANSWER_TIMEOUT_MS);
+    try {
+      return await fetch(url, {
+        headers: { 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
+        redirect: 'manual',
+        signal: AbortSignal.any([late.signal, ...ended]),
+      });
+    } catch (error) {
+      for (const one of ended) one.throwIfAborted();
+      throw new ServiceAway(
+        `The service at ${this.#address} does not answer (${failureOf(error)}). Is it running? Its address is given with --url.`,
+      );
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #wait(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+    terminal().stderr.write(`The service limits requests; going on in ${seconds} s.\n`);
+    const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
+    await sleep(seconds * 1000, undefined, { signal: AbortSignal.any(ended) });
+  }
+
+  #refusal(status: number, error: string | undefined): CommandError {
+    if (status >= 500) {
+      const why = error === undefined ? '' : `: ${error}`;
+      return new ServiceAway(`The service at ${this.#address} cannot answer at the moment (${status})${why}`);
+    }
+    if (error === undefined) return this.#stranger(status);
+    if (status === 401 || status === 403) {
+      return new CommandError(`The service refuses the API key (${status}): ${error}`);
+    }
+    return new CommandError(`The service refuses the request (${status}): ${error}`);
+  }
+
+  #stranger(status: number): CommandError {
+    return new CommandError(
+      `${this.#address} answers with ${status}, not as a Chartledger service does. Check the address given with --url.`,
+    );
+  }
+}

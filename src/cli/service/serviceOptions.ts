@@ -1,0 +1,65 @@
+import { readFile } from 'node:fs/promises';
+import { type Command, InvalidArgumentError } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import { looksLikeApiKey } from '../../principals/keys/apiKey.ts';
+import { ofFile } from '../ofFile.ts';
+import { ServiceClient } from './ServiceClient.ts';
+
+/** The environment variable that holds the key. */
+const KEY_VARIABLE = 'CHARTLEDGER_API_KEY';
+
+/** How a command reaches a service. */
+export interface ServiceOptions {
+  url: URL;
+  keyFile?: string;
+}
+
+function parseUrl(text: string): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && !url.search && !url.hash) return url;
+  throw new InvalidArgumentError('Give an address such as http://127.0.0.1:3000.');
+}
+
+/** The options by which a command reaches a service; the key has the permission. */
+export function addServiceOptions(command: Command, permission: string): Command {
+  return command
+    .option('--url <url>', 'address of the service', parseUrl, new URL('http://127.0.0.1:3000'))
+    .option(
+      '--key-file <file>',
+      `file with the API key, which has the permission ${permission} (default: the key is in ${KEY_VARIABLE})`,
+    );
+}
+
+/**
+ * The key that was given: in a file, else in the environment, else `otherwise`. Ends the command with wrong usage when there
+ * is none, or something else, which is not shown. Rejects with `conflict` when the file cannot be read.
+ */
+export async function requireKey(
+  command: Command,
+  keyFile: string | undefined,
+  otherwise?: string,
+): Promise<string> {
+  const given =
+    keyFile === undefined
+      ? (otherwise ?? terminal().env[KEY_VARIABLE])
+      : await ofFile(keyFile, () => readFile(keyFile, 'utf8'));
+  const key = given?.trim();
+  if (!key) {
+    command.error(
+      `error: give the API key in the environment variable ${KEY_VARIABLE}, or in a file with --key-file`,
+    );
+  }
+  if (!looksLikeApiKey(key)) {
+    command.error('error: the key is not an API key of Chartledger, or is incomplete; it begins with clk_');
+  }
+  return key;
+}
+
+/** A client of the service and with the key that the options name; ends and rejects as `requireKey` does. */
+export async function serviceClient(
+  command: Command,
+  { url, keyFile }: ServiceOptions,
+  signal?: AbortSignal,
+): Promise<ServiceClient> {
+  return new ServiceClient({ url, key: await requireKey(command, keyFile), signal });
+}

@@ -1,0 +1,122 @@
+import { lookup } from 'node:dns/promises';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import type { CloudEvent } from '../../feed/format/cloudEvent.ts';
+import { messageOfCloudEvent } from '../../webhooks/delivery/messageOfCloudEvent.ts';
+import { isSecret } from '../../webhooks/delivery/signMessage.ts';
+import { WebhookSender } from '../../webhooks/delivery/WebhookSender.ts';
+import { generateSecret } from '../../webhooks/settings/sealSecret.ts';
+import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
+import { endWithReader, example, printable, writePaced } from '../output.ts';
+import type { ServiceClient } from '../service/ServiceClient.ts';
+import { serviceClient } from '../service/serviceOptions.ts';
+import { untilInterrupted } from '../untilInterrupted.ts';
+import { EventFollower } from './EventFollower.ts';
+import { type Forwarded, Forwarder } from './Forwarder.ts';
+import { addStreamOptions, type StreamOptions } from './streamOptions.ts';
+
+interface ListenOptions extends StreamOptions {
+  forwardTo: string;
+  payload: WebhookPayload;
+}
+
+/** The environment variable that holds a secret of one's own. */
+const SECRET_VARIABLE = 'CHARTLEDGER_WEBHOOK_SECRET';
+/** Stands for the webhook in the ids of messages, so that an event has the same one whenever it is forwarded. */
+const LISTENER = { id: 'listen' };
+
+function parseTarget(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.hash) return url.href;
+  throw new InvalidArgumentError('Give an address such as http://localhost:4000/hooks.');
+}
+
+/** The secret in the environment, else a new one. Ends the command when what is there is none; it is not shown. */
+function secretOf(command: Command): { secret: string; isNew: boolean } {
+  const given = terminal().env[SECRET_VARIABLE]?.trim();
+  if (!given) return { secret: generateSecret(), isNew: true };
+  if (isSecret(given)) return { secret: given, isNew: false };
+  return command.error(`error: ${SECRET_VARIABLE} is no secret: whsec_ and 24 to 64 bytes in base64`);
+}
+
+/** What came of an event, for people, without anything of a record. */
+function lineOf({ type, id, sequence }: CloudEvent, { attempt, tries }: Forwarded): string {
+  const { status, error, durationMs } = attempt;
+  const result = error === undefined ? String(status) : [error, status].filter(Boolean).join(' ');
+  const after = tries === 1 ? '' : ` after ${tries} tries`;
+  return printable([type, id, sequence, `${result}${after}`, `${durationMs} ms`].join('  '));
+}
+
+/** Any address that its user names, as the machine's own resolver finds it. */
+const targetSender = () =>
+  new WebhookSender({
+    addresses: { allows: () => true, opensNetworks: true },
+    resolve: async (name) => (await lookup(name, { all: true })).map(({ address }) => address),
+  });
+
+async function forwardAll(
+  client: ServiceClient,
+  { forwardTo, payload, from, types }: ListenOptions,
+  secret: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const view = payload === 'deidentified' ? 'deidentified' : 'full';
+  const follower = new EventFollower(client, { from, types, view });
+  let position = await follower.position();
+  terminal().stderr.write(`Forwarding events after ${position} to ${forwardTo}\n`);
+  const onAway = (error: string) =>
+    terminal().stderr.write(`${forwardTo} takes nothing (${error}); trying again for five minutes.\n`);
+  const sender = targetSender();
+  const forwarder = new Forwarder({ url: forwardTo, secret, sender, signal, onAway });
+  try {
+    for await (const { position: at, json } of follower.events(signal)) {
+      const event: CloudEvent = JSON.parse(json);
+      const result = await forwarder.forward(messageOfCloudEvent({ ...LISTENER, payload }, event));
+      position = at;
+      await writePaced(`${lineOf(event, result)}\n`);
+    }
+  } finally {
+    await sender.close();
+    terminal().stderr.write(`To go on where this ended: --from ${position}\n`);
+  }
+}
+
+async function listen(options: ListenOptions, command: Command): Promise<void> {
+  endWithReader();
+  const { secret, isNew } = secretOf(command);
+  await untilInterrupted(async (signal) => {
+    const client = await serviceClient(command, options, signal);
+    terminal().stderr.write(
+      isNew ? `Signing secret: ${secret}\n` : `Signing with the secret in ${SECRET_VARIABLE}\n`,
+    );
+    await forwardAll(client, options, secret, signal);
+  });
+}
+
+/** `chartledger listen` */
+export function addListenCommand(program: Command): void {
+  addStreamOptions(
+    program
+      .command('listen')
+      .description(
+        'Forward events to an address, as webhooks send and sign them: for a receiver on a developer’s machine, without a webhook. ' +
+          `The secret is in ${SECRET_VARIABLE}, else a new one is made and shown. Prints a line for each event; one that is not accepted ` +
+          'in three tries is passed over, and a target that is away is waited for, up to five minutes. Ctrl-C ends it.',
+      )
+      .requiredOption('--forward-to <url>', 'where events are sent', parseTarget),
+  )
+    .addOption(
+      new Option('--payload <payload>', 'what messages hold, as of webhooks')
+        .choices(webhookPayloads)
+        .default('reference'),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'export CHARTLEDGER_API_KEY=clk_…',
+        'chartledger listen --forward-to http://localhost:4000/hooks',
+        'chartledger listen --forward-to http://localhost:4000/hooks --from start --payload full',
+      ),
+    )
+    .action(listen);
+}

@@ -1,0 +1,22 @@
+import type { CloudEvent } from '../../feed/format/cloudEvent.ts';
+import type { Webhook } from '../settings/webhook.ts';
+import { bodyOf, messageId, type ReferenceData, type WebhookMessage } from './webhookMessage.ts';
+
+/**
+ * The message that tells a webhook of an event, out of what the event stream has of it: in the de-identified view for a
+ * payload of that name, else in the full one.
+ */
+export function messageOfCloudEvent(
+  { id, payload }: Pick<Webhook, 'id' | 'payload'>,
+  event: CloudEvent,
+): WebhookMessage {
+  return { id: messageId(id, event.id), body: bodyOf(event, outcomeOf(event), payload === 'reference') };
+}
+
+function outcomeOf({ type, data: { changed } }: CloudEvent): ReferenceData['outcome'] {
+  if (/\.erased\.v\d+$/.test(type)) return 'erased';
+  if (/\.removed\.v\d+$/.test(type)) return 'removed';
+  // Only the first version brings the id, which never changes.
+  if (changed.includes('id') || changed.includes('document_id')) return 'created';
+  return changed.length > 0 ? 'updated' : 'unchanged';
+}

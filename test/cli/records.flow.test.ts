@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
+import { runCli } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { Receiver } from '../support/receiver.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const records = (...args: string[]) =>
+    runCli(['records', ...args, '--url', service.url], {
+      env: { CHARTLEDGER_API_KEY: service.key as string },
+    });
+
+  test('get shows a record, or one of its versions, as the interface does, and is in the audit trail', async () => {
+    const patient = { ...samples.patient(), id: `${phi('patient')}/1` };
+    const appended = await appendedBy(service, async () => {
+      for (const city of ['Omaha', 'Lincoln'])
+        await service.post('/integration/patients', { ...patient, city });
+    });
+    expect(appended).toHaveLength(2);
+    const path = `/integration/patients/${encodeURIComponent(patient.id)}`;
+    const accesses = await accessesBy(service, async () => {
+      const { code, stdout } = await records('get', 'patient', patient.id, '--json');
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toEqual((await service.get(path)).body);
+      const first = await records('get', 'patient', patient.id, '--version', '1');
+      expect(first.stdout).toMatch(/^version +1$/m);
+      expect(first.stdout).toMatch(/^city +"Omaha"$/m);
+      const future = await records('get', 'patient', patient.id, '--as-of', '2099-01-01', '--json');
+      expect(JSON.parse(future.stdout)).toMatchObject({ version: 2, record: { city: 'Lincoln' } });
+    });
+    expect(accesses.map(({ action }) => action)).toEqual(Array(4).fill('record.read'));
+  });
+
+  test('what is not there, or was asked for in a wrong way, is one line', async () => {
+    const appended = await appendedBy(service, async () => {
+      expect(await records('get', 'patient', 'nobody')).toEqual({
+        code: 1,
+        stdout: '',
+        stderr: 'The service refuses the request (404): Patient not found.\n',
+      });
+      const early = await records('get', 'payer', 'nobody', '--version', '0');
+      expect(early.code).toBe(2);
+      expect(early.stderr).toContain('Give a whole number of 1 or more.');
+      const two = await records('get', 'payer', 'nobody', '--version', '1', '--as-of', '2026-01-01');
+      expect(two.stderr).toContain("option '--as-of <time>' cannot be used with option '--version <n>'");
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('list goes through all pages, in the order of creation', async () => {
+    const { key } = await service.createKey('listed');
+    const listed = (...args: string[]) =>
+      runCli(['records', 'list', 'provider', '--url', service.url, ...args], {
+        env: { CHARTLEDGER_API_KEY: key },
+      });
+    expect((await listed('--json')).stdout).toBe('[]\n');
+    const providers = Array.from({ length: 3 }, samples.provider);
+    for (const provider of providers) {
+      expect((await service.as(key).post('/integration/providers', provider)).status).toBe(200);
+    }
+    const { code, stdout } = await listed();
+    expect(code).toBe(0);
+    const [head, ...rows] = stdout.trimEnd().split('\n');
+    expect(head).toMatch(/^ID +NAME +VERSION +LAST CHANGE$/);
+    expect(rows.map((row) => row.split(/ {2,}/).slice(0, 3))).toEqual(
+      providers.map(({ id, first_name, last_name }) => [id, `${first_name} ${last_name}`, '1']),
+    );
+    expect(JSON.parse((await listed('--json')).stdout)).toMatchObject(
+      providers.map((provider) => ({ version: 1, record: provider })),
+    );
+    expect(JSON.parse((await listed('--json', '--limit', '2')).stdout)).toHaveLength(2);
+  });
+});
+
+test('a service that limits requests is waited for, and one that is none is named', async () => {
+  let requests = 0;
+  const receiver = await Receiver.listen((_req, res) => {
+    requests += 1;
+    if (requests === 1) res.writeHead(429, { 'retry-after': '1' }).end('{"error":"Too many","retryAfter":1}');
+    else res.writeHead(requests === 2 ? 503 : 302).end(requests === 2 ? '{"error":"Away."}' : '');
+  });
+  const url = `http://127.0.0.1:${receiver.port}`;
+  const env = { CHARTLEDGER_API_KEY: generateApiKey() };
+  const get = () => runCli(['records', 'get', 'payer', 'p', '--url', url], { env });
+  expect(await get()).toEqual({
+    code: 1,
+    stdout: '',
+    stderr:
+      'The service limits requests; going on in 1 s.\n' +
+      `The service at ${url} cannot answer at the moment (503): Away.\n`,
+  });
+  expect((await get()).stderr).toBe(
+    `${url} answers with 302, not as a Chartledger service does. Check the address given with --url.\n`,
+  );
+  await receiver.close();
+});
