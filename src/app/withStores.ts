@@ -152,10 +152,24 @@ export function withWorkspace<Result>(
   workspace: string,
   work: (tools: WorkspaceTools) => Promise<Result>,
 ): Promise<Result> {
+  return withTools(workspace, (tools) => {
+    requireWorkspace(tools.directory, workspace);
+    return work(tools);
+  });
+}
+
+/** Runs `work` on what of that event log belongs to no workspace: its users, and who signed in. */
+export function withInstallation<Result>(work: (tools: WorkspaceTools) => Promise<Result>): Promise<Result> {
+  return withTools(INSTALLATION, work);
+}
+
+function withTools<Result>(
+  workspace: string,
+  work: (tools: WorkspaceTools) => Promise<Result>,
+): Promise<Result> {
   return withEventLog((eventLog) =>
     withClosing(KeyDirectory.open(eventLog), (directory) =>
-      withClosing(UserDirectory.open(eventLog), (users) => {
-        requireWorkspace(directory, workspace);
+      withClosing(UserDirectory.open(eventLog), async (users) => {
         const names = new PrincipalNames({ api_key: directory, user: users });
         return work({ eventLog, directory, names, caller: operatorOn(workspace) });
       }),

@@ -3,6 +3,7 @@ import { terminal } from '../app/terminal.ts';
 import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
+import { addAuditCommand } from './audit/auditCommand.ts';
 import { addCompletionCommand } from './completion/completionCommand.ts';
 import { addDisclosuresCommand } from './disclosures/disclosuresCommand.ts';
 import { addDoctorCommand } from './doctor/doctorCommand.ts';
@@ -58,6 +59,7 @@ export function commandProgram(): Command {
   addExportCommand(program);
   addVerifyCommand(program);
   addHistoryCommand(program);
+  addAuditCommand(program);
   addDisclosuresCommand(program);
   addEraseCommand(program);
   addHoldCommands(program);

@@ -42,6 +42,7 @@ const commands = [
   'records get',
   'records list',
   'completion',
+  'audit',
 ];
 
 test.each(commands)('%s has help with an example of its own', async (command) => {

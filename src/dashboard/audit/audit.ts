@@ -1,6 +1,13 @@
 import { Readable } from 'node:stream';
 import type { Request } from 'express';
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
+import {
+  type AuditQuery,
+  auditFilter,
+  auditParameters,
+  auditQuery,
+  limitsOf,
+} from '../../audit/auditQuery.ts';
 import { type AuditPage, readAuditTrail, wholeAuditTrail } from '../../audit/readAuditTrail.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { Caller } from '../../events/newEvent.ts';
@@ -11,21 +18,14 @@ import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
-import { textsOf } from '../records/recordQuery.ts';
+import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { table } from '../ui/table.ts';
 import { empty, time } from '../ui/text.ts';
 import { auditColumns } from './auditColumns.ts';
-import {
-  type AuditQuery,
-  auditFilter,
-  auditForm,
-  auditParameters,
-  auditQuery,
-  limitsOf,
-} from './auditFilter.ts';
+import { auditForm } from './auditForm.ts';
 
 export interface AuditPagePorts extends QueryPorts {
   directory: KeyDirectory;
@@ -82,7 +82,7 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
 async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Promise<Page> {
   let query: AuditQuery;
   try {
-    query = auditQuery(req);
+    query = auditQuery(filledQuery(req));
   } catch (error) {
     return framed(ports, trail, textsOf(req), html``, refusalOf(error));
   }
@@ -157,7 +157,7 @@ async function auditExport(
   { workspace, caller }: Trail,
   req: Request,
 ): Promise<Reply> {
-  const query = auditQuery(req);
+  const query = auditQuery(filledQuery(req));
   const limits = limitsOf(query);
   const format = req.query.format === 'csv' ? 'csv' : 'ndjson';
   await recordAccess(ports.eventLog, caller, { action: 'audit.export', query: { ...limits, format } });

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { auditFacets } from '../../projections/audit/auditSignature.ts';
+import { recordStream } from '../events/streamNames.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { catalog } from '../records/catalog.ts';
+import { requiredDate } from '../records/fields.ts';
+import { instantOf } from '../records/instantOf.ts';
+import { validate, validationError } from '../records/validate.ts';
+import type { AuditFilter } from './readAuditTrail.ts';
+import { sightedThing } from './SightedThing.ts';
+import { Sightings } from './Sightings.ts';
+
+/** One that was sent twice counts as none. */
+const value = z.string().optional().catch(undefined);
+const moment = requiredDate('2026-03-14T12:00').optional();
+
+const querySchema = z.object({
+  from: moment,
+  to: moment,
+  principal: value,
+  kind: value,
+  id: value,
+  action: value,
+  outcome: value,
+  /** Who has seen the record of that kind and id, instead of what was done with it by name. */
+  seen: value,
+  page_token: value,
+});
+
+/** The names of what the trail can be limited by, and of the page. */
+export const auditParameters: readonly string[] = Object.keys(querySchema.shape);
+
+/** What an audit trail is limited to. Times without an offset are UTC. */
+export type AuditQuery = z.infer<typeof querySchema>;
+
+/** What was sent, as a query. Throws `validation_failed`. */
+export function auditQuery(sent: Record<string, unknown>): AuditQuery {
+  const query = validate(querySchema, sent);
+  if (query.seen !== undefined && (recordKindOf(query) === undefined || query.id === undefined)) {
+    throw validationError([{ field: 'seen', message: 'needs a kind of record and a record id' }]);
+  }
+  return query;
+}
+
+function recordKindOf({ kind }: AuditQuery): string | undefined {
+  return catalog.find((entry) => entry.kind === kind)?.kind;
+}
+
+/** What the query limits the trail to, as sent: for links, and for what the audit trail tells of the read itself. */
+export function limitsOf({ page_token: _token, ...limits }: AuditQuery): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(limits).filter((limit): limit is [string, string] => limit[1] !== undefined),
+  );
+}
+
+/** What the query asks for, of a workspace's trail. Rejects with `unavailable`. */
+export async function auditFilter(
+  eventLog: EventLog,
+  workspace: string,
+  query: AuditQuery,
+): Promise<AuditFilter> {
+  const filter: AuditFilter = {};
+  for (const facet of auditFacets) if (query[facet] !== undefined) filter[facet] = query[facet];
+  for (const bound of ['from', 'to'] as const) {
+    const sent = query[bound];
+    if (sent !== undefined) filter[bound] = new Date(instantOf(sent)).toISOString();
+  }
+  const kind = recordKindOf(query);
+  if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
+  const { kind: _kind, id: _id, ...others } = filter;
+  const thing = await sightedThing(eventLog, recordStream(workspace, kind, query.id));
+  return { ...others, seen: new Sightings([thing]) };
+}

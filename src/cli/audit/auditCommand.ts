@@ -1,0 +1,114 @@
+import { type Command, Option } from 'commander';
+import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
+import {
+  type WorkspaceTools,
+  withInstallation,
+  withReadModels,
+  withWorkspace,
+} from '../../app/withStores.ts';
+import { auditFilter, auditQuery, limitsOf } from '../../audit/auditQuery.ts';
+import { wholeAuditTrail } from '../../audit/readAuditTrail.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { parseMoment } from '../options/parseMoment.ts';
+import { parsePositive } from '../options/parsePositive.ts';
+import { example, print } from '../output.ts';
+import { auditFormats } from './auditFormats.ts';
+
+interface AuditOptions {
+  workspace?: string;
+  installation?: boolean;
+  from?: string;
+  to?: string;
+  principal?: string;
+  action?: string;
+  kind?: string;
+  id?: string;
+  outcome?: string;
+  seen?: boolean;
+  limit?: number;
+  format: keyof typeof auditFormats;
+}
+
+async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: AuditOptions): Promise<void> {
+  const { workspace: _, installation: __, seen, limit, format, ...sent } = options;
+  const query = auditQuery({ ...sent, ...(seen && { seen: 'yes' }) });
+  const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
+  const filter = await auditFilter(eventLog, caller.workspace, query);
+  await withReadModels(async (readModels) => {
+    const parts = await wholeAuditTrail({ eventLog, readModels }, caller.workspace, filter);
+    const access = format === 'table' ? { query: limits } : { query: { ...limits, format } };
+    await recordAccess(eventLog, caller, {
+      action: format === 'table' ? 'audit.read' : 'audit.export',
+      ...access,
+    });
+    await print(textOf(parts, names, format, limit ?? Number.POSITIVE_INFINITY));
+  });
+}
+
+async function* textOf(
+  parts: AsyncIterable<AuditEntry[]>,
+  names: PrincipalNames,
+  name: keyof typeof auditFormats,
+  limit: number,
+): AsyncGenerator<string> {
+  const format = auditFormats[name];
+  yield format.begin;
+  let printed = 0;
+  for await (const part of parts) {
+    const entries = part.slice(0, limit - printed);
+    await names.learn(entries.map(({ principal }) => principal));
+    for (const entry of entries) {
+      yield format.entry(entry, (principal) => names.nameOf(principal), printed === 0);
+      printed += 1;
+    }
+    if (printed >= limit) break;
+  }
+  yield format.end;
+}
+
+async function audit(options: AuditOptions, command: Command): Promise<void> {
+  const { workspace, installation } = options;
+  if ((workspace === undefined) === (installation === undefined)) {
+    command.error('error: give either --workspace <id> or --installation');
+  }
+  const work = (tools: WorkspaceTools) => showTrail(tools, options);
+  await (workspace === undefined ? withInstallation(work) : withWorkspace(workspace, work));
+}
+
+/** `chartledger audit` */
+export function addAuditCommand(program: Command): void {
+  program
+    .command('audit')
+    .description(
+      'Show the audit trail, newest first: who changed, read or was refused what. The trail tells that it was read, and by whom.',
+    )
+    .option('--workspace <id>', 'the trail of this workspace')
+    .option('--installation', 'sign-ins and users, which belong to no workspace')
+    .option('--from <time>', 'recorded at or after this ISO 8601 date or date-time', parseMoment)
+    .option('--to <time>', 'recorded before this ISO 8601 date or date-time', parseMoment)
+    .option('--principal <id>', 'only what this key or user did, by its id')
+    .option('--action <action>', 'only this, such as record.read or PatientUpserted')
+    .option('--kind <kind>', 'only what is about this kind')
+    .option('--id <id>', 'only what is about the record of this id')
+    .addOption(new Option('--outcome <outcome>', 'only what came to this').choices(['accepted', 'refused']))
+    .option('--seen', 'who has seen the record of --kind and --id, also in lists, streams and webhooks')
+    .option('--limit <n>', 'only the newest entries, so many (default: all)', parsePositive)
+    .addOption(
+      new Option(
+        '--format <format>',
+        'table, cut to the width of the terminal; json, one array; csv, a line each',
+      )
+        .choices(Object.keys(auditFormats))
+        .default('table'),
+    )
+    .addHelpText(
+      'after',
+      example(
+        'chartledger audit --workspace clinic --from 2026-03-14 --outcome refused',
+        'chartledger audit --workspace clinic --kind patient --id patient-1001 --seen --format csv > seen.csv',
+        'chartledger audit --installation --limit 50',
+      ),
+    )
+    .action(audit);
+}

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  const patient = samples.patient();
+  beforeAll(async () => {
+    service = await start();
+    expect((await service.post('/integration/patients', patient)).status).toBe(200);
+    expect((await service.post('/integration/patients', { id: patient.id })).status).toBe(400);
+    expect((await service.get(`/integration/patients/${patient.id}`)).status).toBe(200);
+    expect((await service.get('/integration/patients')).status).toBe(200);
+  });
+  afterAll(() => service.stop());
+
+  const audit = (...args: string[]) => runCli(['audit', ...args], { env: storesOf(service.config) });
+  const ofClinic = (...args: string[]) => audit('--workspace', service.workspaceId('clinic'), ...args);
+  const actionsOf = async (...args: string[]) => {
+    const { code, stdout, stderr } = await ofClinic('--format', 'json', ...args);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout).map(({ action, type }: Record<string, string>) => action ?? type);
+  };
+
+  test('each filter finds its entries, newest first, and reading is an entry itself', async () => {
+    expect(await actionsOf('--kind', 'patient', '--id', patient.id)).toEqual([
+      'record.read',
+      'request.refused',
+      'PatientUpserted',
+    ]);
+    expect(await actionsOf('--outcome', 'refused')).toEqual(['request.refused']);
+    expect(await actionsOf('--action', 'record.list')).toEqual(['record.list']);
+    expect(await actionsOf('--action', 'record.list', '--to', '2020-01-01')).toEqual([]);
+    expect(await actionsOf('--kind', 'patient', '--id', patient.id, '--seen')).toEqual([
+      'record.list',
+      'record.read',
+    ]);
+    expect(await actionsOf('--from', '2020-01-01', '--limit', '1')).toEqual(['audit.export']);
+    const accesses = await accessesBy(service, () => ofClinic('--outcome', 'refused', '--limit', '5'));
+    expect(accesses).toEqual([{ action: 'audit.read', query: { outcome: 'refused', limit: 5 } }]);
+  });
+
+  test('table and CSV hold the same entries', async () => {
+    const table = (await ofClinic('--action', 'PatientUpserted')).stdout.trimEnd().split('\n');
+    expect(table).toEqual([
+      expect.stringMatching(/^TIME +WHO +ACTION +OUTCOME +FROM +ON$/),
+      expect.stringMatching(
+        /^\S+Z {2}Test key +PatientUpserted +accepted {2}127\.0\.0\.1 {2}patient \S+ version 1$/,
+      ),
+    ]);
+    const csv = (await ofClinic('--action', 'PatientUpserted', '--format', 'csv')).stdout
+      .trimEnd()
+      .split('\n');
+    expect(csv).toEqual([
+      expect.stringMatching(/^position,recorded_at,/),
+      expect.stringContaining(`,patient,${patient.id},`),
+    ]);
+  });
+
+  test('the trail of the installation has no workspace', async () => {
+    const { code, stdout } = await audit('--installation', '--format', 'json');
+    expect(code).toBe(0);
+    const again = JSON.parse((await audit('--installation', '--format', 'json')).stdout);
+    expect(again.length).toBeGreaterThan(JSON.parse(stdout).length);
+    expect(again[0]).toMatchObject({ action: 'audit.export' });
+  });
+
+  test('what cannot be asked is refused, and tells the log nothing', async () => {
+    const appended = await appendedBy(service, async () => {
+      const accesses = await accessesBy(service, async () => {
+        expect(await audit()).toMatchObject({ code: 2, stdout: '' });
+        expect((await audit('--workspace', 'a', '--installation')).stderr).toContain(
+          'give either --workspace',
+        );
+        expect(await audit('--workspace', 'nobody')).toMatchObject({
+          code: 1,
+          stderr: 'There is no workspace nobody.\n',
+        });
+        const seen = await ofClinic('--seen');
+        expect(seen).toMatchObject({ code: 1, stdout: '' });
+        expect(seen.stderr).toContain('needs a kind of record and a record id');
+      });
+      expect(accesses).toEqual([]);
+    });
+    expect(appended).toEqual([]);
+  });
+});
