@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { limitNames, type NullableLimits } from '../../principals/keys/keyLimits.ts';
-import { parseInstant } from '../disclosures/parseInstant.ts';
+import { parseInstant } from '../options/parseInstant.ts';
 import { durationOf } from './parseDuration.ts';
 
 /** What the options of `addLimitOptions` were given as; a word takes a limit back. */
