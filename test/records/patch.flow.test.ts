@@ -202,6 +202,19 @@ onEveryEngine((start) => {
     expect(appended).toHaveLength(1);
   });
 
+  test('the same Idempotency-Key again is given the first answer', async () => {
+    const { path } = await storedPatient();
+    const headers = { 'idempotency-key': phi('key') };
+    const appended = await appendedBy(service, async () => {
+      const first = await service.patch(path, { city: 'Omaha' }, headers);
+      expect((await service.patch(path, { city: 'Lincoln' })).body.version).toBe(3);
+      const again = await service.patch(path, { city: 'Omaha' }, headers);
+      expect([again.body, again.headers['idempotent-replayed']]).toEqual([first.body, 'true']);
+      expect((await service.patch(path, { city: 'Boston' }, headers)).status).toBe(422);
+    });
+    expect(appended).toHaveLength(2);
+  });
+
   test.each(['application/json', 'application/json-patch+json', 'text/plain', ''])(
     'a body of the type "%s" is refused, with the one that is taken',
     async (type) => {

@@ -19,10 +19,11 @@ export async function writeOnce(
   { dryRun }: WriteOptions,
   write: (caller: Caller) => Promise<Written>,
 ): Promise<Written> {
-  const key = idempotencyKey(exchange.req);
+  const key = dryRun ? undefined : idempotencyKey(exchange.req);
   const caller = callerOf(exchange);
-  const isOnce = key !== undefined && !dryRun;
-  const written = await (isOnce ? once(ports, exchange, key, exchange.input, write) : write(caller));
+  const written = await (key === undefined
+    ? write(caller)
+    : once(ports, exchange, key, exchange.input, write));
   if (dryRun) ports.tally.add(caller, 'record.dry_run');
   else if (written.isSkipped) ports.tally.add(caller, 'record.unchanged');
   return written;
