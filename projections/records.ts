@@ -3,6 +3,7 @@ import { RECORD_ERASED } from '../src/events/recordErased.ts';
 import { kindOfStream, kindPartition, partitionOfRecord, recordStream } from '../src/events/streamNames.ts';
 import type { ModelName, Row } from '../src/ports/readModels.ts';
 import { addedKinds, catalog, catalogEntry } from '../src/records/catalog.ts';
+import { listsOf } from '../src/records/filters.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
 import { patient } from '../src/records/kinds/patient.ts';
 import { referredIds } from '../src/records/referredIds.ts';
@@ -20,12 +21,13 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
 
 /**
  * Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation, without
- * those that were erased. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
+ * those that were erased; these are also found by their last change, and on a list for each value by which their kind's lists
+ * are narrowed. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
  * patient can be found; it is written when the reference is new.
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 3 + addedKinds,
+  version: 4 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {
@@ -38,6 +40,7 @@ export const records: Projection<RecordsBody> = {
       order: row?.order ?? event.position,
       position: event.position,
       body: state,
+      ...(!state.erased && { lists: listsOf(catalogEntry(kind), state.fields) }),
     };
     const patients = newPatients(event, before, state);
     return patients.length === 0
@@ -50,6 +53,7 @@ export const records: Projection<RecordsBody> = {
     order: row?.order ?? position,
     position,
     body: incompleteBody,
+    lists: row?.lists ?? [],
   }),
 };
 

@@ -1,7 +1,6 @@
 import type { Logger } from 'pino';
 import { AccessTally } from '../audit/AccessTally.ts';
 import { RecordExistence } from '../commands/RecordExistence.ts';
-import { ReferenceWaits } from '../commands/ReferenceWaits.ts';
 import type { Config } from '../config.ts';
 import { requestLimit } from '../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../dashboard/shell/routes.ts';
@@ -56,8 +55,6 @@ export async function openApiPorts(
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const evidence = openEvidence(config, logger, { stateStore, knownKeys });
-  const existence = new RecordExistence(eventLog, readModels);
-  const referenceWaits = new ReferenceWaits(existence);
   const ports = {
     ...stores,
     evidence,
@@ -74,8 +71,7 @@ export async function openApiPorts(
     openapiPublic: config.openapiPublic,
     retentionYears: config.retentionYears,
     feed,
-    existence,
-    referenceWaits,
+    existence: new RecordExistence(eventLog, readModels),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
@@ -94,13 +90,12 @@ export async function openApiPorts(
     }),
   };
   const following = new AbortController();
-  await existence.followErasures(following.signal);
+  await ports.existence.followErasures(following.signal);
   // What cannot be removed now is the next time.
   const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);
     following.abort();
-    referenceWaits.close();
     users.close();
     await evidence.close();
     await feed.close();

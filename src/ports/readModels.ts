@@ -19,12 +19,28 @@ export interface Row<Body extends object = object> {
   /** Position of the last event folded into the row; it says all: rows of one id and position are equal. */
   position: Position;
   body: Body;
+  /**
+   * The lists of its partition that the row is on, in its place, each named once. A row that has this, be it empty, is also
+   * found by `changes`.
+   */
+  lists?: readonly string[];
 }
 
 export interface PageQuery {
   partition: string;
+  /** Only rows on this list; default: all of the partition. */
+  list?: string;
   /** Rows after this `order`; default: from the first. */
   after?: number;
+  limit: number;
+}
+
+export interface ChangesQuery {
+  partition: string;
+  /** Rows whose position is above this one; default: all. */
+  above?: Position | undefined;
+  /** Rows whose position is below this one; default: from the last change on. */
+  below?: Position | undefined;
   limit: number;
 }
 
@@ -52,8 +68,11 @@ export interface ReadModels {
   /** The rows with these ids; absent ones are left out. Rows may lag behind the log. */
   load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]>;
 
-  /** Rows of one partition by rising `order`. */
+  /** Rows of one partition, or on one of its lists, by rising `order`. */
   page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]>;
+
+  /** Rows of one partition that have `lists`, by falling `position`: those first that changed last. */
+  changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]>;
 
   /**
    * Writes the batches one after the other, of each the rows and then the checkpoint; a store with transactions writes all

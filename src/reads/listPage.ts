@@ -1,12 +1,14 @@
 import { bodyOf, type Incomplete, isIncomplete } from '../../projections/projection.ts';
 import { UnreadableError } from '../errors.ts';
-import type { Shown } from '../events/shown.ts';
+import { type PositionRange, type Shown, withRange } from '../events/shown.ts';
 import type { ModelName, Row } from '../ports/readModels.ts';
 import { type Page, type PageRequest, readPage } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
 
 /** Streams read from the log at once, for rows that are incomplete. */
 const READ_AT_ONCE = 16;
+/** Ranges of the log by which the audit trail tells the items of a page that are a selection. */
+const MAX_RANGES = 20;
 
 /** A page of a list, and what belongs on it but cannot be shown. */
 export interface ListPage<Item> extends Page<Item> {
@@ -37,7 +39,15 @@ export async function readListPage<Body extends object, Item>(
   request: PageRequest,
   listing: Listing<Body, Item>,
 ): Promise<ShownPage<Item>> {
-  const { items: rows, next_page_token } = await readPage(ports, model, partition, request);
+  return showPage(await readPage(ports, model, partition, request), listing);
+}
+
+/** What a page of rows shows; `isSelection`: there are others between them. */
+export async function showPage<Body extends object, Item>(
+  { items: rows, next_page_token }: Page<Row<Body | Incomplete>>,
+  listing: Listing<Body, Item>,
+  isSelection = false,
+): Promise<ShownPage<Item>> {
   const found = await readIncomplete(rows.filter(isIncomplete), listing);
   const items = rows.flatMap((row) => {
     const body = bodyOf(row);
@@ -46,13 +56,16 @@ export async function readListPage<Body extends object, Item>(
   });
   const unreadable = rows.filter((row) => isIncomplete(row) && !found.has(row.id));
   const page = { items, next_page_token, unreadable: unreadable.map(({ id }) => listing.idOf(id)) };
-  return { page, ...shownIn(rows) };
+  return {
+    page,
+    ...(rows.length > 0 && { shown: { ranges: rangesOf(rows, isSelection), count: rows.length } }),
+  };
 }
 
-function shownIn(rows: readonly Row[]): { shown?: Shown } {
-  const [first, last] = [rows[0], rows.at(-1)];
-  if (first === undefined || last === undefined) return {};
-  return { shown: { ranges: [{ from: first.order, to: last.order }], count: rows.length } };
+function rangesOf(rows: readonly Row[], isSelection: boolean): PositionRange[] {
+  if (!isSelection) return [{ from: rows[0]?.order as number, to: rows.at(-1)?.order as number }];
+  const places = rows.map(({ order }) => ({ from: order, to: order }));
+  return places.reduce<PositionRange[]>((ranges, place) => withRange(ranges, place, MAX_RANGES), []);
 }
 
 /** The items of incomplete rows, by stream, without those that cannot be read. */

@@ -1,23 +1,30 @@
-import { recordsModel } from '../../projections/records.ts';
 import { ServiceError } from '../errors.ts';
+import type { Position } from '../events/event.ts';
 import { kindPartition, recordIdOf } from '../events/streamNames.ts';
 import type { CatalogEntry } from '../records/catalog.ts';
-import { readListPage, type ShownPage } from './listPage.ts';
-import type { PageRequest } from './page.ts';
+import { type ShownPage, showPage } from './listPage.ts';
 import { type QueryPorts, type RecordView, readRecord, toRecordView } from './readRecord.ts';
+import { isPlain, isSelected, type RecordsRequest, readRecordsPage } from './recordsPage.ts';
 
-/** A page of a workspace's records of one kind, in the order of their creation. */
-export function listRecords(
+/**
+ * A page of a workspace's records of one kind, as `readRecordsPage` has it, and the position up to which it has every write.
+ */
+export async function listRecords(
   ports: QueryPorts,
   workspace: string,
   entry: CatalogEntry,
-  request: PageRequest,
-): Promise<ShownPage<RecordView>> {
-  return readListPage(ports, recordsModel, kindPartition(workspace, entry.kind), request, {
+  request: RecordsRequest,
+): Promise<ShownPage<RecordView> & { position: Position }> {
+  const { position, ...rows } = await readRecordsPage(ports, kindPartition(workspace, entry.kind), request);
+  const listing = {
     fromBody: toRecordView,
-    fromLog: (stream) => unlessGone(readRecord(ports, workspace, entry, recordIdOf(stream))),
+    fromLog: async (stream: string) => {
+      const view = await unlessGone(readRecord(ports, workspace, entry, recordIdOf(stream)));
+      return view && isSelected(request, view.record, view.updated_at) ? view : undefined;
+    },
     idOf: recordIdOf,
-  });
+  };
+  return { ...(await showPage(rows, listing, !isPlain(request))), position };
 }
 
 async function unlessGone<Result>(reading: Promise<Result>): Promise<Result | undefined> {

@@ -74,17 +74,22 @@ export async function untilReached(
   }
 }
 
-/** A page token that carries one number. */
-export function encodeToken(order: number): string {
-  return Buffer.from(`1.${order}`).toString('base64url');
+/** A page token that carries one number; with a binding it is good for one list alone. */
+export function encodeToken(order: number, binding?: string): string {
+  const text = binding === undefined ? `1.${order}` : `2.${order}.${binding}`;
+  return Buffer.from(text).toString('base64url');
 }
 
-/** The number of a page token. Throws `validation_failed`. */
-export function decodeToken(token: string): number {
-  const [, order] = /^1\.(\d{1,16})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
-  if (order === undefined) {
+/** The number of a page token, of the list that it is bound to. Throws `validation_failed`. */
+export function decodeToken(token: string, binding?: string): number {
+  const text = Buffer.from(token, 'base64url').toString();
+  const [, form, order, bound] = /^([12])\.(\d{1,16})(?:\.([\w-]+))?$/.exec(text) ?? [];
+  if (order === undefined || bound !== binding || (form === '2') !== (bound !== undefined)) {
     throw validationError([
-      { field: 'page_token', message: 'must be the next_page_token of an earlier page' },
+      {
+        field: 'page_token',
+        message: 'must be the next_page_token of an earlier page of the same list, sorted and filtered alike',
+      },
     ]);
   }
   return Number(order);

@@ -7,7 +7,7 @@ import { payer } from './kinds/payer.ts';
 import { provider } from './kinds/provider.ts';
 import { registeredKinds } from './registerKind.ts';
 
-export type { CatalogEntry, RecordFields, ReferenceField } from './defineKind.ts';
+export type { CatalogEntry, FilterField, RecordFields, ReferenceField } from './defineKind.ts';
 
 /** In dependency order: a kind comes after all those that it refers to (spec section 1). */
 const builtIn = [payer, patient, provider, facility, encounter] as const;

@@ -44,6 +44,17 @@ export interface CatalogEntry {
   doubts?: (sent: RecordFields) => FieldMessage[];
   /** The field that tells records apart in a list, where that is not their name. */
   listedBy?: string;
+  /** The fields by which a list is narrowed, those first that leave the fewest. */
+  filters: readonly FilterField[];
+}
+
+/**
+ * How lists are narrowed by a field: to records with one `value`, for which the read model has lists, or to those within a
+ * `range` of dates. With another field of values the read model of records needs a new version.
+ */
+export interface FilterField {
+  field: string;
+  by: 'value' | 'range';
 }
 
 /** What a kind's file says; every field has a decision of what the de-identified view shows of it. */
@@ -61,6 +72,7 @@ type Definition<Name extends string, Shape extends z.ZodRawShape> = Pick<
   };
   upcasts?: readonly UpcastStep[];
   listedBy?: keyof NoInfer<Shape> & string;
+  filters?: readonly (FilterField & { field: keyof NoInfer<Shape> & string })[];
 };
 
 /** The kind that a definition describes, with all that follows from it. */
@@ -70,11 +82,13 @@ export function defineKind<const Name extends string, Shape extends z.ZodRawShap
   checks,
   defaults = {},
   upcasts = [],
+  filters = [],
   ...rest
 }: Definition<Name, Shape>) {
   return {
     ...rest,
     upcasts,
+    filters,
     schema: z.object(fields),
     references: referencesIn(fields),
     nested: Object.entries(fields).flatMap(([field, schema]) => {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe } from 'vitest';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { listsContract } from './readModelsLists.ts';
 import { rebuildsContract } from './readModelsRebuilds.ts';
 import { rowsContract } from './readModelsRows.ts';
 import { checkpointsContract, guardedWritesContract, parkedContract } from './readModelsWrites.ts';
@@ -20,6 +21,7 @@ export function readModelsContract(open: () => Promise<ReadModels>): void {
   });
 
   describe('rows', () => rowsContract(() => ({ store, model })));
+  describe('lists and changes', () => listsContract(() => ({ store, other, model })));
   describe('guarded writes', () => guardedWritesContract(() => ({ store, other, model })));
   describe('checkpoints', () => checkpointsContract(() => ({ store, other, model })));
   describe('parked events', () => parkedContract(() => ({ store, other, model })));

@@ -25,6 +25,7 @@ const frozen: Record<string, string[]> = {
   [`timeline_v${versionOfRecords}`]: [...documents, ...records, ...addedRecords].sort(),
   [`records_v${1 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   [`records_v${2 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
+  [`records_v${3 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   documents_v2: erasedDocuments,
   encounters_v1: ['EncounterUpserted', 'RecordErased'],
   [`timeline_v${1 + versionOfRecords}`]: [

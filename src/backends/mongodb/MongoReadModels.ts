@@ -2,10 +2,27 @@ import { randomUUID } from 'node:crypto';
 import type { Collection, Db } from 'mongodb';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row, RowBatch } from '../../ports/readModels.ts';
+import type {
+  ChangesQuery,
+  ModelName,
+  PageQuery,
+  ParkedEvent,
+  ReadModels,
+  Row,
+  RowBatch,
+} from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
-import { indexRows, loadRows, pageRows, rowsOf, type StoredRow, writeRows } from './storedRows.ts';
+import {
+  changedRows,
+  indexLists,
+  indexRows,
+  loadRows,
+  pageRows,
+  rowsOf,
+  type StoredRow,
+  writeRows,
+} from './storedRows.ts';
 
 const STORE = 'read model store';
 const MAX_PARKED = 1_000;
@@ -36,6 +53,8 @@ export class MongoReadModels implements ReadModels {
   readonly #connection: MongoConnection;
   /** Read models whose collections are known to be there. */
   readonly #prepared = new Set<string>();
+  /** Those of them whose lists are known to have their indexes. */
+  readonly #listed = new Set<string>();
   /** The checkpoints that this instance last read or wrote. */
   readonly #seen = new Map<string, Checkpoint>();
 
@@ -54,6 +73,10 @@ export class MongoReadModels implements ReadModels {
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
     return (await pageRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
+  }
+
+  async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
+    return (await changedRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
@@ -131,6 +154,7 @@ export class MongoReadModels implements ReadModels {
   async #writeInOrder(batches: RowBatch[]): Promise<void> {
     for (const { model, rows, checkpoint } of batches) {
       await this.#prepare(model);
+      if (rows.some(({ lists }) => lists)) await this.#prepareLists(model);
       const seen = await this.#unreplaced(model);
       await writeRows(this.#connection, rowsName(model), rows.map(toStored));
       await this.#advance(model, seen, checkpoint);
@@ -143,6 +167,12 @@ export class MongoReadModels implements ReadModels {
     await indexRows(this.#connection, rowsName(model));
     await this.#create(parkedName(model));
     this.#prepared.add(model);
+  }
+
+  async #prepareLists(model: string): Promise<void> {
+    if (this.#listed.has(model)) return;
+    await indexLists(this.#connection, rowsName(model));
+    this.#listed.add(model);
   }
 
   async #create(name: string): Promise<void> {
@@ -197,6 +227,7 @@ export class MongoReadModels implements ReadModels {
   #forget(model: string): void {
     this.#seen.delete(model);
     this.#prepared.delete(model);
+    this.#listed.delete(model);
   }
 
   /** A collection that is not there was renamed before. */
@@ -211,16 +242,18 @@ function rowsName(model: string): string {
   return `rows.${model}`;
 }
 
-function toStored({ id: _id, order, position, partition, body }: Row): StoredRow {
-  return { _id, order, state: { position, partition, body: JSON.stringify(body) } };
+function toStored({ id: _id, order, position, partition, body, lists }: Row): StoredRow {
+  const state = { position, partition, body: JSON.stringify(body) };
+  return { _id, order, state: lists === undefined ? state : { ...state, lists } };
 }
 
 function toRow<Body extends object>({
   _id: id,
   order,
-  state: { position, partition, body },
+  state: { position, partition, body, lists },
 }: StoredRow): Row<Body> {
-  return { id, partition, order, position, body: JSON.parse(body) };
+  const row = { id, partition, order, position, body: JSON.parse(body) };
+  return lists === undefined ? row : { ...row, lists };
 }
 
 function parkedName(model: string): string {

@@ -1,5 +1,6 @@
-import type { Collection, Db, IndexSpecification } from 'mongodb';
+import type { Collection, CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
 import type { Position } from '../../events/event.ts';
+import type { ChangesQuery } from '../../ports/readModels.ts';
 import { INDEX_MS, type MongoConnection } from './MongoConnection.ts';
 
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */
@@ -17,11 +18,13 @@ export interface StoredRow {
     partition: string;
     /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
     body: string;
+    lists?: readonly string[];
   };
 }
 
 export interface RowQuery {
   partition: string;
+  list?: string;
   after?: number;
   limit: number;
 }
@@ -35,12 +38,22 @@ export async function indexRows(connection: MongoConnection, collection: string)
   await index(connection, collection, { 'state.partition': 1, order: 1 });
 }
 
+const hasLists = { 'state.lists': { $exists: true } };
+
+/** Makes the indexes of lists and changes, of the rows that have lists. */
+export async function indexLists(connection: MongoConnection, collection: string): Promise<void> {
+  const only = { partialFilterExpression: hasLists };
+  await index(connection, collection, { 'state.partition': 1, 'state.lists': 1, order: 1 }, only);
+  await index(connection, collection, { 'state.partition': 1, 'state.position': 1 }, only);
+}
+
 async function index(
   connection: MongoConnection,
   collection: string,
   keys: IndexSpecification,
+  options: CreateIndexesOptions = {},
 ): Promise<void> {
-  await connection.call((db) => rowsOf(db, collection).createIndex(keys), INDEX_MS);
+  await connection.call((db) => rowsOf(db, collection).createIndex(keys, options), INDEX_MS);
 }
 
 /** The rows with these ids. */
@@ -56,17 +69,34 @@ export function loadRows(
   );
 }
 
-/** Rows of one partition by rising order. */
+/** Rows of one partition, or on one of its lists, by rising order. */
 export function pageRows(
   connection: MongoConnection,
   collection: string,
-  { partition, after = -1, limit }: RowQuery,
+  { partition, list, after = -1, limit }: RowQuery,
+): Promise<StoredRow[]> {
+  const listed = list === undefined ? {} : { 'state.lists': { $exists: true, $eq: list } };
+  return connection.call((db) =>
+    rowsOf(db, collection)
+      .find(
+        { 'state.partition': partition, ...listed, order: { $gt: after } },
+        { sort: { order: 1 }, limit, batchSize: limit + 1 },
+      )
+      .toArray(),
+  );
+}
+
+/** Rows of one partition that have lists, by falling position. */
+export function changedRows(
+  connection: MongoConnection,
+  collection: string,
+  { partition, above = -1, below = Number.MAX_SAFE_INTEGER, limit }: ChangesQuery,
 ): Promise<StoredRow[]> {
   return connection.call((db) =>
     rowsOf(db, collection)
       .find(
-        { 'state.partition': partition, order: { $gt: after } },
-        { sort: { order: 1 }, limit, batchSize: limit + 1 },
+        { 'state.partition': partition, ...hasLists, 'state.position': { $gt: above, $lt: below } },
+        { sort: { 'state.position': -1 }, limit, batchSize: limit + 1 },
       )
       .toArray(),
   );

@@ -1,22 +1,35 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
-import type { ModelName, PageQuery, ParkedEvent, ReadModels, Row, RowBatch } from '../../ports/readModels.ts';
+import type {
+  ChangesQuery,
+  ModelName,
+  PageQuery,
+  ParkedEvent,
+  ReadModels,
+  Row,
+  RowBatch,
+} from '../../ports/readModels.ts';
 import {
-  prepareRows,
-  quoted,
-  type RowStatements,
-  type Statement,
-  type StoredRow,
-  toStoredRow,
-  writeRows,
-} from './rowTable.ts';
+  addLists,
+  isListed,
+  type ListedRow,
+  type ListedStatements,
+  listsBeside,
+  prepareListed,
+  toListedRow,
+  writeListed,
+} from './listedRows.ts';
+import { prepareRows, quoted, type RowStatements, type Statement, writeRows } from './rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 import { setUpReadModels } from './setUpReadModels.ts';
 
 const STORE = 'read model store';
 
-interface ModelStatements extends RowStatements {
+interface ModelStatements {
+  rows: RowStatements;
+  /** Of a read model that has rows with lists. */
+  listed: ListedStatements | undefined;
   count: Statement;
 }
 
@@ -47,14 +60,34 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).load.all(JSON.stringify(ids))).map(toRow<Body>);
+    return this.#file
+      .run((db) => {
+        const { rows, listed } = this.#model(db, model);
+        return (listed ?? rows).load.all(JSON.stringify(ids));
+      })
+      .map(toRow<Body>);
   }
 
   async page<Body extends object>(
     model: ModelName<Body>,
-    { partition, after = -1, limit }: PageQuery,
+    { partition, list, after = -1, limit }: PageQuery,
   ): Promise<Row<Body>[]> {
-    return this.#file.run((db) => this.#model(db, model).page.all(partition, after, limit)).map(toRow<Body>);
+    return this.#file
+      .run((db) => {
+        if (list !== undefined) return this.#listed(db, model)?.list.all(partition, list, after, limit) ?? [];
+        const { rows, listed } = this.#model(db, model);
+        return (listed ?? rows).page.all(partition, after, limit);
+      })
+      .map(toRow<Body>);
+  }
+
+  async changes<Body extends object>(
+    model: ModelName<Body>,
+    { partition, above = -1, below = Number.MAX_SAFE_INTEGER, limit }: ChangesQuery,
+  ): Promise<Row<Body>[]> {
+    return this.#file
+      .run((db) => this.#listed(db, model)?.changes.all(partition, above, below, limit) ?? [])
+      .map(toRow<Body>);
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
@@ -73,6 +106,7 @@ export class SqliteReadModels implements ReadModels {
       this.#model(db, model);
       // Emptied and not dropped: other processes go on reading it.
       db.exec(`DELETE FROM ${quoted(tableOf(model))}`);
+      if (this.#listed(db, model)) db.exec(`DELETE FROM ${quoted(listsBeside(tableOf(model)))}`);
       db.prepare('DELETE FROM parked WHERE model = ?').run(model);
       db.prepare('INSERT OR REPLACE INTO checkpoints (model, position, log) VALUES (?, 0, ?)').run(
         model,
@@ -117,7 +151,11 @@ export class SqliteReadModels implements ReadModels {
       if (this.#checkpointsOf(db).get.get(byModel) === undefined) return;
       this.#model(db, byModel);
       dropRows(db, model);
-      db.exec(`ALTER TABLE ${quoted(tableOf(byModel))} RENAME TO ${quoted(tableOf(model))}`);
+      const [from, to] = [tableOf(byModel), tableOf(model)];
+      db.exec(`ALTER TABLE ${quoted(from)} RENAME TO ${quoted(to)}`);
+      if (isListed(db, to)) {
+        db.exec(`ALTER TABLE ${quoted(listsBeside(from))} RENAME TO ${quoted(listsBeside(to))}`);
+      }
       for (const table of ['checkpoints', 'parked']) {
         db.prepare(`UPDATE ${table} SET model = ? WHERE model = ?`).run(model, byModel);
       }
@@ -147,6 +185,26 @@ export class SqliteReadModels implements ReadModels {
     return statements;
   }
 
+  /** Undefined where no row has lists; another process may have written the first one meanwhile. */
+  #listed(db: DatabaseSync, model: string): ListedStatements | undefined {
+    const statements = this.#model(db, model);
+    if (!statements.listed && isListed(db, tableOf(model))) {
+      statements.listed = prepareListed(db, tableOf(model));
+    }
+    return statements.listed;
+  }
+
+  #writeRows(db: DatabaseSync, model: string, rows: Row[]): void {
+    const stored = rows.map(toStored);
+    let listed = this.#listed(db, model);
+    if (!listed && rows.some(({ lists }) => lists)) {
+      addLists(db, tableOf(model));
+      listed = this.#listed(db, model);
+    }
+    if (listed) writeListed(listed, stored);
+    else writeRows(this.#model(db, model).rows, stored);
+  }
+
   #checkpointsOf(db: DatabaseSync): CheckpointStatements {
     this.#checkpoints ??= {
       get: db.prepare('SELECT position, log FROM checkpoints WHERE model = ?'),
@@ -170,7 +228,7 @@ export class SqliteReadModels implements ReadModels {
       this.#seen.delete(model);
       throw setBack();
     }
-    writeRows(this.#model(db, model), rows.map(toStored));
+    this.#writeRows(db, model, rows);
     const after = Math.max(before, checkpoint);
     this.#checkpointsOf(db).set.run(model, after);
     return after;
@@ -190,26 +248,35 @@ function tableOf(model: string): string {
 }
 
 function prepareModel(db: DatabaseSync, model: string): ModelStatements {
-  const rows = prepareRows(db, tableOf(model));
-  const table = quoted(tableOf(model));
+  const table = tableOf(model);
   return {
-    ...rows,
-    count: db.prepare(`SELECT count(*) AS count FROM ${table}`),
+    rows: prepareRows(db, table),
+    listed: isListed(db, table) ? prepareListed(db, table) : undefined,
+    count: db.prepare(`SELECT count(*) AS count FROM ${quoted(table)}`),
   };
 }
 
 function dropRows(db: DatabaseSync, model: string): void {
-  db.exec(`DROP TABLE IF EXISTS ${quoted(tableOf(model))}`);
+  db.exec(`DROP TABLE IF EXISTS ${quoted(tableOf(model))};
+    DROP TABLE IF EXISTS ${quoted(listsBeside(tableOf(model)))}`);
   for (const table of ['checkpoints', 'parked']) {
     db.prepare(`DELETE FROM ${table} WHERE model = ?`).run(model);
   }
 }
 
-function toStored({ id, partition, order, position: version, body }: Row): StoredRow {
-  return { id, partition, order, version, body: JSON.stringify(body) };
+function toStored({ id, partition, order, position: version, body, lists }: Row): ListedRow {
+  return {
+    id,
+    partition,
+    order,
+    version,
+    body: JSON.stringify(body),
+    lists: lists === undefined ? null : JSON.stringify(lists),
+  };
 }
 
 function toRow<Body extends object>(stored: unknown): Row<Body> {
-  const { id, partition, order, version: position, body } = toStoredRow(stored);
-  return { id, partition, order, position, body: JSON.parse(body) };
+  const { id, partition, order, version: position, body, lists } = toListedRow(stored);
+  const row = { id, partition, order, position, body: JSON.parse(body) };
+  return lists === null ? row : { ...row, lists: JSON.parse(lists) };
 }

@@ -28,7 +28,8 @@ export interface OwnRowStatements extends RowStatements {
   remove: Statement;
 }
 
-const columns = 'id, partition, sequence, position, body';
+/** What `toStoredRow` takes of a row. */
+export const columns = 'id, partition, sequence, position, body';
 
 /** A table's name, quoted. */
 export function quoted(table: string): string {

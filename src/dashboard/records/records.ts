@@ -52,13 +52,13 @@ async function find(ports: FindPorts, { req, workspace, caller }: Visit): Promis
     return { redirect: recordPath(workspace, entry.kind, sought) };
   }
   const request = pageRequest({ query });
-  const { page: list, ...shown } = (await unlessBehind(listRecords(ports, workspace, entry, request))) ?? {};
+  const { page: list, shown } = (await unlessBehind(listRecords(ports, workspace, entry, request))) ?? {};
   if (list !== undefined) {
     await recordAccess(ports.eventLog, caller, {
       action: 'record.list',
       kind: entry.kind,
       query: { ...request },
-      ...shown,
+      ...(shown && { shown }),
     });
   }
   const status = list === undefined ? 503 : sought === undefined ? 200 : 404;

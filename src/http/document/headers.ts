@@ -1,4 +1,3 @@
-import { MERGE_PATCH } from '../server/readJson.ts';
 import { documentExample, exampleRequestId } from './examples.ts';
 
 /** Headers of answers, as components of the document. */
@@ -46,11 +45,6 @@ export const headers = {
     schema: { type: 'string' },
     example: 'Bearer realm="chartledger"',
   },
-  'Accept-Patch': {
-    description: 'The media type in which patches are taken.',
-    schema: { type: 'string' },
-    example: MERGE_PATCH,
-  },
   'Content-Disposition': {
     description: 'The name of the file.',
     schema: { type: 'string' },
@@ -63,7 +57,7 @@ export const headers = {
   },
   'Chartledger-Position': {
     description:
-      'Of a page of events: where to go on. Send it as `after` to read what follows. Not sent with server-sent events, whose `id` says it.',
+      'Of a page of events: where to go on. Send it as `after` to read what follows. Not sent with server-sent events, whose `id` says it. Of a list of records: a position up to which it has every write. Send it as `updated_since` to read what changed later.',
     schema: { type: 'string' },
     example: '0000000000008136',
   },

@@ -59,4 +59,11 @@ export const encounter = defineKind({
   doubts: (sent) =>
     sent.is_completed === true ? notSent(sent, neededForBilling, 'the encounter is completed') : [],
   listedBy: 'date_of_service',
+  filters: [
+    { field: 'patient_id', by: 'value' },
+    { field: 'provider_id', by: 'value' },
+    { field: 'facility_id', by: 'value' },
+    { field: 'is_completed', by: 'value' },
+    { field: 'date_of_service', by: 'range' },
+  ],
 });

@@ -1,4 +1,5 @@
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { formatPosition } from '../../../feed/position.ts';
 import { onKind } from '../../../principals/keys/permissions.ts';
 import { listRecords as list } from '../../../reads/listRecords.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
@@ -8,41 +9,47 @@ import { tagOf } from '../../document/kindNames.ts';
 import { recordSchemas } from '../../document/recordSchemas.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf } from '../../server/exchange.ts';
-import { pageQuerySchema, pageRequest } from '../parameters.ts';
+import { recordsQuerySchema, requestedRecords } from './recordsQuery.ts';
 
 /** `GET /integration/{kinds}`. */
 export function listRecords(entry: CatalogEntry) {
   const { kind, plural } = entry;
+  const query = recordsQuerySchema(entry);
   return endpoint({
     method: 'get',
     path: `/integration/${plural}`,
     operationId: `list${tagOf(entry)}`,
     summary: `List ${plural}`,
     description:
-      `The ${plural} of the workspace, in the order of their creation, with every write that was answered before ` +
-      'the request.',
+      `The ${plural} of the workspace, in the order of their creation or by their last change, with every write that was ` +
+      'answered before the request. A page may have fewer items than `limit`, or none, where filters leave few of many: ' +
+      'the list goes on for as long as there is a `next_page_token`. No record that stays as it is between two pages is ' +
+      'left out or comes twice. One that is sent meanwhile keeps its place in the order of creation; sorted by the last ' +
+      'change it moves to the front, and may be on none of the pages that follow: ask again with the ' +
+      '`Chartledger-Position` of the first page as `updated_since`.',
     tag: tagOf(entry),
     permission: onKind('read', kind),
-    query: pageQuerySchema,
+    query,
     answers: {
       200: {
         description: `A page of ${plural}.`,
+        headers: ['Chartledger-Position'],
         schema: recordSchemas(kind).page,
         example: { items: [viewExample(entry)], next_page_token: null, unreadable: [] },
       },
     },
     subject: () => ({ kind }),
     handler: (ports: QueryPorts) => async (exchange) => {
-      const request = pageRequest(exchange.req);
+      const { request, asked } = await requestedRecords(ports, exchange, entry, query);
       const caller = callerOf(exchange);
-      const { page, ...shown } = await list(ports, caller.workspace, entry, request);
+      const { page, position, shown } = await list(ports, caller.workspace, entry, request);
       await recordAccess(ports.eventLog, caller, {
         action: 'record.list',
         kind,
-        query: { ...request },
-        ...shown,
+        query: asked,
+        ...(shown && { shown }),
       });
-      return { body: page };
+      return { headers: { 'Chartledger-Position': formatPosition(position) }, body: page };
     },
   });
 }

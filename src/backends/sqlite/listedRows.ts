@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import type { DatabaseSync } from 'node:sqlite';
+import { columns, quoted, type Statement, type StoredRow, toStoredRow } from './rowTable.ts';
+
+/** A row of a table whose rows are listed, or may be. */
+export interface ListedRow extends StoredRow {
+  /** JSON; null where the row has none. */
+  lists: string | null;
+}
+
+/** The statements of a table of rows that are also found by their last change, and on lists. */
+export interface ListedStatements {
+  load: Statement;
+  page: Statement;
+  list: Statement;
+  changes: Statement;
+  update: Statement;
+  place: Statement;
+  upsert: Statement;
+  enlist: Statement;
+  delist: Statement;
+}
+
+/** The table of who is on which list, beside a table of rows; what befalls the one has to befall the other. */
+export function listsBeside(table: string): string {
+  return `${table} lists`;
+}
+
+/** Whether the rows of a table are listed. */
+export function isListed(db: DatabaseSync, table: string): boolean {
+  return db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = 'lists'").get(table) !== undefined;
+}
+
+/** How the rows of a listed table are read. */
+export function listedQueries(name: string): Record<'load' | 'page' | 'list' | 'changes', string> {
+  const table = quoted(name);
+  const listed = `${columns}, lists`;
+  return {
+    load: `SELECT ${listed} FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`,
+    page: `SELECT ${listed} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
+    list: `SELECT ${listed.replace(/\w+/g, 'listed.$&')}
+      FROM ${quoted(listsBeside(name))} AS entry CROSS JOIN ${table} AS listed
+        ON listed.partition = entry.partition AND listed.sequence = entry.sequence
+      WHERE entry.partition = ? AND entry.list = ? AND entry.sequence > ? ORDER BY entry.sequence LIMIT ?`,
+    changes: `SELECT ${listed} FROM ${table}
+      WHERE partition = ? AND lists IS NOT NULL AND position > ? AND position < ?
+      ORDER BY position DESC LIMIT ?`,
+  };
+}
+
+/** The statements of a table of rows that are listed. */
+export function prepareListed(db: DatabaseSync, name: string): ListedStatements {
+  const table = quoted(name);
+  const lists = quoted(listsBeside(name));
+  const { load, page, list, changes } = listedQueries(name);
+  const reading = {
+    load: db.prepare(load),
+    page: db.prepare(page),
+    list: db.prepare(list),
+    changes: db.prepare(changes),
+  };
+  for (const statement of Object.values(reading)) statement.setReturnArrays(true);
+  return {
+    ...reading,
+    // Most rows stay where they are listed.
+    update: db.prepare(
+      `UPDATE ${table} SET position = ?, body = ?
+       WHERE id = ? AND partition = ? AND lists IS ? AND position < ?`,
+    ),
+    place: db.prepare(`SELECT partition, sequence, position, lists FROM ${table} WHERE id = ?`),
+    upsert: db.prepare(
+      `INSERT INTO ${table} (${columns}, lists) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET
+         partition = excluded.partition, position = excluded.position, body = excluded.body, lists = excluded.lists`,
+    ),
+    enlist: db.prepare(`INSERT OR IGNORE INTO ${lists} (partition, list, sequence) VALUES (?, ?, ?)`),
+    delist: db.prepare(`DELETE FROM ${lists} WHERE partition = ? AND list = ? AND sequence = ?`),
+  };
+}
+
+/** Makes the rows of a table listed. */
+export function addLists(db: DatabaseSync, name: string): void {
+  // An index keeps its name when its table is renamed, so it is none that another table's could have.
+  db.exec(`ALTER TABLE ${quoted(name)} ADD COLUMN lists TEXT;
+    CREATE INDEX ${quoted(`by change ${randomUUID()}`)} ON ${quoted(name)} (partition, position)
+      WHERE lists IS NOT NULL;
+    CREATE TABLE ${quoted(listsBeside(name))} (
+      partition TEXT, list TEXT, sequence INTEGER, PRIMARY KEY (partition, list, sequence)
+    ) WITHOUT ROWID`);
+}
+
+/** Writes rows, each unless one of the same or a higher version is there. */
+export function writeListed(statements: ListedStatements, rows: ListedRow[]): void {
+  for (const row of rows) {
+    const { id, partition, version, body, lists } = row;
+    const { changes } = statements.update.run(version, body, id, partition, lists, version);
+    if (changes === 0) put(statements, row);
+  }
+}
+
+/** Writes a row that is new, or is listed elsewhere than before. */
+function put(
+  { place, upsert, enlist, delist }: ListedStatements,
+  { id, partition, order, version, body, lists }: ListedRow,
+): void {
+  const before = place.get(id) as
+    | { partition: string; sequence: number; position: number; lists: string | null }
+    | undefined;
+  if (before && before.position >= version) return;
+  upsert.run(id, partition, order, version, body, lists);
+  const left = new Set(namesIn(before?.lists));
+  const joined = new Set(namesIn(lists));
+  const stays = (list: string) => before?.partition === partition && left.has(list) && joined.has(list);
+  for (const list of left) {
+    if (before && !stays(list)) delist.run(before.partition, list, before.sequence);
+  }
+  for (const list of joined) {
+    if (!stays(list)) enlist.run(partition, list, before?.sequence ?? order);
+  }
+}
+
+function namesIn(lists: string | null | undefined): string[] {
+  return lists ? JSON.parse(lists) : [];
+}
+
+/** The row that a reading statement gave; its table may have no lists. */
+export function toListedRow(row: unknown): ListedRow {
+  return { ...toStoredRow(row), lists: (row as (string | null | undefined)[])[5] ?? null };
+}

@@ -1,0 +1,131 @@
+import { z } from 'zod';
+import { parsePosition, requirePosition } from '../../../feed/position.ts';
+import { startAt } from '../../../feed/startAt.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { type RecordsRequest, type RecordsSelection, recordsSorts } from '../../../reads/recordsPage.ts';
+import type { CatalogEntry, FilterField } from '../../../records/catalog.ts';
+import { identifier, iso8601, requiredDate } from '../../../records/fields.ts';
+import { type Filter, isFlag } from '../../../records/filters.ts';
+import { instantOf } from '../../../records/instantOf.ts';
+import { validate } from '../../../records/validate.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { pageQuerySchema } from '../parameters.ts';
+
+const sortSchema = z
+  .enum(recordsSorts)
+  .optional()
+  .meta({
+    description:
+      'Default `created_at`: in the order of their creation. `-updated_at`: those first that were sent last; `limit` and ' +
+      '`page_token` then go by the last change',
+    examples: ['-updated_at'],
+  });
+
+const sinceSchema = z
+  .string({ error: 'must be sent once' })
+  .refine((text) => parsePosition(text) !== undefined || iso8601.test(text), {
+    error: 'must be a position of the event stream, or an ISO 8601 date or date-time',
+  })
+  .optional()
+  .meta({
+    description:
+      'Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment ' +
+      '(ISO 8601) or later. A plain date is its first moment; without an offset it is UTC',
+    examples: ['0000000000008135'],
+  });
+
+const bounds = { from: 'on or after', to: 'on or before' } as const;
+
+function parametersOf(entry: CatalogEntry, { field, by }: FilterField): [string, z.ZodType][] {
+  const title = field.replaceAll('_', ' ');
+  if (by === 'range') {
+    const described = (words: string) =>
+      `Only with a ${title} ${words} this. A plain date is compared with the date as it was sent; of a date-time, what ` +
+      'has no offset is UTC';
+    return (['from', 'to'] as const).map((bound) => [
+      `${field}_${bound}`,
+      requiredDate('2026-03-14', described(bounds[bound])).optional(),
+    ]);
+  }
+  if (isFlag(entry, field)) {
+    const description = `\`true\`: only with \`${field}\`; \`false\`: only without it, also where it was never sent`;
+    return [
+      [
+        field,
+        z
+          .enum(['true', 'false'])
+          .optional()
+          .meta({ description, examples: ['true'] }),
+      ],
+    ];
+  }
+  const [example] = ((entry.schema.shape[field] as z.ZodType).meta()?.examples ?? []) as string[];
+  return [[field, identifier(`Only with this \`${field}\``, example as string).optional()]];
+}
+
+/** Query of the list of a kind: what any list takes, and what its filters take. */
+export function recordsQuerySchema(entry: CatalogEntry) {
+  const filters = entry.filters.flatMap((filter) => parametersOf(entry, filter));
+  return pageQuerySchema.extend({
+    sort: sortSchema,
+    updated_since: sinceSchema,
+    ...(Object.fromEntries(filters) as Record<string, z.ZodOptional<z.ZodType<string>>>),
+  });
+}
+
+/** Which records a request asks for, and how it asked. Rejects with `validation_failed` and `unavailable`. */
+export async function requestedRecords(
+  ports: QueryPorts,
+  { req }: Pick<Exchange, 'req'>,
+  entry: CatalogEntry,
+  schema: ReturnType<typeof recordsQuerySchema>,
+): Promise<{ request: RecordsRequest; asked: Record<string, unknown> }> {
+  const dates = ['updated_since', ...entry.filters.flatMap(datesOf)];
+  const query = validate(schema, withPlus(req.query, dates));
+  const { limit, page_token: pageToken, ...asked } = query;
+  const { sort, updated_since } = query;
+  const filters = entry.filters.flatMap((filter) => filterOf(entry, filter, asked));
+  const since = updated_since === undefined ? undefined : await sinceOf(ports, updated_since);
+  return { request: { limit, pageToken, sort, filters, since }, asked: { limit, pageToken, ...asked } };
+}
+
+function datesOf({ field, by }: FilterField): string[] {
+  return by === 'range' ? [`${field}_from`, `${field}_to`] : [];
+}
+
+/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+function withPlus(query: Exchange['req']['query'], dates: string[]): Record<string, unknown> {
+  const mended = { ...query };
+  for (const name of dates) {
+    const sent = mended[name];
+    if (typeof sent === 'string') mended[name] = sent.replace(' ', '+');
+  }
+  return mended;
+}
+
+function filterOf(
+  entry: CatalogEntry,
+  { field, by }: FilterField,
+  asked: Record<string, string | undefined>,
+): Filter[] {
+  if (by === 'range') {
+    const [from, to] = [asked[`${field}_from`], asked[`${field}_to`]];
+    return from === undefined && to === undefined ? [] : [{ field, from, to }];
+  }
+  const value = asked[field];
+  if (value === undefined) return [];
+  return [{ field, value: isFlag(entry, field) ? value === 'true' : value }];
+}
+
+async function sinceOf(
+  { eventLog, readModels }: QueryPorts,
+  text: string,
+): Promise<RecordsSelection['since']> {
+  const after = parsePosition(text);
+  if (after !== undefined) {
+    await requirePosition(eventLog, after, 'updated_since');
+    return { after };
+  }
+  const time = instantOf(text);
+  return { after: await startAt(readModels, time), time };
+}

@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { bodyOf, type Incomplete } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
+import type { Position } from '../events/event.ts';
+import type { ReadModels, Row } from '../ports/readModels.ts';
+import { type Filter, listOf, passes } from '../records/filters.ts';
+import type { RecordState } from '../records/fold.ts';
+import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from './page.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+type RecordRow = Row<RecordState | Incomplete>;
+
+/** What one index finds is read whole, and sorted, up to so many rows. */
+const FEW = 1_000;
+/** Rows looked at for one page: where filters leave little, a page ends before it is full. */
+const MAX_SCANNED = 10_000;
+/** Rows that a filter may leave out are read so many at once. */
+const CHUNK = 500;
+
+/** How lists of records are sorted: in the order of creation, or by the last change, the latest first. */
+export const recordsSorts = ['created_at', '-updated_at'] as const;
+
+/** Which of the records of a list are wanted. */
+export interface RecordsSelection {
+  /** Default: `created_at`. */
+  sort?: (typeof recordsSorts)[number] | undefined;
+  filters?: readonly Filter[];
+  /** Those that changed after a position; where `time` is given (ms since 1970), then or later. */
+  since?: { after: Position; time?: number } | undefined;
+}
+
+export type RecordsRequest = PageRequest & RecordsSelection;
+
+/** A page of rows, and the position up to which it has every write. */
+export interface RecordsPage extends Page<RecordRow> {
+  position: Position;
+}
+
+/**
+ * One page of a partition of the read model of records, with every write that was acknowledged before the call; rows that are
+ * incomplete are on it whatever the filters say. Where filters leave few rows of many it may have less than `limit`, or
+ * none, and a token all the same. No row that stays as it is between two pages is left out or comes twice. Rejects with
+ * `unavailable`, and with `validation_failed` for a token of a list that is sorted or filtered otherwise.
+ */
+export async function readRecordsPage(
+  ports: QueryPorts,
+  partition: string,
+  request: RecordsRequest,
+): Promise<RecordsPage> {
+  const { pageToken, limit } = request;
+  const binding = bindingOf(request);
+  const after = pageToken === undefined ? undefined : decodeToken(pageToken, binding);
+  const position = await caughtUp(ports, recordsModel);
+  const items: RecordRow[] = [];
+  let scanned = 0;
+  let last = 0;
+  for await (const row of await rowsOf(ports.readModels, { ...request, partition, after, head: position })) {
+    if (items.length === limit || scanned === MAX_SCANNED) {
+      return { items, next_page_token: encodeToken(last, binding), position };
+    }
+    scanned += 1;
+    last = sortsByChange(request) ? row.position : row.order;
+    if (isWanted(row, request)) items.push(row);
+  }
+  return { items, next_page_token: null, position };
+}
+
+function isWanted(row: RecordRow, selection: RecordsSelection): boolean {
+  const state = bodyOf(row);
+  const isAfter = selection.since === undefined || row.position > selection.since.after;
+  return isAfter && (state === undefined || isSelected(selection, state.fields, state.updatedAt));
+}
+
+/** Whether a record with these fields, of this last change, is wanted, as far as its position does not tell. */
+export function isSelected(
+  { filters = [], since }: RecordsSelection,
+  fields: Record<string, unknown>,
+  updatedAt: string,
+): boolean {
+  return (since?.time === undefined || Date.parse(updatedAt) >= since.time) && passes(filters, fields);
+}
+
+function sortsByChange({ sort }: RecordsSelection): boolean {
+  return sort === '-updated_at';
+}
+
+/** Whether it is a part of all records, or in another order than that of their creation. */
+export function isPlain({ sort = 'created_at', filters = [], since }: RecordsSelection): boolean {
+  return sort === 'created_at' && filters.length === 0 && since === undefined;
+}
+
+/** What ties the tokens of a list to how it is sorted and filtered; nothing where it is plain. */
+function bindingOf(selection: RecordsSelection): string | undefined {
+  if (isPlain(selection)) return undefined;
+  const { sort = 'created_at', filters = [], since } = selection;
+  const begin = since && (since.time === undefined ? { after: since.after } : { time: since.time });
+  const text = JSON.stringify([sort, filters, begin]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** A request, and the row behind which its page begins. */
+interface Walk extends RecordsRequest {
+  partition: string;
+  /** That row's place: its position where it is sorted by change, else its order. */
+  after: number | undefined;
+  head: Position;
+}
+
+/** The rows from the page's beginning on, sorted; more than are wanted. */
+async function rowsOf(
+  readModels: ReadModels,
+  walk: Walk,
+): Promise<Iterable<RecordRow> | AsyncIterable<RecordRow>> {
+  const few = await fewRows(readModels, walk);
+  return few ?? (sortsByChange(walk) ? byChange(readModels, walk) : byCreation(readModels, walk));
+}
+
+/** The list on which all wanted rows are, of those that the read model has, the shortest as far as that is known. */
+function shortestList({ filters = [] }: RecordsSelection): string | undefined {
+  const filter = filters.find((one) => 'value' in one);
+  return filter && listOf(filter);
+}
+
+/** All rows that another index finds than that of the sort, sorted, when there is one and they are few. */
+async function fewRows(readModels: ReadModels, walk: Walk): Promise<RecordRow[] | undefined> {
+  const { partition, since, after, head } = walk;
+  const list = shortestList(walk);
+  const limit = FEW + 1;
+  if (sortsByChange(walk)) {
+    const found = list && (await readModels.page(recordsModel, { partition, list, limit }));
+    if (!found || found.length > FEW) return undefined;
+    return found
+      .filter(({ position }) => after === undefined || position < after)
+      .sort((a, b) => b.position - a.position);
+  }
+  const found = since && (await readModels.changes(recordsModel, { partition, above: since.after, limit }));
+  if (!found || found.length > FEW) return undefined;
+  return found
+    .filter(({ order }) => order <= head && (after === undefined || order > after))
+    .sort((a, b) => a.order - b.order);
+}
+
+function chunkOf({ filters = [], limit }: Walk): number {
+  return filters.length > 0 ? CHUNK : limit + 1;
+}
+
+/** A row that changes meanwhile moves to the front, and leaves all others where they are. */
+async function* byChange(readModels: ReadModels, walk: Walk): AsyncGenerator<RecordRow> {
+  const { partition, since } = walk;
+  const limit = chunkOf(walk);
+  for (let below = walk.after; ; ) {
+    const rows = await readModels.changes(recordsModel, { partition, above: since?.after, below, limit });
+    yield* rows;
+    if (rows.length < limit) return;
+    below = rows.at(-1)?.position;
+  }
+}
+
+async function* byCreation(readModels: ReadModels, walk: Walk): AsyncGenerator<RecordRow> {
+  const { partition, head } = walk;
+  const list = shortestList(walk);
+  const limit = chunkOf(walk);
+  for (let { after } = walk; ; ) {
+    const query = {
+      partition,
+      limit,
+      ...(list !== undefined && { list }),
+      ...(after !== undefined && { after }),
+    };
+    const rows = await readModels.page(recordsModel, query);
+    for (const row of rows) {
+      // A batch beyond the checkpoint may be half written: a page that ended in it could skip rows still to come.
+      if (row.order > head) return;
+      yield row;
+    }
+    if (rows.length < limit) return;
+    after = rows.at(-1)?.order;
+  }
+}

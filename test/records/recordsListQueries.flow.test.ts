@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { onEveryEngine } from '../support/engines.ts';
+import { paths } from '../support/fieldValues.ts';
+import { appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  test.each([
+    ['sort=updated_at', 'sort'],
+    ['sort=-created_at', 'sort'],
+    ['sort=-updated_at&sort=-updated_at', 'sort'],
+    ['updated_since=', 'updated_since'],
+    ['updated_since=yesterday', 'updated_since'],
+    ['updated_since=2026-02-30', 'updated_since'],
+    ['updated_since=9007199254740991', 'updated_since'],
+    ['updated_since=1&updated_since=2', 'updated_since'],
+    ['patient_id=', 'patient_id'],
+    [`patient_id=${'x'.repeat(256)}`, 'patient_id'],
+    ['patient_id=a%00b', 'patient_id'],
+    ['patient_id=a&patient_id=b', 'patient_id'],
+    ['is_completed=yes', 'is_completed'],
+    ['is_completed=1', 'is_completed'],
+    ['date_of_service_from=14.3.2026', 'date_of_service_from'],
+    ['date_of_service_to=2026-13-01', 'date_of_service_to'],
+    ['date_of_service=2026-03-14', 'date_of_service'],
+    ['rendering_provider_id=a', 'rendering_provider_id'],
+  ])('%s is refused with 400', async (query, field) => {
+    const appended = await appendedBy(service, async () => {
+      const refusals = await refusalsBy(service, async () => {
+        const { status, body } = await service.get(`${paths.encounter}?${query}`);
+        expect([status, body.code, body.details[0].field]).toEqual([400, 'validation_failed', field]);
+      });
+      expect(refusals).toMatchObject([{ kind: 'encounter', code: 'validation_failed' }]);
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('kinds without a filter refuse it', async () => {
+    const { status, body } = await service.get(`${paths.patient}?patient_id=a`);
+    expect([status, body.details[0].message]).toEqual([
+      400,
+      'is not a known query parameter; this path takes limit, page_token, sort, updated_since',
+    ]);
+  });
+});
