@@ -1,3 +1,4 @@
+import type { MessagePort } from 'node:worker_threads';
 import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 
 /** `any`: whatever is there; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
@@ -55,6 +56,13 @@ export interface EventBatch {
 export interface Removals {
   streams: string[];
   place: number;
+}
+
+/** A thread's way to the one writer of a log; the port is transferred to the thread. */
+export interface WriterLink {
+  port: MessagePort;
+  /** How many answers the writer has sent: it wakes who waits for that to change. */
+  answers: Int32Array;
 }
 
 /** How long who opens a log waits for its store, and what it is told each time that it was not there. */
@@ -151,6 +159,12 @@ export interface EventLog {
    * put back to an earlier state has other events to come at the places beyond it.
    */
   follow(options: FollowOptions): AsyncIterable<EventBatch>;
+
+  /**
+   * Where one writer serves all threads of a process: a way to it for another thread, which opens the log with it. Rejects with
+   * `unavailable`.
+   */
+  linkWriter?(): Promise<WriterLink>;
 
   /**
    * Resolves when events can be appended and read, as the latest appends and reads of this connection showed; where there

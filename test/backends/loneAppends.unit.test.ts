@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LoneAppends } from '../../src/backends/sqlite/LoneAppends.ts';
+import { LoneAppends } from '../../src/backends/sqlite/writer/LoneAppends.ts';
 
 const FAST = 0.2;
 const SLOW = 2;

@@ -20,6 +20,7 @@ import type {
   FollowOptions,
   ReadOptions,
   Removals,
+  WriterLink,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
@@ -28,10 +29,12 @@ import { OpenedFiles } from '../OpenedFiles.ts';
 import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { Gathering } from './Gathering.ts';
-import { GroupCommit } from './groupCommit.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
 import { purgeFile } from './purgeFile.ts';
 import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
+import { GroupCommit } from './writer/groupCommit.ts';
+import { OwnWriter } from './writer/OwnWriter.ts';
+import { linkedWriter, type WriterSource } from './writer/WriterConnection.ts';
 
 const STORE = 'event log';
 const RETRY_MS = 250;
@@ -50,11 +53,13 @@ export class SqliteEventLog implements EventLog {
   readonly #statements;
   readonly #templates: MetadataTemplates;
   readonly #closing = new AbortController();
+  readonly #source: WriterSource;
   #opening: Promise<GroupCommit> | undefined;
   #writer: GroupCommit | undefined;
 
-  private constructor(path: string, db: DatabaseSync) {
+  private constructor(path: string, db: DatabaseSync, source: WriterSource) {
     this.#path = path;
+    this.#source = source;
     this.#db = db;
     this.#file = new OpenedFiles(path);
     this.#templates = new MetadataTemplates(db);
@@ -70,12 +75,15 @@ export class SqliteEventLog implements EventLog {
     };
   }
 
-  /** Opens the log's file, and makes it and its folder when they are not there. Rejects with `unavailable`. */
-  static async open(path: string): Promise<SqliteEventLog> {
+  /**
+   * Opens the log's file, and makes it and its folder when they are not there. It appends through the writer that `link` leads to,
+   * if given, else through one of its own. Rejects with `unavailable`.
+   */
+  static async open(path: string, link?: () => Promise<WriterLink>): Promise<SqliteEventLog> {
     try {
       makeOwnedFolders(dirname(path));
       openForAppending(path).close();
-      return new SqliteEventLog(path, openForReading(path));
+      return new SqliteEventLog(path, openForReading(path), link ? linkedWriter(link) : new OwnWriter(path));
     } catch (error) {
       throw unavailable(STORE, error, fileProblem(path, error));
     }
@@ -126,6 +134,14 @@ export class SqliteEventLog implements EventLog {
     const purged = await purgeFile(this.#path);
     this.#requireFile();
     return purged;
+  }
+
+  async linkWriter(): Promise<WriterLink> {
+    // It would make a file that is not there.
+    this.#requireFile();
+    return this.#source.link().catch((error) => {
+      throw unavailable(STORE, error, fileProblem(this.#path, error));
+    });
   }
 
   async head(): Promise<Position> {
@@ -185,6 +201,7 @@ export class SqliteEventLog implements EventLog {
     if (this.#closing.signal.aborted) return;
     this.#closing.abort();
     await (await this.#opening?.catch(() => undefined))?.close();
+    await this.#source.close();
     this.#db.close();
   }
 
@@ -200,7 +217,7 @@ export class SqliteEventLog implements EventLog {
     }
     // It would make a file that is not there.
     this.#requireFile();
-    this.#opening ??= GroupCommit.open(this.#path);
+    this.#opening ??= this.#source.connect().then((writer) => new GroupCommit(writer, this.#path));
     const opening = this.#opening;
     try {
       this.#writer = await opening;

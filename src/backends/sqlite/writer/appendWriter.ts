@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { parse as parseUuid } from 'uuid';
-import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
+import type { Appended, ExpectedRevision } from '../../../ports/eventLog.ts';
+import { MetadataTemplates } from '../MetadataTemplates.ts';
 import type { AppendOutcome, AppendRequest, EraseRequest } from './appendProtocol.ts';
 import { LogMemory } from './LogMemory.ts';
-import { MetadataTemplates } from './MetadataTemplates.ts';
 
 function holds(expected: ExpectedRevision, lastRevision: number): boolean {
   return expected === 'any' || lastRevision === (expected === 'none' ? -1 : expected);

@@ -1,6 +1,5 @@
-import type { MessagePort } from 'node:worker_threads';
-import type { ErasedEvent } from '../../events/event.ts';
-import type { Appended, ExpectedRevision } from '../../ports/eventLog.ts';
+import type { ErasedEvent } from '../../../events/event.ts';
+import type { Appended, ExpectedRevision, WriterLink } from '../../../ports/eventLog.ts';
 
 /** One append on its way to the writer thread; JSON is already text. */
 export interface AppendRequest {
@@ -23,10 +22,9 @@ export interface EraseRequest {
 export type AppendOutcome = Appended | { conflict: number };
 
 /**
- * To the writer thread: a batch to append; events to remove; to prove that the file takes so many bytes; or to end, when all
- * is done.
+ * To the writer thread, on a link: a batch to append; events to remove; or to prove that the file takes so many bytes.
  */
-export type WriterRequest = AppendRequest[] | { erase: EraseRequest } | { prove: number } | 'close';
+export type WriterRequest = AppendRequest[] | { erase: EraseRequest } | { prove: number };
 
 /**
  * From the writer thread: the outcomes of one batch, in order (of a removal or proof, none); or the batch failed whole, with SQLite's result code and what is the matter with the file, where that is known; or a removal is
@@ -37,9 +35,5 @@ export type WriterMessage =
   | { kind: 'failed'; code: string | undefined; problem: string | undefined }
   | { kind: 'refused'; reason: string };
 
-/** What the writer thread is started with: where requests come from and answers go to, and a counter of the answers. */
-export interface WriterThreadData {
-  path: string;
-  port: MessagePort;
-  answers: Int32Array;
-}
+/** To the writer thread, from the one that started it: one more link to serve; or to end. */
+export type WriterThreadMessage = { link: WriterLink } | 'close';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkpoint, openForCheckpoints } from './eventLogFile.ts';
+import { checkpoint, openForCheckpoints } from '../eventLogFile.ts';
 
 /** Pages that the writer may be left with: it copies so few in the time of a commit or two. */
 const FEW_PAGES = 400;

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { DatabaseSync } from 'node:sqlite';
 import { Worker } from 'node:worker_threads';
-import { workerUrl } from '../../threads/workerUrl.ts';
-import { checkpoint } from './eventLogFile.ts';
+import { workerUrl } from '../../../threads/workerUrl.ts';
+import { checkpoint } from '../eventLogFile.ts';
 
 /** Events between two checkpoints, some 12 MB of write-ahead log: little enough that disk and commits go on smoothly. */
 const EVENTS = 2_000;

@@ -1,7 +1,7 @@
-import { unavailable } from '../../errors.ts';
-import type { Appended } from '../../ports/eventLog.ts';
-import { versionConflict } from '../../ports/eventLogRefusals.ts';
-import { fileProblem } from '../fileProblem.ts';
+import { unavailable } from '../../../errors.ts';
+import type { Appended } from '../../../ports/eventLog.ts';
+import { versionConflict } from '../../../ports/eventLogRefusals.ts';
+import { fileProblem } from '../../fileProblem.ts';
 import type {
   AppendOutcome,
   AppendRequest,
@@ -10,7 +10,7 @@ import type {
   WriterRequest,
 } from './appendProtocol.ts';
 import { LoneAppends } from './LoneAppends.ts';
-import { WriterThread } from './WriterThread.ts';
+import type { WriterConnection } from './WriterConnection.ts';
 
 interface Waiting {
   request: AppendRequest;
@@ -49,7 +49,7 @@ const MAX_WAIT_MS = 2;
  * touches the disk.
  */
 export class GroupCommit {
-  readonly #thread: WriterThread;
+  readonly #writer: WriterConnection;
   #waiting: Waiting[] = [];
   /** Batches that the writer has, in its order. */
   #committing: Batch[] = [];
@@ -66,20 +66,16 @@ export class GroupCommit {
   #drained: PromiseWithResolvers<void> | undefined;
   #closed = false;
 
-  private constructor(thread: WriterThread, path: string) {
-    this.#thread = thread;
-    thread.listen({
+  /** Over a connection of its own to the writer of the file at `path`. */
+  constructor(writer: WriterConnection, path: string) {
+    this.#writer = writer;
+    writer.listen({
       answer: (message) => this.#settle(message),
       end: (error) => this.#fail(unavailable('event log', error, error && fileProblem(path, error))),
     });
   }
 
-  /** Resolves when the file is open; rejects when it cannot be opened. */
-  static async open(path: string): Promise<GroupCommit> {
-    return new GroupCommit(await WriterThread.open(path), path);
-  }
-
-  /** Whether its thread is gone, by `close` or by a failure: it takes no more appends. */
+  /** Whether the writer is gone, by `close` or by a failure: it takes no more appends. */
   get ended(): boolean {
     return this.#closed;
   }
@@ -117,13 +113,13 @@ export class GroupCommit {
     return check.promise;
   }
 
-  /** Waits for what was accepted, then ends the thread. */
+  /** Waits for what was accepted, then ends the connection. */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#drained ??= Promise.withResolvers();
     if (!this.#isIdle) await this.#drained.promise;
     this.#closed = true;
-    await this.#thread.close();
+    this.#writer.close();
   }
 
   get #isIdle(): boolean {
@@ -136,7 +132,7 @@ export class GroupCommit {
     if (this.#committing.length > 0 || this.#waiting.length === 0) return;
     const isAlone = this.#waiting.length === 1;
     this.#commitNext();
-    if (isAlone) this.#thread.awaitAnswer(MAX_WAIT_MS);
+    if (isAlone) this.#writer.awaitAnswer(MAX_WAIT_MS);
   }
 
   #commitNext(): void {
@@ -152,7 +148,7 @@ export class GroupCommit {
 
   #commit(appends: Waiting[], request: WriterRequest, erasing?: PromiseWithResolvers<void>): void {
     this.#committing.push({ sentAt: performance.now(), appends, ...(erasing && { erasing }) });
-    this.#thread.send(request);
+    this.#writer.send(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
