@@ -17,7 +17,7 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
 
 /**
  * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
- * the engines' servers; then the flows once more on the production engines, and faults of these; last a look at what all
+ * the engines' servers; then the flows once more on the production engines, with two threads that answer requests, and faults of these; last a look at what all
  * of it logged.
  */
 const runs = {
@@ -27,7 +27,11 @@ const runs = {
     exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
     isolate: false,
   },
-  production: { include: [...onEveryEngine, 'test/**/*.fault.test.ts'], isolate: true },
+  production: {
+    include: [...onEveryEngine, 'test/**/*.fault.test.ts'],
+    isolate: true,
+    env: { TEST_REQUEST_THREADS: '2' },
+  },
   afterwards: { include: ['test/**/*.afterwards.test.ts'], maxWorkers: 1 },
 };
 

@@ -1,6 +1,10 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { type Role, settings } from './settings.ts';
+
+/** Without a setting. */
+const MOST_USUAL_THREADS = 4;
 
 /** How the dashboard signs people in through an identity provider. */
 export interface OpenIdConnectSettings {
@@ -19,6 +23,8 @@ export interface Config {
   documentsUrl: string;
   port: number;
   host: string;
+  /** Threads that answer requests. */
+  requestThreads: number;
   keepAliveSeconds: number;
   drainSeconds: number;
   rateLimitPerMinute: number;
@@ -73,6 +79,12 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
   return { issuer, clientId, clientSecret, roleClaim };
 }
 
+/** Projector and writer need processors, too. Not every system lets threads share a port. */
+function usualRequestThreads(): number {
+  if (process.platform !== 'linux') return 1;
+  return Math.min(MOST_USUAL_THREADS, Math.max(1, availableParallelism() - 2));
+}
+
 /** Nothing can send heads without a place for them. */
 function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
   const roles = HEADS_TO === undefined ? ROLES.filter((role) => role !== 'heads') : ROLES;
@@ -101,6 +113,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     documentsUrl: values.DOCUMENTS_URL ?? `file:${inDataDir('documents')}`,
     port: values.PORT,
     host: values.HOST,
+    requestThreads: values.REQUEST_THREADS ?? usualRequestThreads(),
     keepAliveSeconds: values.KEEP_ALIVE_SECONDS,
     drainSeconds: values.DRAIN_SECONDS,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,

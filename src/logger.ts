@@ -4,3 +4,9 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export function createLogger(level: string, to: DestinationStream): Logger {
   return pino({ level, base: null }, to);
 }
+
+/** Passes on lines that a logger of another thread made, to where this one's go. */
+export function writeLines(logger: Logger, lines: readonly string[]): void {
+  const { [pino.symbols.streamSym]: to } = logger as unknown as Record<symbol, DestinationStream>;
+  for (const line of lines) to?.write(line);
+}

@@ -53,6 +53,11 @@ export const settings = z.object({
     z.string().default('127.0.0.1'),
     'The address on which the service listens. With Docker Compose it is reached on 127.0.0.1 alone.',
   ),
+  REQUEST_THREADS: variable(
+    wholeNumber(1, 64).optional(),
+    'Threads that answer requests, each on the same port and with some 55 MB of memory. Systems other than Linux may know `1` alone.',
+    'on Linux the number of processors less two, at least 1 and at most 4; elsewhere 1',
+  ),
   KEEP_ALIVE_SECONDS: variable(
     wholeNumber(1, 86_400).default(75),
     'Seconds for which an idle connection is kept. Make it longer than the load balancer in front keeps one.',

@@ -2,12 +2,14 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { fileProblem } from '../backends/fileProblem.ts';
 import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
+import { type CountsMemory, SharedCounts } from '../backends/SharedCounts.ts';
+import { SharedRateLimiter } from '../backends/SharedRateLimiter.ts';
 import { ServiceError, unavailable } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog, Patience } from '../ports/eventLog.ts';
+import type { EventLog, Patience, WriterLink } from '../ports/eventLog.ts';
 import type { HeadTarget } from '../ports/headTarget.ts';
 import type { Leases } from '../ports/leases.ts';
-import type { RateLimiters } from '../ports/rateLimiters.ts';
+import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 
@@ -39,14 +41,24 @@ function isMongo(url: string): boolean {
   return /^mongodb(\+srv)?:/.test(url);
 }
 
-/** The event log at a URL; a server that is away is waited for with `patience`. Backends are loaded when they are asked for. */
-export async function openEventLog(url: string, patience?: Patience): Promise<EventLog> {
+export interface EventLogOptions {
+  /** A server that is away is waited for. */
+  patience?: Patience;
+  /** Where one writer serves all threads of the process (`EventLog.linkWriter`): a way to it. */
+  linkWriter?: () => Promise<WriterLink>;
+}
+
+/** The event log at a URL. Backends are loaded when they are asked for. */
+export async function openEventLog(
+  url: string,
+  { patience, linkWriter }: EventLogOptions = {},
+): Promise<EventLog> {
   if (/^esdb(\+discover)?:/.test(url)) {
     const { EventStoreDbEventLog } = await import('../backends/eventstoredb/EventStoreDbEventLog.ts');
     return EventStoreDbEventLog.open(url, patience);
   }
   const { SqliteEventLog } = await import('../backends/sqlite/SqliteEventLog.ts');
-  return openAt('event log', url, (path) => SqliteEventLog.open(path));
+  return openAt('event log', url, (path) => SqliteEventLog.open(path, linkWriter));
 }
 
 /** The read models at a URL. */
@@ -105,12 +117,15 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
 
 /**
  * Limiters that count where the state at `stateUrl` is: in MongoDB for all instances together, beside SQLite in this
- * process's memory.
+ * process's memory; where several threads count, in what they `share`.
  */
-export async function openRateLimiters(stateUrl: string): Promise<RateLimiters> {
+export async function openRateLimiters(stateUrl: string, share?: CountsMemory): Promise<RateLimiters> {
   if (isMongo(stateUrl)) {
     const { openMongoRateLimiters } = await import('../backends/mongodb/MongoRateLimiter.ts');
     return openMongoRateLimiters(stateUrl);
   }
-  return { limiter: (limit) => new MemoryRateLimiter(limit), close: async () => undefined };
+  const counts = share && new SharedCounts(share);
+  const limiter = (limit: Limit) =>
+    counts ? new SharedRateLimiter(limit, counts) : new MemoryRateLimiter(limit);
+  return { limiter, close: async () => undefined };
 }

@@ -1,5 +1,6 @@
 import type { Role } from '../settings.ts';
-import { type StoreName, type StoreStates, type StoreWatch, storeNames } from './StoreWatch.ts';
+import type { Finding } from './finding.ts';
+import { type StoreName, type StoreStates, storeNames } from './StoreWatch.ts';
 
 /** What a role cannot do without. Without the others the rest of its work goes on. */
 const needs: Record<Role, readonly StoreName[]> = {
@@ -9,12 +10,20 @@ const needs: Record<Role, readonly StoreName[]> = {
   heads: ['event_log', 'read_models', 'state_store'],
 };
 
+/** How a process does. */
+export interface ProcessState {
+  stores: StoreStates;
+  /** Roles whose own thread tells that it does not get on. */
+  failingRoles: ReadonlySet<Role>;
+  /** What operators should see to, of what the process does beside its requests. */
+  findings: Finding[];
+}
+
 /** What a process knows of itself. */
 export interface ProcessHealth {
-  storeWatch: StoreWatch;
   roles: readonly Role[];
-  /** Roles whose own thread tells that it does not get on. */
-  failingRoles(): ReadonlySet<Role>;
+  /** Never rejects. */
+  processState(): Promise<ProcessState>;
 }
 
 /** Whether a process can do its work. */
@@ -26,13 +35,13 @@ export interface Readiness {
   roles: Partial<Record<Role, 'ready' | 'unavailable'>>;
   /** Stores that are away while it is ready. */
   degraded: StoreName[];
+  findings: Finding[];
 }
 
 /** Whether a process can do its work, by the present state of its stores. */
-export async function readiness({ storeWatch, roles, failingRoles }: ProcessHealth): Promise<Readiness> {
-  const stores = await storeWatch.states();
-  const failing = failingRoles();
-  const can = (role: Role) => !failing.has(role) && needs[role].every((store) => stores[store] === 'ok');
+export async function readiness({ roles, processState }: ProcessHealth): Promise<Readiness> {
+  const { stores, failingRoles, findings } = await processState();
+  const can = (role: Role) => !failingRoles.has(role) && needs[role].every((store) => stores[store] === 'ok');
   const deciding = roles.includes('api') ? (['api'] as const) : roles;
   const ready = deciding.every(can);
   return {
@@ -40,5 +49,6 @@ export async function readiness({ storeWatch, roles, failingRoles }: ProcessHeal
     stores,
     roles: Object.fromEntries(roles.map((role) => [role, can(role) ? 'ready' : 'unavailable'])),
     degraded: ready ? storeNames.filter((store) => stores[store] !== 'ok') : [],
+    findings,
   };
 }

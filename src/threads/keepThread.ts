@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { type Transferable, Worker } from 'node:worker_threads';
 
 const RESTART_MS = 1_000;
 
 /** What is told of a thread that is kept. */
 export interface ThreadListener<Message> {
-  onMessage(message: Message): void;
+  /** `answer` sends it a message, and what is transferred with it. */
+  onMessage(message: Message, answer: (message: unknown, transfer?: Transferable[]) => void): void;
   /** It failed; another one is started. */
   onError(error: Error): void;
 }
@@ -21,8 +22,11 @@ export function keepThread<Message>(
   let restart: NodeJS.Timeout | undefined;
 
   const start = () => {
-    worker = new Worker(url, { workerData });
-    worker.on('message', onMessage);
+    const started = new Worker(url, { workerData });
+    worker = started;
+    worker.on('message', (message) =>
+      onMessage(message, (reply, transfer) => started.postMessage(reply, transfer)),
+    );
     worker.on('error', onError);
     worker.on('exit', () => {
       if (!stopping) restart = setTimeout(start, RESTART_MS);

@@ -30,8 +30,10 @@ const rooms: Record<string, string[]> = {
   commands: ['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
-  evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads'],
-  principals: ['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'audit'],
+  evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'reads'],
+  principals: [
+    ...['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'threads', 'audit'],
+  ],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],

@@ -135,10 +135,12 @@ export async function startFaultyApp(
   const health = {
     eventLog,
     readModels,
-    storeWatch,
     roles: service.config.roles,
-    failingRoles: () => new Set<never>(),
-    findings: () => [],
+    processState: async () => ({
+      stores: await storeWatch.states(),
+      failingRoles: new Set<never>(),
+      findings: [],
+    }),
   };
   const routes = [...apiRoutes(ports, false), ...healthRoutes(health)];
   const app = createApp(routes, { ...around, gate, eventLog }, dashboard);

@@ -55,6 +55,7 @@ export async function startTestService(
   const settings = {
     DATA_DIR: folder,
     PORT: '0',
+    REQUEST_THREADS: process.env.TEST_REQUEST_THREADS ?? '1',
     RATE_LIMIT_PER_MINUTE: '0',
     DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     NODE_ENV: 'production',

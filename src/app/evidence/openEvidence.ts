@@ -9,8 +9,15 @@ import { parsePublicKey, parseSigningKey } from '../../evidence/signing.ts';
 import { Verifications } from '../../evidence/verification/Verifications.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import type { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import type { LastingKeyName } from '../keyFiles.ts';
 import { exportInThread, verifyInThread } from './evidenceThread.ts';
+
+/** Of what is dear, what all threads of the process have together. */
+export interface EvidencePlaces {
+  exports: SharedPlaces;
+  verifications: SharedPlaces;
+}
 
 interface EvidenceStores {
   stateStore: StateStore;
@@ -22,6 +29,7 @@ export function openEvidence(
   config: Config,
   logger: Logger,
   { stateStore, knownKeys }: EvidenceStores,
+  places?: EvidencePlaces,
 ): EvidencePorts & { close(): Promise<void> } {
   const signingKey = () => ownSigningKey(config, knownKeys);
   const publicKey = async () => {
@@ -32,8 +40,13 @@ export function openEvidence(
   };
   const onFailure = (error: Record<string, unknown>) => logger.error({ error }, 'a verification failed');
   const run = verifyInThread(config);
-  const verifications = new Verifications({ stateStore, run, signingKey, publicKey, onFailure });
-  const exports = new Exports({ run: exportInThread(config), signingKey });
+  const ports = { stateStore, run, signingKey, publicKey, onFailure };
+  const verifications = new Verifications({ ...ports, ...(places && { places: places.verifications }) });
+  const exports = new Exports({
+    run: exportInThread(config),
+    signingKey,
+    ...(places && { places: places.exports }),
+  });
   return {
     verifications,
     exports,

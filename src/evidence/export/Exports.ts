@@ -2,10 +2,11 @@ import type { KeyObject } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
+import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import type { ExportJob } from './exportEvents.ts';
 
-/** Exports under way at once: each holds a thread. */
-const MOST = 2;
+/** Exports under way at once in the process: each holds a thread. */
+export const MOST_EXPORTS = 2;
 
 /** Makes a ZIP of an export off the request path, at the pace at which it is read. */
 export type RunExport = (job: ExportJob, until: Position, signingKey: KeyObject | undefined) => Readable;
@@ -14,16 +15,19 @@ export interface ExportsPorts {
   run: RunExport;
   /** The key that signs manifests; undefined in a process from which it is kept. */
   signingKey(): Promise<KeyObject | undefined>;
+  /** Of `MOST_EXPORTS`; its own, where no other thread makes exports. */
+  places?: SharedPlaces;
 }
 
 /** Exports that are downloaded from this process. */
 export class Exports {
   readonly #ports: ExportsPorts;
   readonly #streams = new Set<Readable>();
-  #begun = 0;
+  readonly #places: SharedPlaces;
 
   constructor(ports: ExportsPorts) {
     this.#ports = ports;
+    this.#places = ports.places ?? new SharedPlaces(MOST_EXPORTS);
   }
 
   /**
@@ -31,20 +35,22 @@ export class Exports {
    * while too many are under way. Whoever gets the stream reads it to its end, or destroys it.
    */
   async start(job: ExportJob, record: () => Promise<Position>): Promise<Readable> {
-    if (this.#begun === MOST) {
-      throw new ServiceError('conflict', `${MOST} exports are under way. Try again when one has ended.`);
+    if (!this.#places.take()) {
+      throw new ServiceError(
+        'conflict',
+        `${MOST_EXPORTS} exports are under way. Try again when one has ended.`,
+      );
     }
-    this.#begun += 1;
     try {
       const stream = this.#ports.run(job, await record(), await this.#ports.signingKey());
       this.#streams.add(stream);
       stream.once('close', () => {
         this.#streams.delete(stream);
-        this.#begun -= 1;
+        this.#places.give();
       });
       return stream;
     } catch (error) {
-      this.#begun -= 1;
+      this.#places.give();
       throw error;
     }
   }

@@ -4,11 +4,14 @@ import { describeError, ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { StateRow, StateStore } from '../../ports/stateStore.ts';
+import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import { sentHeads } from '../heads/sentHeads.ts';
 import { signTreeHead, type TreeHead } from '../treeHead.ts';
 import { type Verification, type VerificationOutcome, verificationTable } from './verification.ts';
 import type { VerifiedHistory } from './verifyAgainstHeads.ts';
 
+/** Verifications at once in a process. */
+export const MOST_VERIFICATIONS = 1;
 const TELL_MS = 1_000;
 /** Whoever gave no sign of life for so long is gone. */
 const SILENT_MS = 15_000;
@@ -38,6 +41,8 @@ export interface VerificationPorts {
   publicKey(): Promise<KeyObject | undefined>;
   /** Told of why one failed. */
   onFailure(error: Record<string, unknown>): void;
+  /** Of `MOST_VERIFICATIONS`; its own, where no other thread verifies. */
+  places?: SharedPlaces;
 }
 
 /**
@@ -46,11 +51,13 @@ export interface VerificationPorts {
  */
 export class Verifications {
   readonly #ports: VerificationPorts;
+  readonly #places: SharedPlaces;
   readonly #stop = new AbortController();
   #running: Promise<void> | undefined;
 
   constructor(ports: VerificationPorts) {
     this.#ports = ports;
+    this.#places = ports.places ?? new SharedPlaces(MOST_VERIFICATIONS);
   }
 
   /** The last one of a workspace, as far as it has come; undefined when there was none. Rejects with `unavailable`. */
@@ -64,11 +71,12 @@ export class Verifications {
    * one is under way, and with `unavailable`.
    */
   async start(workspace: string, askedBy: Principal, record: () => Promise<unknown>): Promise<void> {
-    if (this.#running || this.#stop.signal.aborted) throw underWay();
+    if (this.#stop.signal.aborted || !this.#places.take()) throw underWay();
     const { promise: claimed, resolve: begin } = Promise.withResolvers<Turn | undefined>();
     this.#running = claimed
       .then((turn) => turn && this.#verify(turn))
       .finally(() => {
+        this.#places.give();
         this.#running = undefined;
       });
     let turn: Turn | undefined;

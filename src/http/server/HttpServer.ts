@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { RequestListener, Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { unavailable } from '../../errors.ts';
@@ -11,6 +11,8 @@ export interface HttpServerSettings {
   host: string;
   /** 0: any that is free. */
   port: number;
+  /** Threads of this process that listen there. */
+  requestThreads: number;
   /** How long a connection is kept that nobody uses. */
   keepAliveSeconds: number;
   /** How long requests under way may take to end when the server drains. */
@@ -26,7 +28,18 @@ export class HttpServer {
   private constructor(server: Server, settings: HttpServerSettings, logger: Logger) {
     this.#server = server;
     this.#settings = settings;
-    this.#refused = new RefusedConnections(server, logger);
+    this.#refused = new RefusedConnections(server, settings.requestThreads, logger);
+  }
+
+  /**
+   * Where several threads are to listen: rejects as `listen` does when somebody listens there already, which the system would
+   * let them share.
+   */
+  static async requireFree(settings: HttpServerSettings): Promise<void> {
+    const server = createServer();
+    await listening(server, settings, false);
+    server.close();
+    await once(server, 'close');
   }
 
   /** Listens; rejects with `unavailable`, whose `problem` names the address and what to do. */
@@ -36,20 +49,20 @@ export class HttpServer {
     logger: Logger,
     times?: ArrivalTimes,
   ): Promise<HttpServer> {
-    const { host, port, keepAliveSeconds } = settings;
+    const { keepAliveSeconds, requestThreads } = settings;
     const server = createHttpServer(listener, logger, times);
     server.keepAliveTimeout = keepAliveSeconds * 1_000;
-    server.listen(port, host);
-    await once(server, 'listening').catch((error) => {
-      throw unavailable('address', error, listenProblem(settings, error));
-    });
+    await listening(server, settings, requestThreads > 1);
     return new HttpServer(server, settings, logger);
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
   }
 
   /** Where it listens, as a client on this machine reaches it: `http://127.0.0.1:3000`. */
   get url(): string {
-    const { host } = this.#settings;
-    return listeningAddress(host, (this.#server.address() as AddressInfo).port);
+    return listeningAddress(this.#settings.host, this.port);
   }
 
   /** Takes no more connections; resolves when the last one has ended, or was ended because its time was over. */
@@ -64,6 +77,15 @@ export class HttpServer {
   }
 }
 
+/** Resolves when the server listens, with `reusePort` beside other threads. */
+async function listening(server: Server, settings: HttpServerSettings, reusePort: boolean): Promise<void> {
+  const { host, port } = settings;
+  server.listen({ host, port, reusePort });
+  await once(server, 'listening').catch((error) => {
+    throw unavailable('address', error, listenProblem(settings, error));
+  });
+}
+
 function listenProblem({ host, port }: HttpServerSettings, { code }: NodeJS.ErrnoException): string {
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   switch (code) {
@@ -71,6 +93,8 @@ function listenProblem({ host, port }: HttpServerSettings, { code }: NodeJS.Errn
       return `${address} is in use by another process. Set PORT to another port.`;
     case 'EACCES':
       return `${address} needs privileges. Set PORT to 1024 or more.`;
+    case 'ENOTSUP':
+      return 'This system does not let threads share a port. Set REQUEST_THREADS to 1.';
     default:
       return `${host} is no address of this machine (${code}). Set HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
   }

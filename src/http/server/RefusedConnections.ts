@@ -16,12 +16,13 @@ export class RefusedConnections {
   #refused = 0;
   #pause: NodeJS.Timeout | undefined;
 
-  constructor(server: Server, logger: Logger) {
+  /** `threads`: servers of this process, of which each takes a share. */
+  constructor(server: Server, threads: number, logger: Logger) {
     this.#logger = logger;
     const fileDescriptors = openFilesLimit();
     if (fileDescriptors === undefined) return;
     const reserve = Math.max(LEAST_RESERVE, Math.ceil(fileDescriptors / 4));
-    server.maxConnections = Math.max(1, fileDescriptors - reserve);
+    server.maxConnections = Math.max(1, Math.floor((fileDescriptors - reserve) / threads));
     this.#limits = { connections: server.maxConnections, fileDescriptors };
     server.on('drop', () => this.#count());
   }

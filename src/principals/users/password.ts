@@ -1,6 +1,7 @@
 import { randomBytes, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto';
 import { promisify } from 'node:util';
 import { ServiceError } from '../../errors.ts';
+import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 
 /** What is stored of a password: scrypt (RFC 7914) with its parameters. `salt` and `hash` are base64. */
 export interface PasswordHash {
@@ -16,46 +17,41 @@ export interface PasswordHash {
 const PARAMETERS = { N: 2 ** 16, r: 8, p: 2 };
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-/** Bounds the memory for passwords, and leaves threads of Node's pool to files. */
-const AT_ONCE = 2;
+/** Hashes at once in the process: bounds their memory, and leaves threads of Node's pool to files. */
+export const PASSWORDS_AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_AFTER_SECONDS = 5;
 
 const deriveKey = promisify<string, Buffer, number, ScryptOptions, Buffer>(scrypt);
 
-let running = 0;
-const waiting: (() => void)[] = [];
+let places = new SharedPlaces(PASSWORDS_AT_ONCE);
+
+/** From now on this thread shares its places for passwords with others. */
+export function sharePasswordPlaces(shared: SharedPlaces): void {
+  places = shared;
+}
 
 /** Waits for one of the few places; `rate_limited` when too many wait already. */
-async function takePlace(): Promise<void> {
-  if (running < AT_ONCE) {
-    running++;
-    return;
-  }
-  if (waiting.length >= MAX_WAITING) {
+async function takePlace(): Promise<SharedPlaces> {
+  if (places.waiting >= MAX_WAITING) {
     throw new ServiceError('rate_limited', 'Too many people sign in right now. Try again in a moment.', {
       retryAfterSeconds: RETRY_AFTER_SECONDS,
     });
   }
-  await new Promise<void>((resolve) => waiting.push(resolve));
-}
-
-/** Hands the place on to whoever waits longest. */
-function leavePlace(): void {
-  const next = waiting.shift();
-  if (next) next();
-  else running--;
+  const taken = places;
+  await taken.wait();
+  return taken;
 }
 
 type Parameters = Pick<PasswordHash, 'N' | 'r' | 'p'>;
 
 /** Passwords that look alike are alike, however they were typed (NIST SP 800-63B, section 5.1.1.2). */
 async function derive(password: string, salt: Buffer, { N, r, p }: Parameters): Promise<Buffer> {
-  await takePlace();
+  const taken = await takePlace();
   try {
     return await deriveKey(password.normalize('NFKC'), salt, HASH_BYTES, { N, r, p, maxmem: 256 * N * r });
   } finally {
-    leavePlace();
+    taken.give();
   }
 }
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { clockProblem } from '../../../health/clockProblem.ts';
-import type { Finding } from '../../../health/finding.ts';
 import { type ProcessHealth, readiness } from '../../../health/readiness.ts';
 import { systemClock } from '../../../ports/clock.ts';
 import { projectionStatus } from '../../../reads/projectionStatus.ts';
@@ -59,11 +58,7 @@ const readyExample = {
 
 type Readiness = z.output<typeof readinessSchema>;
 
-export type HealthPorts = QueryPorts &
-  ProcessHealth & {
-    /** What operators should see to, of what the process does beside its requests. */
-    findings(): Finding[];
-  };
+export type HealthPorts = QueryPorts & ProcessHealth;
 
 async function lags({ eventLog, readModels }: QueryPorts) {
   const statuses = await projectionStatus(eventLog, readModels);
@@ -105,7 +100,7 @@ export const readReadiness = endpoint({
   },
   errors: ['InternalError'],
   handler: (ports: HealthPorts) => async () => {
-    const { ready, roles, degraded, stores } = await readiness(ports);
+    const { ready, roles, degraded, stores, findings } = await readiness(ports);
     const isProjecting = stores.event_log === 'ok' && stores.read_models === 'ok';
     const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
     const clock =
@@ -116,7 +111,7 @@ export const readReadiness = endpoint({
       degraded,
       ...stores,
       ...(projections && { projections }),
-      warnings: [...(clock ? [clock] : []), ...ports.findings()],
+      warnings: [...(clock ? [clock] : []), ...findings],
     };
     return ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
   },

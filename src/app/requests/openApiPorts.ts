@@ -1,35 +1,35 @@
 import type { Logger } from 'pino';
-import { AccessTally } from '../audit/AccessTally.ts';
-import { RecordExistence } from '../commands/RecordExistence.ts';
-import type { Config } from '../config.ts';
-import { requestLimit } from '../dashboard/shell/requestLimit.ts';
-import type { DashboardPorts } from '../dashboard/shell/routes.ts';
-import { describeError } from '../errors.ts';
-import { EventFeed } from '../feed/EventFeed.ts';
-import { Reservations } from '../idempotency/Reservations.ts';
-import type { Clock } from '../ports/clock.ts';
-import type { DocumentStore } from '../ports/documentStore.ts';
-import type { EventLog } from '../ports/eventLog.ts';
-import type { RateLimiters } from '../ports/rateLimiters.ts';
-import type { ReadModels } from '../ports/readModels.ts';
-import type { StateStore } from '../ports/stateStore.ts';
-import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
-import { IdentityProvider } from '../principals/users/IdentityProvider.ts';
-import { SecondFactor } from '../principals/users/SecondFactor.ts';
-import { openSignInLimits } from '../principals/users/signInLimits.ts';
-import { UserDirectory } from '../principals/users/UserDirectory.ts';
-import { PrincipalNames } from '../reads/history/PrincipalNames.ts';
-import type { KnownKeys } from '../sameLog/KnownKeys.ts';
-import { createAddressRules } from '../webhooks/settings/addressRules.ts';
-import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
-import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
-import { openEvidence } from './evidence/openEvidence.ts';
-import { feedThread } from './feedThread.ts';
-import type { LastingKeyName } from './keyFiles.ts';
+import { AccessTally } from '../../audit/AccessTally.ts';
+import { RecordExistence } from '../../commands/RecordExistence.ts';
+import type { Config } from '../../config.ts';
+import { requestLimit } from '../../dashboard/shell/requestLimit.ts';
+import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
+import { describeError } from '../../errors.ts';
+import { EventFeed } from '../../feed/EventFeed.ts';
+import { Reservations } from '../../idempotency/Reservations.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { RateLimiters } from '../../ports/rateLimiters.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { IdentityProvider } from '../../principals/users/IdentityProvider.ts';
+import { SecondFactor } from '../../principals/users/SecondFactor.ts';
+import { openSignInLimits } from '../../principals/users/signInLimits.ts';
+import { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
+import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
+import { type EvidencePlaces, openEvidence } from '../evidence/openEvidence.ts';
+import { feedThread } from '../feedThread.ts';
+import type { LastingKeyName } from '../keyFiles.ts';
 
 const PRUNE_EVERY_MS = 600_000;
 
-interface OpenStores {
+export interface OpenStores {
   eventLog: EventLog;
   readModels: ReadModels;
   stateStore: StateStore;
@@ -49,12 +49,13 @@ export async function openApiPorts(
   config: Config,
   logger: Logger,
   { webhookDirectory, limiters, knownKeys, clock, ...stores }: OpenStores,
+  places?: EvidencePlaces,
 ): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
-  const evidence = openEvidence(config, logger, { stateStore, knownKeys });
+  const evidence = openEvidence(config, logger, { stateStore, knownKeys }, places);
   const ports = {
     ...stores,
     evidence,

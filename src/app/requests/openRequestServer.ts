@@ -1,0 +1,113 @@
+import type { Logger } from 'pino';
+import { settleAbandonedUploads } from '../../commands/uploadDocument.ts';
+import type { Config } from '../../config.ts';
+import { dashboardApp } from '../../dashboard/shell/dashboardApp.ts';
+import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
+import { describeError } from '../../errors.ts';
+import type { ProcessState } from '../../health/readiness.ts';
+import { apiRoutes, healthRoutes } from '../../http/endpoints/index.ts';
+import { clientIpReader } from '../../http/server/clientIpReader.ts';
+import { createApp } from '../../http/server/createApp.ts';
+import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import { HttpServer, type HttpServerSettings } from '../../http/server/HttpServer.ts';
+import { rateLimit } from '../../http/server/rateLimit.ts';
+import type { EndpointContext } from '../../http/server/serveEndpoint.ts';
+import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import type { EvidencePlaces } from '../evidence/openEvidence.ts';
+import { loadSessionSecret } from '../keyFiles.ts';
+import { type OpenStores, openApiPorts } from './openApiPorts.ts';
+
+const SETTLE_EVERY_MS = 15_000;
+
+export interface RequestServerOptions {
+  listening: HttpServerSettings;
+  /** How the whole process does. */
+  processState(): Promise<ProcessState>;
+  /** Of what all threads have together; its own, where none are given. */
+  places?: EvidencePlaces;
+  times: ArrivalTimes | undefined;
+}
+
+/** Answers the requests of a thread. */
+export interface RequestServer {
+  url: string;
+  port: number;
+  /** In a process that has the role `api`. */
+  users: UserDirectory | undefined;
+  /** Answers what was accepted, and ends. */
+  stop(): Promise<void>;
+}
+
+/** Starts to answer requests, as the roles of the process have it. Rejects with nothing left open. */
+export async function openRequestServer(
+  config: Config,
+  logger: Logger,
+  stores: OpenStores,
+  { listening, processState, places, times }: RequestServerOptions,
+): Promise<RequestServer> {
+  const { eventLog, readModels, documentStore, directory, limiters } = stores;
+  const draining = new AbortController();
+  const isApi = config.roles.includes('api');
+  const settle = () => settleAbandonedUploads(eventLog, documentStore);
+  const endSettling = isApi ? await keepSettling(settle, logger) : () => undefined;
+  const api = isApi
+    ? await openApiPorts(config, logger, stores, places).catch((error) => {
+        endSettling();
+        throw error;
+      })
+    : undefined;
+  const close = async () => {
+    await api?.close();
+    endSettling();
+  };
+  try {
+    const context = {
+      gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute) },
+      eventLog,
+      logger,
+      draining: draining.signal,
+      clientIp: clientIpReader(config.trustProxy),
+      trustProxy: config.trustProxy,
+    };
+    const routes = [
+      ...(api ? apiRoutes(api.ports, config.openapiPublic) : []),
+      ...healthRoutes({ eventLog, readModels, roles: config.roles, processState }),
+    ];
+    const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
+    const server = await HttpServer.listen(app, listening, logger, times);
+    return {
+      url: server.url,
+      port: server.port,
+      users: api?.ports.users,
+      async stop() {
+        draining.abort();
+        await api?.close();
+        await server.drain();
+        await api?.settle();
+        endSettling();
+      },
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function openDashboard(
+  config: Config,
+  ports: DashboardPorts,
+  { logger, clientIp, draining }: Omit<EndpointContext, 'bodies'>,
+): Promise<ReturnType<typeof dashboardApp>> {
+  const sessionSecret = await loadSessionSecret(config);
+  const { trustProxy } = config;
+  return dashboardApp({ ports, logger, clientIp, draining, sessionSecret, trustProxy });
+}
+
+/** Settles abandoned uploads now and again and again; a store that is away is asked again. The result ends it. */
+async function keepSettling(settle: () => Promise<void>, logger: Logger): Promise<() => void> {
+  const attempt = () =>
+    settle().catch((error) => logger.warn({ error: describeError(error) }, 'abandoned uploads wait'));
+  await attempt();
+  const timer = setInterval(attempt, SETTLE_EVERY_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,69 @@
+import type { CountsMemory } from '../../backends/SharedCounts.ts';
+import type { Config } from '../../config.ts';
+import type { Clock } from '../../ports/clock.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import { ownReadModels } from '../../sameLog/ownReadModels.ts';
+import type { SharedFlag } from '../../threads/SharedFlag.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { lastingKeys } from '../keyFiles.ts';
+import {
+  type EventLogOptions,
+  openDocumentStore,
+  openEventLog,
+  openRateLimiters,
+  openReadModels,
+  openStateStore,
+} from '../openBackend.ts';
+import type { OpenStores } from './openApiPorts.ts';
+
+/** What must be right before anything is read. */
+export type StoresToCheck = Pick<OpenStores, 'eventLog' | 'readModels' | 'documentStore' | 'knownKeys'>;
+
+export interface Opening {
+  /** What a step gives; rejects where the start is to end. */
+  step<Result>(work: Promise<Result>): Promise<Result>;
+  /** Takes what closes each store, to be called in the opposite order. */
+  stops: (() => unknown)[];
+  eventLog: EventLogOptions;
+  /** Raised when something waits for read models. */
+  awaited: SharedFlag;
+  /** Where several threads count requests together. */
+  counts: CountsMemory | undefined;
+  clock: Clock;
+  check?(stores: StoresToCheck): Promise<void>;
+}
+
+/** Opens what a thread answers requests with. */
+export async function openStores(
+  config: Config,
+  { step, stops, eventLog: eventLogOptions, awaited, counts, clock, check }: Opening,
+): Promise<OpenStores> {
+  const open = async <Store extends { close(): unknown }>(opening: Promise<Store>): Promise<Store> => {
+    const store = await step(opening);
+    stops.push(() => store.close());
+    return store;
+  };
+  const eventLog: EventLog = await open(openEventLog(config.eventLogUrl, eventLogOptions));
+  const allReadModels = await open(openReadModels(config.readModelUrl));
+  const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
+  const stateStore = await open(openStateStore(config.stateUrl));
+  const documentStore = await open(openDocumentStore(config.documentsUrl));
+  const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
+  if (check) await step(check({ eventLog, readModels, documentStore, knownKeys }));
+  const limiters = await open(openRateLimiters(config.stateUrl, counts));
+  const directory = await open(KeyDirectory.open(eventLog));
+  const webhookDirectory = await open(WebhookDirectory.open(eventLog));
+  return {
+    eventLog,
+    readModels,
+    stateStore,
+    documentStore,
+    limiters,
+    directory,
+    webhookDirectory,
+    knownKeys,
+    clock,
+  };
+}

@@ -1,0 +1,52 @@
+import { once } from 'node:events';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Logger } from 'pino';
+import { createLogger } from '../../logger.ts';
+import { systemClock } from '../../ports/clock.ts';
+import { sharePasswordPlaces } from '../../principals/users/password.ts';
+import { SharedFlag } from '../../threads/SharedFlag.ts';
+import { startFailure } from '../startFailure.ts';
+import { FirstThread } from './FirstThread.ts';
+import { openRequestServer } from './openRequestServer.ts';
+import { openStores } from './openStores.ts';
+import type { RequestThreadData } from './requestMessages.ts';
+import { sharedPlaces } from './SharedMemory.ts';
+import { ThreadLog } from './ThreadLog.ts';
+
+if (parentPort === null) throw new Error('requestWorker runs as a worker thread');
+const first = new FirstThread(parentPort);
+const log = new ThreadLog((lines) => first.tell({ kind: 'log', lines }));
+const { config, thread, port, memory, sharesWriter, times } = workerData as RequestThreadData;
+
+/** Answers requests until it is told to stop. */
+async function answerRequests(logger: Logger, stops: (() => unknown)[]): Promise<void> {
+  const { passwords, ...places } = sharedPlaces(memory, thread);
+  sharePasswordPlaces(passwords);
+  const stores = await openStores(config, {
+    step: (work) => work,
+    stops,
+    eventLog: sharesWriter ? { linkWriter: () => first.ask('writerLink') } : {},
+    awaited: new SharedFlag(memory.awaited),
+    counts: memory.counts,
+    clock: systemClock,
+  });
+  const server = await openRequestServer(config, logger, stores, {
+    listening: { ...config, port },
+    processState: () => first.ask('processState'),
+    places,
+    times,
+  });
+  stops.push(() => server.stop());
+  first.tell({ kind: 'listening' });
+  if (!first.stopping.aborted) await once(first.stopping, 'abort');
+}
+
+const stops: (() => unknown)[] = [];
+try {
+  await answerRequests(createLogger(config.logLevel, log), stops);
+} catch (error) {
+  first.tell({ kind: 'failed', problem: startFailure(error, config.logLevel) });
+}
+for (const stop of stops.reverse()) await stop();
+log.close();
+first.close();

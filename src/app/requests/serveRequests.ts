@@ -1,0 +1,58 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import type { ProcessState } from '../../health/readiness.ts';
+import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
+import { HttpServer } from '../../http/server/HttpServer.ts';
+import { sharePasswordPlaces } from '../../principals/users/password.ts';
+import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import type { OpenStores } from './openApiPorts.ts';
+import { openRequestServer } from './openRequestServer.ts';
+import { RequestThreads } from './RequestThreads.ts';
+import { type SharedMemory, sharedPlaces } from './SharedMemory.ts';
+
+export interface ServingOptions {
+  /** How the whole process does. */
+  processState(): Promise<ProcessState>;
+  /** Where more threads than the calling one are to answer. */
+  memory: SharedMemory | undefined;
+  times: ArrivalTimes | undefined;
+}
+
+/** All that answers the requests of a process. */
+export interface Serving {
+  url: string;
+  users: UserDirectory | undefined;
+  /** Resolves when all threads answer; rejects when one could not start. */
+  started: Promise<unknown>;
+  /** Answers what was accepted, and ends. */
+  stop(): Promise<void>;
+}
+
+/** Answers requests in the calling thread, over its stores, and in as many others as the configuration has beside it. */
+export async function serveRequests(
+  config: Config,
+  logger: Logger,
+  stores: OpenStores,
+  { processState, memory, times }: ServingOptions,
+): Promise<Serving> {
+  if (memory === undefined) {
+    const listening = { ...config, requestThreads: 1 };
+    const server = await openRequestServer(config, logger, stores, { listening, processState, times });
+    return { ...server, started: Promise.resolve() };
+  }
+  const { passwords, ...places } = sharedPlaces(memory, 0);
+  sharePasswordPlaces(passwords);
+  await HttpServer.requireFree(config);
+  const serving = { listening: config, processState, places, times };
+  const server = await openRequestServer(config, logger, stores, serving);
+  const writerLink = stores.eventLog.linkWriter?.bind(stores.eventLog);
+  const { port } = server;
+  const threads = new RequestThreads(config, logger, { port, memory, times, writerLink, processState });
+  return {
+    ...server,
+    started: threads.started,
+    async stop() {
+      await Promise.all([server.stop(), threads.stop()]);
+    },
+  };
+}

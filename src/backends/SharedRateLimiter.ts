@@ -1,0 +1,21 @@
+import type { Count, Limit, RateLimiter } from '../ports/rateLimiters.ts';
+import type { SharedCounts } from './SharedCounts.ts';
+
+/** Counts in memory that the threads of this process share, without a promise: every request of all of them is counted. */
+export class SharedRateLimiter implements RateLimiter {
+  readonly limit: Limit;
+  readonly #counts: SharedCounts;
+
+  constructor(limit: Limit, counts: SharedCounts) {
+    this.limit = limit;
+    this.#counts = counts;
+  }
+
+  consume(key: string): Count {
+    return this.#counts.consume(this.limit, key);
+  }
+
+  async reset(key: string): Promise<void> {
+    this.#counts.reset(this.limit, key);
+  }
+}
