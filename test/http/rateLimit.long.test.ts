@@ -81,7 +81,8 @@ onEveryEngine((startOnEngine) => {
     ['an hour', 3_600_000],
     ['half a minute', 30_000],
   ])('a clock that goes back by %s lets nobody wait longer than a minute', async (_label, backBy) => {
-    service = await start({ RATE_LIMIT_PER_MINUTE: '2' });
+    // The clock is that of this thread alone.
+    service = await start({ RATE_LIMIT_PER_MINUTE: '2', REQUEST_THREADS: '1' });
     expect(await statuses(3)).toEqual([404, 404, 429]);
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() - backBy });
     // A count that goes by the clock of the day begins anew; one by a monotonic clock goes on.

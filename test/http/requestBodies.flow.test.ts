@@ -14,7 +14,8 @@ const formType = { 'content-type': 'application/x-www-form-urlencoded' };
 let service: TestService;
 let hasty: TestService;
 beforeAll(async () => {
-  service = await startTestService();
+  // Each thread has budgets of its own.
+  service = await startTestService({ REQUEST_THREADS: '1' });
   hasty = await startTestService({}, { arrivalTimes: { headers: 200, request: 400 } });
 });
 afterAll(() => Promise.all([service.stop(), hasty.stop()]));

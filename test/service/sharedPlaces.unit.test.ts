@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest';
+import { SharedPlaces } from '../../src/threads/SharedPlaces.ts';
+
+/** Two threads' views of so many places. */
+function places(count: number): [SharedPlaces, SharedPlaces] {
+  const buffer = SharedPlaces.bufferFor(2);
+  return [new SharedPlaces(count, buffer, 0), new SharedPlaces(count, buffer, 1)];
+}
+
+test('threads take no more places than there are', () => {
+  const [one, other] = places(2);
+  expect([one.take(), other.take(), one.take(), other.take()]).toEqual([true, true, false, false]);
+  other.give();
+  expect([one.take(), other.take()]).toEqual([true, false]);
+});
+
+test('who waits gets a place that another thread gives, in order', async () => {
+  const [one, other] = places(1);
+  other.take();
+  const order: string[] = [];
+  const waiting = ['first', 'second'].map(async (name) => {
+    await one.wait();
+    order.push(name);
+    if (name === 'first') expect(one.waiting).toBe(1);
+    one.give();
+  });
+  expect(one.waiting).toBe(2);
+  other.give();
+  await Promise.all(waiting);
+  expect(order).toEqual(['first', 'second']);
+  expect(one.waiting).toBe(0);
+});
+
+test('the places of a thread that ended are given back, and no others', () => {
+  const [one, other] = places(3);
+  one.take();
+  other.take();
+  other.take();
+  one.giveAll();
+  expect([one.take(), one.take()]).toEqual([true, false]);
+});
