@@ -7,6 +7,7 @@ import { audit } from './scenarios/audit.ts';
 import { bytes } from './scenarios/bytes.ts';
 import { checkpoint } from './scenarios/checkpoint.ts';
 import { clinic } from './scenarios/clinic.ts';
+import { cores } from './scenarios/cores.ts';
 import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
@@ -28,6 +29,7 @@ import { compileSyncLibrary } from './support/syncs/syncGauge.ts';
 
 const scenarios: Scenario[] = [
   upsert,
+  cores,
   encounter,
   clinic,
   read,

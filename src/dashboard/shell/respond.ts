@@ -16,7 +16,7 @@ import { layout } from './layout.ts';
 import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
 import type { DashboardRoute, Page, Reply } from './route.ts';
-import { leaveSession, signedInUser } from './session.ts';
+import { currentUser, leaveSession } from './session.ts';
 import { createVisit } from './visit.ts';
 
 export interface ResponderPorts extends SignInPorts {
@@ -51,7 +51,7 @@ export function createResponder(ports: ResponderPorts): Responder {
       };
       try {
         // A store of sessions that is away leaves a request without one.
-        user = req.session && signedInUser(req, ports.users);
+        user = req.session && (await currentUser(req, ports.users));
         await ports.requestLimit(req, user, ports.clientIp(req));
         if (route.isBackground) leaveSession(req);
         const reply = await admitted(ports, route, req, res, requestId, user);

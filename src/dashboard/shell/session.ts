@@ -109,6 +109,14 @@ export function signedInUser({ session }: Request, users: UserDirectory): User |
   return user?.state === 'active' && user.passwordSetAt === passwordSetAt ? user : undefined;
 }
 
+/** The same; one that is not known is looked for in the log first: another thread or process may just have made it. */
+export async function currentUser(req: Request, users: UserDirectory): Promise<User | undefined> {
+  const user = signedInUser(req, users);
+  if (user || req.session.userId === undefined) return user;
+  await users.refresh().catch(() => undefined);
+  return signedInUser(req, users);
+}
+
 /** What a session is known by where its id must not be seen; undefined where nothing is kept of the request's visitor. */
 export function sessionIdOf({ session, sessionID }: Request): string | undefined {
   if (session?.userId === undefined && session?.secondStep === undefined) return undefined;
