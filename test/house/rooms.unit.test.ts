@@ -150,7 +150,7 @@ describe('the import rules', () => {
   test('see the imports of every kind', () => {
     expect(imports.map(show)).toEqual(
       expect.arrayContaining([
-        'src/app/service.ts imports src/app/openBackend.ts',
+        'src/app/requests/openStores.ts imports src/app/openBackend.ts',
         'src/app/openBackend.ts imports src/backends/sqlite/SqliteEventLog.ts',
         'src/records/validate.ts imports zod',
         'projections/records.ts imports src/records/catalog.ts',

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { describe, expect, test } from 'vitest';
 import { pathOf } from '../../src/app/openBackend.ts';
 import { ConfigError, loadConfig } from '../../src/config.ts';
@@ -10,6 +11,7 @@ describe('settings', () => {
       port: 3000,
       host: '127.0.0.1',
       rateLimitPerMinute: 100,
+      requestThreads: Math.min(4, Math.max(1, availableParallelism() - 2)),
       trustProxy: '0',
       documentRetentionDays: 30,
       openapiPublic: false,
