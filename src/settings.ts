@@ -55,7 +55,7 @@ export const settings = z.object({
   ),
   REQUEST_THREADS: variable(
     wholeNumber(1, 64).optional(),
-    'Threads that answer requests, each on the same port and with some 55 MB of memory. Systems other than Linux may know `1` alone.',
+    'Threads that answer requests, each on the same port and with some 80 MB of memory. Systems other than Linux may know `1` alone.',
     'on Linux the number of processors less two, at least 1 and at most 4; elsewhere 1',
   ),
   KEEP_ALIVE_SECONDS: variable(
