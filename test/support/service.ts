@@ -55,7 +55,8 @@ export async function startTestService(
   const settings = {
     DATA_DIR: folder,
     PORT: '0',
-    REQUEST_THREADS: process.env.TEST_REQUEST_THREADS ?? '1',
+    // A clock of the test's own is that of one thread.
+    REQUEST_THREADS: timing.clock ? '1' : (process.env.TEST_REQUEST_THREADS ?? '1'),
     RATE_LIMIT_PER_MINUTE: '0',
     DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     NODE_ENV: 'production',
