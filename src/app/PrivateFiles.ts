@@ -11,13 +11,19 @@ export interface OpenToOthers {
   path: string;
   /** Its permissions, such as `0755`. */
   mode: string;
-  /** Why: the file system's code, `shared` for a folder that others share (`/tmp`), or `ignored` by a mounted volume. */
+  /** Why: the file system's code, `unchanged` where nothing was to be changed, `shared` for a folder that others share (`/tmp`), or `ignored` by a mounted volume. */
   reason: string;
 }
 
 /** Takes folders and files of the service away from other users; gives those that it could not change. */
 export class PrivateFiles {
   readonly open: OpenToOthers[] = [];
+  readonly #changes: boolean;
+
+  /** `changes`: false to look only. */
+  constructor({ changes }: { changes: boolean } = { changes: true }) {
+    this.#changes = changes;
+  }
 
   /** A folder, but not what is in it: 0700. One that is not there is none of its business. */
   folder(path: string): void {
@@ -51,6 +57,10 @@ export class PrivateFiles {
       this.open.push({ path, mode: (before & 0o7777).toString(8).padStart(4, '0'), reason });
     if (mode === PRIVATE_FOLDER && (before & STICKY) !== 0) {
       complain('shared');
+      return;
+    }
+    if (!this.#changes) {
+      complain('unchanged');
       return;
     }
     try {

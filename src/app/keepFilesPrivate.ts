@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { keyFiles } from './keyFiles.ts';
 import { pathOf } from './openBackend.ts';
-import { PrivateFiles } from './PrivateFiles.ts';
+import { type OpenToOthers, PrivateFiles } from './PrivateFiles.ts';
 
 /** Warnings about single files; more are only counted. */
 const MAX_WARNINGS = 20;
@@ -20,6 +20,22 @@ export function makeFilesPrivate(): void {
  */
 export function keepFilesPrivate(config: Config, logger: Logger): void {
   const files = new PrivateFiles();
+  goThrough(config, files);
+  for (const open of files.open.slice(0, MAX_WARNINGS)) {
+    logger.warn(open, 'others may look into this file or folder, and its permissions could not be changed');
+  }
+  const more = files.open.length - MAX_WARNINGS;
+  if (more > 0) logger.warn({ more }, 'there are more such files and folders');
+}
+
+/** What others may look into of the files and folders that `keepFilesPrivate` keeps from them; nothing is changed. Throws as that does. */
+export function openFiles(config: Config): OpenToOthers[] {
+  const files = new PrivateFiles({ changes: false });
+  goThrough(config, files);
+  return files.open;
+}
+
+function goThrough(config: Config, files: PrivateFiles): void {
   const { dataDir, eventLogUrl, readModelUrl, stateUrl, documentsUrl } = config;
   files.folder(dataDir);
   for (const name of keyFiles) files.file(join(dataDir, name));
@@ -31,9 +47,4 @@ export function keepFilesPrivate(config: Config, logger: Logger): void {
     files.folder(folder);
     files.inside(folder);
   }
-  for (const open of files.open.slice(0, MAX_WARNINGS)) {
-    logger.warn(open, 'others may look into this file or folder, and its permissions could not be changed');
-  }
-  const more = files.open.length - MAX_WARNINGS;
-  if (more > 0) logger.warn({ more }, 'there are more such files and folders');
 }

@@ -101,6 +101,11 @@ export function loadSessionSecret(config: Config): Promise<Buffer> {
   return load(keys.session, config);
 }
 
+/** That secret where it is set or there; it is made when the first dashboard needs it. Rejects likewise. */
+export function findSessionSecret(config: Config): Promise<Buffer | undefined> {
+  return find(keys.session, config);
+}
+
 export async function loadSigningKey(config: Config): Promise<KeyObject> {
   return parseSigningKey(await load(keys.signing, config));
 }

@@ -42,7 +42,7 @@ export function commandProgram(): Command {
     .addOption(initOption())
     .hook('preAction', (_program, command) => {
       if (command.optsWithGlobals().init) setUpStores();
-      if (command.name() !== 'serve') warnOfSettings();
+      if (!['serve', 'doctor'].includes(command.name())) warnOfSettings();
     })
     .exitOverride()
     .configureOutput({

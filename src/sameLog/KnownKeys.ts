@@ -90,6 +90,14 @@ export class KnownKeys<Name extends string> {
     );
   }
 
+  /** What is the matter with a key, also with one that is not there although the log knows one; nothing is made or told to the log. */
+  async problem(name: Name): Promise<string | undefined> {
+    const key = this.#keys[name];
+    const known = (await this.#known()).get(key.setting);
+    const bytes = await key.find();
+    return known === undefined ? undefined : problemOf(key, bytes, known);
+  }
+
   /** The fingerprint of the key of each setting that came into use last. */
   async #known(): Promise<Map<string, string>> {
     const events = await this.#eventLog.readStream(STREAM, { limit: MOST_EVENTS });

@@ -81,6 +81,7 @@ const rooms: Record<string, string[]> = {
       'projections',
     ],
     ...[
+      'sameLog',
       'health',
       'projector',
       'reads',

@@ -1,0 +1,28 @@
+import { findSessionSecret, type LastingKeyName, lastingKeys } from '../../app/keyFiles.ts';
+import type { Config } from '../../config.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import { type CheckResult, failed, looked, ok, warn } from './checkResult.ts';
+
+/** Whether each key of the service can be used, and is the one that the log knows. */
+export async function checkKeys(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
+  const keys = lastingKeys(config);
+  const known = new KnownKeys(eventLog, keys);
+  const checks = (Object.keys(keys) as LastingKeyName[]).map((name) =>
+    looked('keys', async () => {
+      const problem = await known.problem(name);
+      const advice =
+        'Put the key back from a backup. If it is lost for good, start once with ALLOW_OTHER_KEYS=true.';
+      if (problem === undefined) return [];
+      // The signing key may be kept elsewhere on purpose: a service starts without it.
+      const isElsewhere = name === 'signing' && (await keys.signing.find()) === undefined;
+      return [(isElsewhere ? warn : failed)('keys', 'other_key', `${problem} ${advice}`)];
+    }),
+  );
+  const session = looked('keys', async () => {
+    await findSessionSecret(config);
+    return [];
+  });
+  const found = (await Promise.all([...checks, session])).flat();
+  return found.length > 0 ? found : [ok('keys', 'those that the log knows are there, and can be used')];
+}

@@ -1,0 +1,108 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { projections } from '../../../projections/index.ts';
+import { modelName } from '../../../projections/projection.ts';
+import { openDocumentStore, openReadModels, openStateStore, pathOf } from '../../app/openBackend.ts';
+import type { Config } from '../../config.ts';
+import { clockProblem } from '../../health/clockProblem.ts';
+import { systemClock } from '../../ports/clock.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { projectionStatus } from '../../reads/projectionStatus.ts';
+import { logMismatch, mismatchTexts } from '../../sameLog/logMismatch.ts';
+import { count } from '../output.ts';
+import { type CheckResult, failed, ok, warn } from './checkResult.ts';
+
+/** A projector that runs has caught up within this time, unless much is written. */
+const CATCH_UP_MS = 2_000;
+
+/** A store on this machine that is not there, which opening it would make. */
+function missing(check: string, url: string, when: string): CheckResult[] | undefined {
+  if (!/^(?:sqlite|file):/.test(url) || existsSync(pathOf(url))) return undefined;
+  return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is made ${when}.`)];
+}
+
+async function using<Store extends { close(): Promise<void> }, Result>(
+  opening: Promise<Store>,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const store = await opening;
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Whether the event log can be read and written. Rejects with `unavailable`, as the other checks do. */
+export async function checkEventLog(eventLog: EventLog): Promise<CheckResult[]> {
+  await eventLog.check();
+  return [ok('event_log', `reachable and writable; its last position is ${await eventLog.head()}`)];
+}
+
+export async function checkReadModels(eventLog: EventLog, { readModelUrl }: Config): Promise<CheckResult[]> {
+  const nothing = missing('read_models', readModelUrl, 'and built from the log by the role projector');
+  return nothing ?? using(openReadModels(readModelUrl), (readModels) => checkEach(eventLog, readModels));
+}
+
+async function checkEach(eventLog: EventLog, readModels: ReadModels): Promise<CheckResult[]> {
+  const found: CheckResult[] = [];
+  for (const model of projections.map(modelName)) {
+    const mismatch = await logMismatch({ eventLog, readModels }, model);
+    if (mismatch)
+      found.push(warn('read_models', mismatch, `${model}: ${mismatchTexts[mismatch]} by the next start.`));
+  }
+  for (const { model, behind, parked } of await settledStatus(eventLog, readModels)) {
+    if (parked > 0) found.push(failed('read_models', 'events_parked', parkedText(model, parked)));
+    if (behind > 0) {
+      const message = `${model} is ${count(behind)} behind the log. Is a process with the role projector running?`;
+      found.push(warn('read_models', 'behind', message));
+    }
+  }
+  return found.length > 0
+    ? found
+    : [ok('read_models', 'all are of this log, hold all of it, and lack no event')];
+}
+
+/** How the read models stand when a projector had time to catch up. */
+async function settledStatus(eventLog: EventLog, readModels: ReadModels) {
+  for (const until = performance.now() + CATCH_UP_MS; ; await sleep(100)) {
+    const statuses = await projectionStatus(eventLog, readModels);
+    if (statuses.every(({ behind }) => behind === 0) || performance.now() > until) return statuses;
+  }
+}
+
+function parkedText(model: string, parked: number): string {
+  return (
+    `${model} could not take ${parked} events, whose records are left out of lists. A newer version of the service ` +
+    'that can read them takes them up by itself; damaged ones are named by: chartledger verify --workspace ID.'
+  );
+}
+
+export async function checkStateStore({ stateUrl }: Config): Promise<CheckResult[]> {
+  const nothing = missing('state_store', stateUrl, 'by the next start');
+  if (nothing) return nothing;
+  await using(openStateStore(stateUrl), (store) => store.check());
+  return [ok('state_store', 'reachable')];
+}
+
+export async function checkDocuments(eventLog: EventLog, { documentsUrl }: Config): Promise<CheckResult[]> {
+  const nothing = missing('document_store', documentsUrl, 'by the next start');
+  if (nothing) return nothing;
+  return using(openDocumentStore(documentsUrl), async (store) => {
+    await store.check();
+    const log = await store.log();
+    if (log === undefined || log === (await eventLog.identity())) {
+      return [ok('document_store', 'reachable and writable')];
+    }
+    const message =
+      'The documents are of another event log. Put that log back, or mend EVENT_LOG_URL or DOCUMENTS_URL.';
+    return [failed('document_store', 'another_log', message)];
+  });
+}
+
+/** This machine's clock, by when the log's last event was recorded. */
+export async function checkClock(eventLog: EventLog): Promise<CheckResult[]> {
+  const problem = await clockProblem(eventLog, systemClock);
+  return [problem ? failed('clock', problem.code, problem.message) : ok('clock', 'not behind the log')];
+}

@@ -1,0 +1,151 @@
+import { chmodSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { roomFor } from '../../src/cli/doctor/checkFiles.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents, startTestService, type TestService } from '../support/service.ts';
+
+interface Result {
+  check: string;
+  status: string;
+  code?: string;
+  message: string;
+}
+
+/** What it says of a service, with other settings for itself. */
+async function doctor({ config }: TestService, env: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await runCli(['doctor', '--json'], {
+    env: { ...storesOf(config), DATA_DIR: config.dataDir, ...env },
+  });
+  expect(stderr).toBe('');
+  const results: Result[] = JSON.parse(stdout);
+  return { code, results, of: (check: string) => results.filter((result) => result.check === check) };
+}
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  test('of a service that is well each check is ok, in a line, and nothing is changed', async () => {
+    expect((await service.post('/integration/payers', samples.payer())).status).toBe(200);
+    const events = await newEvents(service, async () => {
+      const { code, results } = await doctor(service);
+      expect(
+        results.filter(({ check, status }) => status !== 'ok' && !['disk', 'permissions'].includes(check)),
+      ).toEqual([]);
+      // Files of a service within the tests' process are as open as their user makes them.
+      expect([...new Set(results.map(({ check }) => check))]).toEqual([
+        ...['settings', 'event_log', 'read_models', 'document_store', 'keys', 'clock'],
+        ...['state_store', 'permissions', 'disk'],
+      ]);
+      expect(code).toBe(0);
+      const { stdout } = await runCli(['doctor'], {
+        env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
+      });
+      expect(stdout).toMatch(/^(?:(?:ok {2}|warn) {2}[a-z_]+: .+\n){9,}$/);
+    });
+    expect(events).toEqual([]);
+  });
+});
+
+test('bad and misspelt settings are told, the bad ones alone', async () => {
+  const service = await startTestService();
+  const bad = await doctor(service, { PORT: 'high' });
+  expect(bad).toMatchObject({
+    code: 1,
+    results: [
+      {
+        check: 'settings',
+        status: 'fail',
+        code: 'bad_setting',
+        message: 'Bad settings: PORT must be a number',
+      },
+    ],
+  });
+  const misspelt = await doctor(service, { DATA_DIRR: 'x' });
+  expect(misspelt.code).toBe(0);
+  expect(misspelt.of('settings')).toMatchObject([
+    { status: 'warn', message: 'DATA_DIRR is no setting; is DATA_DIR meant?' },
+  ]);
+  await service.stop();
+});
+
+test('lost, damaged and open keys are found, and left as they are', async () => {
+  const service = await startTestService();
+  const { dataDir } = service.config;
+  const made = await service.createKey('clinic', ['events:deidentified']);
+  await service.as(made.key).get('/events?view=deidentified');
+  const path = join(dataDir, 'deidentification-key');
+  const key = readFileSync(path);
+  chmodSync(path, 0o644);
+  const open = await doctor(service);
+  expect(open.code).toBe(1);
+  expect(open.of('permissions')).toContainEqual(
+    expect.objectContaining({
+      status: 'fail',
+      code: 'key_open',
+      message: expect.stringContaining(`chmod 600 ${path}`),
+    }),
+  );
+  expect(statSync(path).mode & 0o777).toBe(0o644);
+  chmodSync(path, 0o600);
+  renameSync(path, `${path}.away`);
+  const lost = await doctor(service);
+  expect(lost.of('keys')).toMatchObject([
+    {
+      status: 'fail',
+      code: 'other_key',
+      message: expect.stringMatching(/^DEIDENTIFICATION_KEY: there is no key in .* backup/),
+    },
+  ]);
+  expect(readdirSync(dataDir)).not.toContain('deidentification-key');
+  writeFileSync(path, 'short', { mode: 0o600 });
+  expect((await doctor(service)).of('keys')).toMatchObject([
+    { status: 'fail', message: expect.stringContaining('has 5 bytes instead of at least 32') },
+  ]);
+  writeFileSync(
+    path,
+    key.map((byte) => byte ^ 1),
+    { mode: 0o600 },
+  );
+  expect((await doctor(service)).of('keys')).toMatchObject([
+    { status: 'fail', message: expect.stringContaining('is not the one that the event log knows') },
+  ]);
+  await service.stop();
+});
+
+test('without a running service it finds what is missing and what lags, and makes nothing', async () => {
+  const service = await startTestService();
+  await service.post('/integration/payers', samples.payer());
+  await service.restart(async () => {
+    const readModels = join(service.config.dataDir, 'read-models.db');
+    expect((await doctor(service)).code).toBe(0);
+    for (const end of ['', '-wal', '-shm'].filter((one) =>
+      readdirSync(service.config.dataDir).includes(`read-models.db${one}`),
+    ))
+      renameSync(readModels + end, `${readModels}${end}.away`);
+    const gone = await doctor(service);
+    expect(gone.of('read_models')).toMatchObject([{ status: 'warn', code: 'not_found' }]);
+    expect(readdirSync(service.config.dataDir)).not.toContain('read-models.db');
+    chmodSync(service.config.dataDir, 0o755);
+    expect((await doctor(service)).of('permissions')).toContainEqual(
+      expect.objectContaining({
+        status: 'warn',
+        code: 'file_open',
+        message: expect.stringContaining('chmod 700'),
+      }),
+    );
+  });
+  await service.stop();
+});
+
+test('little room on a disk is told before it is too late', () => {
+  const MIB = 1024 * 1024;
+  expect([2_000, 500, 50].map((free) => roomFor('/data', free * MIB).status)).toEqual(['ok', 'warn', 'fail']);
+  expect(roomFor('/data', 500 * MIB).message).toMatch(/^500 MiB are free for \/data\. Make room/);
+});
