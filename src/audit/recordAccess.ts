@@ -29,6 +29,7 @@ export const accessActions = [
   'hold.list',
   'retention.list',
   'retention.apply',
+  'workspace.reset',
   'audit.read',
   'audit.export',
   'request.refused',

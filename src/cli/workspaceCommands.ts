@@ -3,14 +3,16 @@ import { eventLogName, retentionSetting, withKeys } from '../app/withStores.ts';
 import { type UnchangedChoice, unchangedChoices } from '../events/unchangedChoice.ts';
 import type { Workspace } from '../principals/keys/keyState.ts';
 import { type RetentionChoice, retentionText } from '../principals/keys/retention.ts';
+import { addResetCommand } from './erasure/resetCommand.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
 interface JsonOption {
   json?: boolean;
 }
 
-function view({ id, state, createdAt, retention = 'default', unchanged = 'append' }: Workspace) {
-  return { id, state, created_at: createdAt, retention, unchanged };
+function view({ id, state, createdAt, sandbox = false, ...choices }: Workspace) {
+  const { retention = 'default', unchanged = 'append' } = choices;
+  return { id, state, sandbox, created_at: createdAt, retention, unchanged };
 }
 
 /** `7`, `off`, `default`. */
@@ -30,13 +32,23 @@ export function addWorkspaceCommands(program: Command): void {
     .command('create')
     .description('Make a workspace.')
     .argument('<id>', '2 to 40 characters: lower-case letters, digits, underscores')
+    .option(
+      '--sandbox',
+      'for tests: its keys begin with clk_test_, and it may be emptied; this cannot be changed',
+    )
     .option('--json', 'print the workspace as JSON')
-    .addHelpText('after', example('chartledger workspaces create north_clinic'))
-    .action((id: string, { json }: JsonOption) =>
+    .addHelpText(
+      'after',
+      example(
+        'chartledger workspaces create north_clinic',
+        'chartledger workspaces create sandbox --sandbox',
+      ),
+    )
+    .action((id: string, { json, sandbox = false }: JsonOption & { sandbox?: boolean }) =>
       withKeys(async ({ known, manager }) => {
-        await manager.createWorkspace(id);
+        await manager.createWorkspace(id, { sandbox });
         if (json) writeJson(view(known.workspaces.get(id) as Workspace));
-        else writeLine(`Made workspace ${id} in the event log ${eventLogName()}.`);
+        else writeLine(`Made ${sandbox ? 'sandbox' : 'workspace'} ${id} in the event log ${eventLogName()}.`);
       }),
     );
 
@@ -53,17 +65,20 @@ export function addWorkspaceCommands(program: Command): void {
           writeLine(`There are no workspaces yet in the event log ${eventLogName()}.`);
         else
           writeTable(
-            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED'],
+            ['WORKSPACE', 'STATE', 'CREATED', 'RETENTION', 'UNCHANGED', 'SANDBOX'],
             found.map((one) => [
               one.id,
               one.state,
               one.created_at,
               retentionText(one.retention, retentionSetting()),
               one.unchanged,
+              one.sandbox ? 'yes' : '-',
             ]),
           );
       }),
     );
+
+  addResetCommand(workspaces);
 
   workspaces
     .command('deactivate')

@@ -64,6 +64,29 @@ describe('the page of workspaces', () => {
     }
   });
 
+  test('a sandbox is marked beside its name on every page', async () => {
+    const { service } = dashboard;
+    const workspace = service.workspaceId('sandbox');
+    const events = await newEvents(service, async () => {
+      await page.goto('/dashboard/workspaces');
+      await page.getByLabel('Id', { exact: true }).fill(workspace);
+      await page.getByLabel('Sandbox, for tests').check();
+      await page.getByRole('button', { name: 'Create workspace' }).click();
+      await expectPath(`/workspaces/${workspace}/keys`);
+    });
+    expect(events.map(({ type, data }) => [type, data])).toEqual([
+      ['WorkspaceCreated', { workspace, sandbox: true }],
+    ]);
+    const mark = page.locator('header summary').filter({ hasText: 'Workspace' });
+    expect(await mark.textContent()).toMatch(/Workspace sandbox_\w+ Sandbox$/);
+    await expectAccessible(page);
+    await takePictures(page, 'sandbox');
+    await page.goto(`/dashboard/workspaces/${service.workspaceId('clinic')}`);
+    expect(await mark.textContent()).not.toContain('Sandbox');
+    await page.goto('/dashboard/workspaces');
+    expect(await row(workspace).textContent()).toContain('Sandbox');
+  });
+
   test('an id that cannot be is refused beside the form, and appends nothing', async () => {
     const taken = dashboard.service.workspaceId('clinic');
     const events = await newEvents(dashboard.service, async () => {

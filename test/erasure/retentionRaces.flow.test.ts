@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { ErasurePorts } from '../../src/erasure/finishErasure.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
-import { eraseExpired } from '../../src/erasure/retention/eraseExpired.ts';
+import { eraseExpired, expiryOf } from '../../src/erasure/retention/eraseExpired.ts';
 import type { Caller } from '../../src/events/newEvent.ts';
 import { recordStream } from '../../src/events/streamNames.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
@@ -47,7 +47,7 @@ onEveryEngine((start) => {
     try {
       const ports = { eventLog, readModels } as unknown as ErasurePorts;
       const run = { limit: 10, onBatch: () => undefined };
-      return await eraseExpired(ports, caller(label), { years: 6, before }, run);
+      return await eraseExpired(ports, caller(label), expiryOf({ years: 6, before }), run);
     } finally {
       await readModels.close();
     }

@@ -40,7 +40,8 @@ const rooms: Record<string, string[]> = {
     ...['reads', 'audit', 'principals', 'feed'],
   ],
   erasure: [
-    ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'reads', 'principals', 'webhooks'],
+    ...['errors', 'events', 'ports', 'records', 'hashing', 'projections'],
+    ...['reads', 'audit', 'principals', 'webhooks'],
   ],
   disclosures: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [

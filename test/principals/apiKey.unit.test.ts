@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { generateApiKey, generateId, hashApiKey, looksLikeApiKey } from '../../src/principals/keys/apiKey.ts';
+import {
+  generateApiKey,
+  generateId,
+  generateTestKey,
+  hashApiKey,
+  looksLikeApiKey,
+} from '../../src/principals/keys/apiKey.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const base62 = fc.constantFrom(...BASE62);
@@ -14,6 +20,14 @@ describe('an API key', () => {
       expect(key).toMatch(/^clk_[0-9A-Za-z]{38}$/);
       expect(looksLikeApiKey(key)).toBe(true);
     }
+  });
+
+  test('of a sandbox begins with clk_test_, as no other does, and has the same checksum', () => {
+    const key = generateTestKey();
+    expect(key).toMatch(/^clk_test_[0-9A-Za-z]{38}$/);
+    expect(looksLikeApiKey(key)).toBe(true);
+    expect(looksLikeApiKey(key.replace('test_', ''))).toBe(false);
+    expect(looksLikeApiKey(generateApiKey().replace('clk_', 'clk_test_'))).toBe(false);
   });
 
   test('is not one any more when any one character is changed', () => {

@@ -152,6 +152,7 @@ onEveryEngine((start) => {
     expect(workspaces).toContainEqual({
       id: workspace,
       state: 'active',
+      sandbox: false,
       created_at,
       retention: 'default',
       unchanged: 'append',

@@ -12,6 +12,7 @@ const commands = [
   'workspaces list',
   'workspaces deactivate',
   'workspaces activate',
+  'workspaces reset',
   'keys create',
   'keys list',
   'keys limit',

@@ -5,7 +5,7 @@ import { retentionSetting } from '../../app/withStores.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import { purgeErased } from '../../erasure/purgeErased.ts';
-import { eraseExpired, type RetentionTally } from '../../erasure/retention/eraseExpired.ts';
+import { eraseExpired, expiryOf, type RetentionTally } from '../../erasure/retention/eraseExpired.ts';
 import { type ExpiredRecord, findExpired } from '../../erasure/retention/findExpired.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../events/newEvent.ts';
@@ -125,7 +125,7 @@ async function apply(
   const query = { years, before, ...(Number.isFinite(limit) && { limit }) };
   await recordAccess(ports.eventLog, caller, { action: 'retention.apply', query });
   const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${tallyLine(tally)}\n`);
-  const tally = await eraseExpired(ports, caller, policy, { limit, onBatch });
+  const tally = await eraseExpired(ports, caller, expiryOf(policy), { limit, onBatch });
   if (tally.erased > 0) await purgeErased(ports);
   const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
   if (isAsked) await ports.eventLog.purge();

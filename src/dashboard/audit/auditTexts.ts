@@ -23,6 +23,7 @@ const accessTexts: Record<AccessAction, string> = {
   'hold.list': 'Legal holds listed',
   'retention.list': 'Records beyond retention listed',
   'retention.apply': 'Retention applied',
+  'workspace.reset': 'Sandbox reset',
   'audit.read': 'Audit trail read',
   'audit.export': 'Audit trail exported',
   'request.refused': 'Request refused',

@@ -5,9 +5,9 @@ import { retentionText } from '../../principals/keys/retention.ts';
 import { holdsPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
+import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
-import { formError, input } from '../ui/formFields.ts';
+import { checkboxes, formError, input } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
 import { badge, empty, time } from '../ui/text.ts';
 
@@ -33,8 +33,9 @@ export function workspacesRoutes(ports: WorkspacePagePorts): DashboardRoute[] {
       roles: admins,
       async handle(visit) {
         const id = textOf(visit.form, 'id');
+        const sandbox = valuesOf(visit.form, 'sandbox').length > 0;
         try {
-          await new KeyManager(directory, visit.actor).createWorkspace(id);
+          await new KeyManager(directory, visit.actor).createWorkspace(id, { sandbox });
         } catch (error) {
           return list(visit, id, refusalOf(error));
         }
@@ -67,6 +68,13 @@ ${input({
   autocomplete: 'off',
   hint: '2 to 40 characters: lower-case letters, digits, underscores. It can never be changed.',
 })}
+${checkboxes('sandbox', 'Use', [
+  {
+    value: 'yes',
+    text: 'Sandbox, for tests',
+    hint: 'Its keys begin with clk_test_, and it may be emptied. That can never be changed.',
+  },
+])}
 <div class="actions"><button type="submit">Create workspace</button></div>
 </form>`,
   };
@@ -82,7 +90,8 @@ function workspaceTable({ directory, retentionYears }: WorkspacePagePorts, works
       {
         title: 'Workspace',
         isHeader: true,
-        cell: ({ id }) => html`<a href="/dashboard/workspaces/${id}">${id}</a>`,
+        cell: ({ id, sandbox }) =>
+          html`<a href="/dashboard/workspaces/${id}">${id}</a>${sandbox && html` ${badge('Sandbox', 'neutral')}`}`,
       },
       { title: 'State', cell: ({ state }) => badge(state, state === 'active' ? 'good' : 'bad') },
       {

@@ -1,4 +1,6 @@
+import type { Workspace } from '../../principals/keys/keyState.ts';
 import type { Role, User } from '../../principals/users/user.ts';
+import { badge } from '../ui/text.ts';
 import { assetPath } from './assets.ts';
 import { type Html, html } from './html.ts';
 import { admins, everyone, type Page, phiReaders } from './route.ts';
@@ -35,7 +37,7 @@ export interface Surroundings {
   user: User | undefined;
   /** The workspace that the menu leads to. */
   workspace: string | undefined;
-  workspaces: readonly string[];
+  workspaces: readonly Pick<Workspace, 'id' | 'sandbox'>[];
   notices: readonly string[];
   csrf: Html;
 }
@@ -89,12 +91,18 @@ ${
 </header>`;
 }
 
-function switcher(workspace: string | undefined, workspaces: readonly string[]): Html {
+/** What is only for tests says so on every page. */
+function sandboxMark(isSandbox: boolean | undefined): Html | undefined {
+  return isSandbox ? html` ${badge('Sandbox', 'neutral')}` : undefined;
+}
+
+function switcher(workspace: string | undefined, workspaces: Surroundings['workspaces']): Html {
+  const current = workspaces.find(({ id }) => id === workspace);
   return html`<details class="dropdown workspace-menu">
-<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span></summary>
+<summary><span><span class="muted">Workspace</span> ${workspace ?? 'none'}</span>${sandboxMark(current?.sandbox)}</summary>
 <ul>${workspaces.map(
-    (id) =>
-      html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}</a></li>`,
+    ({ id, sandbox }) =>
+      html`<li><a href="/dashboard/workspaces/${id}"${id === workspace && html` aria-current="true"`}>${id}${sandboxMark(sandbox)}</a></li>`,
   )}</ul>
 </details>`;
 }

@@ -149,14 +149,14 @@ function document(
   user: User | undefined,
   page: Page,
 ): string {
-  const workspaces = [...directory.known.workspaces.keys()];
+  const workspaces = [...directory.known.workspaces.values()];
   const asked = req.params.workspace as string | undefined;
   const session = req.session as Request['session'] | undefined;
   if (session && user && asked !== undefined && directory.known.workspaces.has(asked)) {
     session.workspace = asked;
   }
-  const workspace = [asked, session?.workspace, workspaces[0]].find(
-    (id) => id !== undefined && workspaces.includes(id),
+  const workspace = [asked, session?.workspace, workspaces[0]?.id].find(
+    (id) => id !== undefined && directory.known.workspaces.has(id),
   );
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];

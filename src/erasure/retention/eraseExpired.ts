@@ -12,6 +12,18 @@ import { type ErasurePorts, finishErasure } from '../finishErasure.ts';
 import { type ExpiredRecord, findExpired, retentionCaughtUp } from './findExpired.ts';
 import { RecordAges } from './RecordAges.ts';
 
+/** What is erased in a workspace, and why. */
+export interface Expiry extends Pick<RetentionPolicy, 'before'> {
+  /** The reason that the tombstones tell. */
+  reason: string;
+}
+
+/** What is beyond the time of a retention. */
+export function expiryOf({ years, before }: RetentionPolicy): Expiry {
+  const reason = `Retention of ${years} years: not changed, and without an encounter, since ${before.slice(0, 10)}`;
+  return { before, reason };
+}
+
 /** What became of the records that were beyond the time. */
 export interface RetentionTally {
   erased: number;
@@ -49,14 +61,14 @@ class ChangedMeanwhile extends Error {}
 export async function eraseExpired(
   ports: ErasurePorts,
   caller: Caller,
-  policy: RetentionPolicy,
+  expiry: Expiry,
   { limit, onBatch }: RetentionRun,
 ): Promise<RetentionTally> {
   const tally = { erased: 0, encounters: 0, held: 0, referred_to: 0, changed: 0, unreadable: 0 };
-  for await (const records of findExpired(ports, caller.workspace, policy.before)) {
+  for await (const records of findExpired(ports, caller.workspace, expiry.before)) {
     for (const record of records) {
       if (tally.erased === limit) return tally;
-      const outcome = record.state === 'due' ? await eraseOne(ports, caller, policy, record) : record.state;
+      const outcome = record.state === 'due' ? await eraseOne(ports, caller, expiry, record) : record.state;
       if (typeof outcome === 'string') tally[outcome] += 1;
       else {
         tally.erased += 1;
@@ -72,12 +84,12 @@ export async function eraseExpired(
 async function eraseOne(
   ports: ErasurePorts,
   caller: Caller,
-  policy: RetentionPolicy,
+  expiry: Expiry,
   record: ExpiredRecord,
 ): Promise<RecordedEvent[] | Kept> {
   for (let tries = 1; ; tries++) {
     try {
-      return await eraseDue(ports, caller, policy, record);
+      return await eraseDue(ports, caller, expiry, record);
     } catch (error) {
       if (error instanceof ChangedMeanwhile) return 'changed';
       if (error instanceof ErasureRefused) return error.obstacle;
@@ -93,7 +105,7 @@ async function eraseOne(
 async function eraseDue(
   ports: ErasurePorts,
   caller: Caller,
-  { years, before }: RetentionPolicy,
+  { reason, before }: Expiry,
   { kind, id }: ExpiredRecord,
 ): Promise<RecordedEvent[]> {
   const { workspace } = caller;
@@ -106,7 +118,6 @@ async function eraseDue(
     const age = await ages.of(kind, (await ages.load([stream])).get(stream));
     if (age === undefined) throw new ChangedMeanwhile();
   };
-  const reason = `Retention of ${years} years: not changed, and without an encounter, since ${before.slice(0, 10)}`;
   const withEncounters = kind === 'patient';
   const options = { reason, withEncounters, lookAgain };
   const { tombstones, isComplete } = await eraseRecord(ports, caller, catalogEntry(kind), id, options);

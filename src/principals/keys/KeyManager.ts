@@ -5,7 +5,7 @@ import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/
 import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import type { UnchangedChoice } from '../../events/unchangedChoice.ts';
-import { generateApiKey, generateId, hashApiKey } from './apiKey.ts';
+import { generateApiKey, generateId, generateTestKey, hashApiKey } from './apiKey.ts';
 import type { KeyDirectory } from './KeyDirectory.ts';
 import { type KeyLimits, limitNames, limitsOf, type NullableLimits, parseLimits } from './keyLimits.ts';
 import {
@@ -17,6 +17,8 @@ import {
   endOfReplacement,
   type KeyState,
   limitsOfKey,
+  type Workspace,
+  type WorkspaceCreated,
   type WorkspaceRetentionSet,
   type WorkspaceUnchangedSet,
 } from './keyState.ts';
@@ -65,12 +67,13 @@ export class KeyManager {
     this.#actor = actor;
   }
 
-  /** Makes a workspace; `conflict` when there is one of that id. */
-  async createWorkspace(id: string): Promise<void> {
+  /** Makes a workspace, which is a sandbox for ever or never; `conflict` when there is one of that id. */
+  async createWorkspace(id: string, { sandbox = false } = {}): Promise<void> {
     await this.#change((known) => {
       checkWorkspaceId(id);
       if (known.workspaces.has(id)) throw new ServiceError('conflict', `Workspace ${id} exists already.`);
-      return { type: 'WorkspaceCreated', workspace: id, data: { workspace: id } };
+      const data: WorkspaceCreated = { workspace: id, ...(sandbox && { sandbox }) };
+      return { type: 'WorkspaceCreated', workspace: id, data: { ...data } };
     });
   }
 
@@ -130,7 +133,7 @@ export class KeyManager {
       if (known.workspaces.has(workspace)) return undefined;
       return { type: 'WorkspaceCreated', workspace, data: { workspace } };
     });
-    const { key, ...stored } = newKey();
+    const { key, ...stored } = newKey(requireWorkspace(this.#directory.known, workspace));
     const data: ApiKeyCreated = { ...stored, name, permissions: chosen, ...given, ...narrowed };
     await this.#change(() => ({ type: 'ApiKeyCreated', workspace, data: { ...data } }));
     return { id: data.key_id, workspace, name, permissions: chosen, ...narrowed, key };
@@ -190,26 +193,24 @@ export class KeyManager {
       throw new ServiceError('validation_failed', 'A key that is rotated expires within 30 days.');
     }
     const now = Date.now();
-    const { key, ...stored } = newKey();
+    let made = { key: '', key_id: '', sha256: '' };
     let expiresAt = '';
     await this.#change((known) => {
       const key = requireInUse(known, id);
       const { workspace, name, permissions } = key;
       expiresAt = endOfReplaced(key, now + expiresInSeconds * 1000);
+      made = newKey(requireWorkspace(known, workspace));
+      const { key: _key, ...stored } = made;
       const limits = limitsOf({ ...limitsOfKey(key), expires_at: endOfReplacement(key, now) });
       const replacement: ApiKeyCreated = { ...stored, name, permissions, ...key.terms, ...limits };
       const data: ApiKeyRotated = { key_id: id, expires_at: expiresAt, replacement };
       return { type: 'ApiKeyRotated', workspace, data: { ...data } };
     });
-    const made = requireKey(this.#directory.known, stored.key_id);
-    const { workspace, name, permissions } = made;
+    const replacement = requireKey(this.#directory.known, made.key_id);
+    const { workspace, name, permissions } = replacement;
     return {
-      id: made.id,
-      workspace,
-      name,
-      permissions,
-      ...limitsOfKey(made),
-      key,
+      ...{ id: made.key_id, workspace, name, permissions, ...limitsOfKey(replacement) },
+      key: made.key,
       previousExpiresAt: expiresAt,
     };
   }
@@ -233,8 +234,8 @@ export class KeyManager {
   }
 }
 
-/** A key that nobody has yet, and what is stored of it. */
-function newKey() {
-  const key = generateApiKey();
+/** A key for a workspace that nobody has yet, and what is stored of it. */
+function newKey({ sandbox }: Workspace) {
+  const key = sandbox ? generateTestKey() : generateApiKey();
   return { key, key_id: generateId('key'), sha256: hashApiKey(key) };
 }

@@ -2,10 +2,12 @@ import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const PREFIX = 'clk_';
+/** No key without it begins so: its random characters hold no underscore. */
+const TEST_PREFIX = 'clk_test_';
 const RANDOM_LENGTH = 32;
 const CHECK_LENGTH = 6;
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-const shape = new RegExp(`^${PREFIX}[0-9A-Za-z]{${RANDOM_LENGTH + CHECK_LENGTH}}$`);
+const shape = new RegExp(`^${PREFIX}(?:test_)?[0-9A-Za-z]{${RANDOM_LENGTH + CHECK_LENGTH}}$`);
 
 function randomBase62(length: number): string {
   return Array.from({ length }, () => BASE62[randomInt(BASE62.length)]).join('');
@@ -23,7 +25,16 @@ function checksum(body: string): string {
 
 /** A new API key: `clk_`, 32 random base62 characters, 6 base62 characters of the CRC32 of all before them. */
 export function generateApiKey(): string {
-  const body = PREFIX + randomBase62(RANDOM_LENGTH);
+  return generateKey(PREFIX);
+}
+
+/** A new key of a sandbox: the same behind `clk_test_`. */
+export function generateTestKey(): string {
+  return generateKey(TEST_PREFIX);
+}
+
+function generateKey(prefix: string): string {
+  const body = prefix + randomBase62(RANDOM_LENGTH);
   return body + checksum(body);
 }
 

@@ -11,6 +11,8 @@ export interface Workspace {
   id: string;
   state: 'active' | 'deactivated';
   createdAt: string;
+  /** For tests: its keys are test keys, and it may be emptied. It was made so. */
+  sandbox?: boolean;
   /** For how long its records are kept; undefined: as `RETENTION_YEARS` says. */
   retention?: RetentionChoice;
   /** What becomes of a write that changes no field, where the request does not say; undefined: `append`. */
@@ -50,6 +52,12 @@ export interface KeyState {
 
 export function noKeys(): KeyState {
   return { workspaces: new Map(), keys: new Map(), keyIdByHash: new Map(), revision: -1 };
+}
+
+/** Data of `WorkspaceCreated`. */
+export interface WorkspaceCreated {
+  workspace: string;
+  sandbox?: boolean;
 }
 
 /** Data of `ApiKeyCreated`. */
@@ -176,8 +184,9 @@ function setLimits(known: KeyState, { data }: RecordedEvent): void {
 }
 
 const folds: Record<string, (known: KeyState, event: RecordedEvent) => void> = {
-  WorkspaceCreated(known, { metadata: { workspace: id }, recordedAt: createdAt }) {
-    known.workspaces.set(id, { id, state: 'active', createdAt });
+  WorkspaceCreated(known, { data, metadata: { workspace: id }, recordedAt: createdAt }) {
+    const { sandbox } = dataAs<WorkspaceCreated>(data);
+    known.workspaces.set(id, { id, state: 'active', createdAt, ...(sandbox && { sandbox }) });
   },
   WorkspaceDeactivated: (known, event) => setWorkspaceState(known, event, 'deactivated'),
   WorkspaceActivated: (known, event) => setWorkspaceState(known, event, 'active'),

@@ -1,0 +1,54 @@
+import type { Command } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import { withErasure } from '../../app/withErasure.ts';
+import { resetSandbox } from '../../erasure/resetSandbox.ts';
+import type { RetentionTally } from '../../erasure/retention/eraseExpired.ts';
+import { ServiceError } from '../../errors.ts';
+import { count, example, fail, writeLine } from '../output.ts';
+import { leftInFilesLine } from './erasureLines.ts';
+
+interface ResetOptions {
+  confirm: string;
+  scavenge?: boolean;
+}
+
+/** `chartledger workspaces reset` */
+export function addResetCommand(workspaces: Command): void {
+  workspaces
+    .command('reset')
+    .description(
+      'Empty a sandbox: erase all of its records and documents for good. Its keys and webhooks stay, and so do the audit trail and a ' +
+        'tombstone of each record. The service must be running. Cut off, it goes on when the command is run again.',
+    )
+    .argument('<id>', 'the sandbox')
+    .requiredOption('--confirm <id>', 'its id once more')
+    .option('--scavenge', 'on EventStoreDB: have every node take the bytes out of its files then')
+    .addHelpText('after', example('chartledger workspaces reset sandbox --confirm sandbox'))
+    .action(reset);
+}
+
+async function reset(id: string, { confirm, scavenge = false }: ResetOptions): Promise<void> {
+  if (confirm !== id) {
+    throw new ServiceError('validation_failed', 'This is not the id of the workspace. Nothing was erased.');
+  }
+  await withErasure(id, async (ports, caller, workspace) => {
+    const onBatch = (tally: RetentionTally) => terminal().stderr.write(`${erasedLine(tally)}\n`);
+    const tally = await resetSandbox(ports, caller, workspace, onBatch);
+    const isAsked = tally.erased > 0 && ports.eventLog.scavenges && scavenge;
+    if (isAsked) await ports.eventLog.purge();
+    writeLine(erasedLine(tally));
+    if (tally.erased > 0) writeLine(leftInFilesLine(ports.eventLog.scavenges, isAsked));
+    const { held, referred_to, changed, unreadable } = tally;
+    const kept = held + referred_to + changed + unreadable;
+    if (kept > 0) {
+      fail(
+        `Kept: ${count(kept)}, of which under legal hold: ${count(held)}; referred to by those: ${count(referred_to)}; not to be read ` +
+          `by this version: ${count(unreadable)}. Run the command again when that has changed.`,
+      );
+    }
+  });
+}
+
+function erasedLine({ erased, encounters }: RetentionTally): string {
+  return `Erased: ${count(erased)}. Encounters that went with patients: ${count(encounters)}.`;
+}

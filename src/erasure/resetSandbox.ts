@@ -1,0 +1,34 @@
+import { recordAccess } from '../audit/recordAccess.ts';
+import { ServiceError } from '../errors.ts';
+import type { Caller } from '../events/newEvent.ts';
+import type { Workspace } from '../principals/keys/keyState.ts';
+import type { ErasurePorts } from './finishErasure.ts';
+import { purgeErased } from './purgeErased.ts';
+import { eraseExpired, type RetentionTally } from './retention/eraseExpired.ts';
+
+/** Sorts behind every moment in ISO 8601. */
+const AFTER_ALL = 'Z';
+
+/**
+ * Erases every record of a sandbox with its documents, and what webhooks tell of them; keys, webhooks, the audit trail and tombstones
+ * stay. What is under legal hold is kept and counted, and so is what refers to it. Cut off at any moment it leaves nothing half done,
+ * and called again it goes on with what is left. Rejects with `conflict` for a workspace that is no sandbox, and with `unavailable`.
+ */
+export async function resetSandbox(
+  ports: ErasurePorts,
+  caller: Caller,
+  workspace: Workspace,
+  onBatch: (tally: Readonly<RetentionTally>) => void,
+): Promise<RetentionTally> {
+  if (!workspace.sandbox) {
+    throw new ServiceError(
+      'conflict',
+      `Workspace ${workspace.id} is no sandbox: its records are erased one by one, with \`chartledger erase\`.`,
+    );
+  }
+  await recordAccess(ports.eventLog, caller, { action: 'workspace.reset' });
+  const expiry = { before: AFTER_ALL, reason: 'Reset of the sandbox' };
+  const tally = await eraseExpired(ports, caller, expiry, { limit: Number.POSITIVE_INFINITY, onBatch });
+  if (tally.erased > 0) await purgeErased(ports);
+  return tally;
+}
