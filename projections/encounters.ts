@@ -7,8 +7,8 @@ import { type Incomplete, incompleteBody, modelName, type Projection } from './p
 type Empty = Record<never, never>;
 
 /**
- * The encounters of each patient, a row a stream; partitions are named by the patient's stream. Every encounter names its
- * patient whenever it is sent. What was erased is apart.
+ * The encounters of each patient, a row a stream; partitions are named by the patient's stream. An upsert names the
+ * patient; a patch that does not leaves it as it is. What was erased is apart.
  */
 export const encounters: Projection<Empty | Incomplete> = {
   name: 'encounters',
@@ -19,7 +19,7 @@ export const encounters: Projection<Empty | Incomplete> = {
     const { stream, position, metadata } = event;
     const { data, type } = upcast(event);
     const erased = `${metadata.workspace} erased`;
-    const isOf = type === RECORD_ERASED ? undefined : (data.patient_id as string);
+    const isOf = type === RECORD_ERASED ? undefined : (data.patient_id as string | undefined);
     const partition =
       isOf !== undefined
         ? recordStream(metadata.workspace, 'patient', isOf)

@@ -34,7 +34,8 @@ export const errorMeanings = {
     'Too many requests came from one address, or with a key that has a limit of its own. Wait as long as `Retry-After` says.',
   headers_too_large: 'The headers of the request are larger than 16 KB.',
   internal: 'The service failed. Quote `requestId` to its operators.',
-  overloaded: 'Too many request bodies are under way. Try again in a moment.',
+  overloaded:
+    'Too many request bodies are under way, or too many requests wait for records. Try again in a moment.',
   unavailable:
     'A store of the service is away. Try again; an event is written once, however often the request is sent.',
   unreadable:

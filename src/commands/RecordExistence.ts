@@ -21,6 +21,8 @@ export class RecordExistence {
   /** How many erasures were heard of. */
   #erasures = 0;
   readonly #known = new LRUCache<string, true>({ max: REMEMBERED });
+  /** Who waits for a record, by its stream. */
+  readonly #awaited = new Map<string, Set<() => void>>();
 
   constructor(eventLog: EventLog, readModels: ReadModels) {
     this.#eventLog = eventLog;
@@ -48,6 +50,25 @@ export class RecordExistence {
   /** Notes that a record exists, as its writer knows. */
   remember(stream: string): void {
     this.#known.set(stream, true);
+    for (const wake of this.#awaited.get(stream) ?? []) wake();
+  }
+
+  /** Resolves when this process hears of one of these records, after `ms` milliseconds at the latest, or at the signal. */
+  async remembered(streams: Iterable<string>, ms: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    const all = [...streams];
+    for (const stream of all) this.#awaited.set(stream, (this.#awaited.get(stream) ?? new Set()).add(wake));
+    const timer = setTimeout(wake, ms);
+    signal.addEventListener('abort', wake);
+    await promise;
+    clearTimeout(timer);
+    signal.removeEventListener('abort', wake);
+    for (const stream of all) {
+      const waiting = this.#awaited.get(stream);
+      waiting?.delete(wake);
+      if (waiting?.size === 0) this.#awaited.delete(stream);
+    }
   }
 
   /** Notes that a record was erased. */

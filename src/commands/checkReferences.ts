@@ -2,6 +2,7 @@ import { ServiceError } from '../errors.ts';
 import { recordStream } from '../events/streamNames.ts';
 import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/catalog.ts';
 import type { RecordExistence } from './RecordExistence.ts';
+import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
 
 interface Reference {
   field: string;
@@ -37,6 +38,18 @@ export function checkReferences(
   const references = referencesOf(workspace, entry, sent);
   if (references.every(({ stream }) => existence.isKnown(stream))) return;
   return requireExistence(existence, references);
+}
+
+/** Waits until what the sent fields refer to exists, or the time is over. Rejects as `ReferenceWaits.arrived` does. */
+export function awaitReferences(
+  { referenceWaits }: { referenceWaits: ReferenceWaits },
+  workspace: string,
+  entry: CatalogEntry,
+  sent: RecordFields,
+  wait: ReferenceWait,
+): Promise<void> {
+  const streams = referencesOf(workspace, entry, sent).map(({ stream }) => stream);
+  return referenceWaits.arrived(streams, wait);
 }
 
 async function requireExistence(existence: RecordExistence, references: Reference[]): Promise<void> {

@@ -8,8 +8,9 @@ import type { Judgement } from '../records/judgeChange.ts';
 import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { validate } from '../records/validate.ts';
 import { appendToRecord } from './appendToRecord.ts';
-import { checkReferences } from './checkReferences.ts';
+import { awaitReferences, checkReferences } from './checkReferences.ts';
 import type { RecordExistence } from './RecordExistence.ts';
+import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
 import type { WriteCondition } from './writeCondition.ts';
 import { type JudgedPorts, writeJudged } from './writeJudged.ts';
 
@@ -27,6 +28,7 @@ export interface Written {
 
 export interface WritePorts extends JudgedPorts {
   existence: RecordExistence;
+  referenceWaits: ReferenceWaits;
 }
 
 /** What a write asks for beside its fields; without it, what is sent is appended, whatever the record is. */
@@ -36,6 +38,8 @@ export interface WriteOptions {
   dryRun?: boolean;
   /** What becomes of it when it changes no field; default: `append`. */
   unchanged?: UnchangedChoice;
+  /** Where a record that it refers to does not exist, that is waited for. */
+  wait?: ReferenceWait;
 }
 
 /**
@@ -58,6 +62,7 @@ export async function upsertRecord(
     const written = await upsertBlindly(ports, caller, entry, stream, sent, {});
     return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
   }
+  if (options.wait) await awaitReferences(ports, caller.workspace, entry, sent, options.wait);
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
   const written =

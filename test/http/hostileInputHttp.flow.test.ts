@@ -175,8 +175,8 @@ onEveryEngine((start) => {
     ['PATCH', paths.payer, 'GET, HEAD, POST'],
     ['DELETE', paths.patient, 'GET, HEAD, POST'],
     ['OPTIONS', paths.patient, 'GET, HEAD, POST'],
-    ['POST', `${paths.payer}/payer-1`, 'GET, HEAD'],
-    ['DELETE', `${paths.payer}/payer-1`, 'GET, HEAD'],
+    ['POST', `${paths.payer}/payer-1`, 'GET, HEAD, PATCH'],
+    ['DELETE', `${paths.payer}/payer-1`, 'GET, HEAD, PATCH'],
     ['POST', '/healthz', 'GET, HEAD'],
   ])('%s %s is answered with 405 and what is allowed', async (method, path, allow) => {
     const appended = await appendedBy(service, async () => {

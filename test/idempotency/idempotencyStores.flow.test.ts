@@ -3,7 +3,7 @@ import { unavailable } from '../../src/errors.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
-import { paths } from '../support/fieldValues.ts';
+import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
@@ -67,6 +67,26 @@ test.each([
     expect(again).toMatchObject({ body: repeat.body, headers: { 'idempotent-replayed': 'true' } });
   });
   expect(appended).toEqual([lineOf(payer)]);
+});
+
+test('after a 503 of the event log that wrote a patch the repeat says what it came to', async () => {
+  const append: EventLog['append'] = async (...event) => {
+    await service.eventLog.append(...event);
+    throw unavailable('event log');
+  };
+  const client = await withFaults({ eventLog: { append } });
+  const payer = samples.payer();
+  await service.post(paths.payer, payer);
+  const path = pathOf('payer', payer.id);
+  const headers = keyed();
+  const appended = await appendedBy(service, async () => {
+    expect((await client.patch(path, { city: 'Omaha' }, headers)).status).toBe(503);
+    await service.patch(path, { city: 'Lincoln' });
+    const repeat = await service.patch(path, { city: 'Omaha' }, headers);
+    expect(repeat).toMatchObject({ status: 200, body: { version: 2, outcome: 'updated', warnings: [] } });
+    expect(repeat.headers['idempotent-replayed']).toBe('true');
+  });
+  expect(appended).toEqual([lineOf(payer), lineOf(payer)]);
 });
 
 test('a write whose answer cannot be kept is answered all the same', async () => {

@@ -65,6 +65,15 @@ export class Client {
     });
   }
 
+  /** Sends a JSON Merge Patch. */
+  patch(path: string, value: unknown, headers: Record<string, string> = {}): Promise<TestResponse> {
+    return this.send(path, {
+      method: 'PATCH',
+      body: JSON.stringify(value),
+      headers: { 'content-type': 'application/merge-patch+json', ...headers },
+    });
+  }
+
   /** Posts a form; busboy on the other side sees its parts in this order. */
   async upload(path: string, form: FormData): Promise<TestResponse> {
     const encoded = new Response(form);

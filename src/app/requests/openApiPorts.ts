@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { AccessTally } from '../../audit/AccessTally.ts';
 import { RecordExistence } from '../../commands/RecordExistence.ts';
+import { ReferenceWaits } from '../../commands/ReferenceWaits.ts';
 import type { Config } from '../../config.ts';
 import { requestLimit } from '../../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
@@ -56,6 +57,8 @@ export async function openApiPorts(
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const evidence = openEvidence(config, logger, { stateStore, knownKeys }, places);
+  const existence = new RecordExistence(eventLog, readModels);
+  const referenceWaits = new ReferenceWaits(existence);
   const ports = {
     ...stores,
     evidence,
@@ -72,7 +75,8 @@ export async function openApiPorts(
     openapiPublic: config.openapiPublic,
     retentionYears: config.retentionYears,
     feed,
-    existence: new RecordExistence(eventLog, readModels),
+    existence,
+    referenceWaits,
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
@@ -91,12 +95,13 @@ export async function openApiPorts(
     }),
   };
   const following = new AbortController();
-  await ports.existence.followErasures(following.signal);
+  await existence.followErasures(following.signal);
   // What cannot be removed now is the next time.
   const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);
     following.abort();
+    referenceWaits.close();
     users.close();
     await evidence.close();
     await feed.close();

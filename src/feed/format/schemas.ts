@@ -4,6 +4,7 @@ import { catalogEntry } from '../../records/catalog.ts';
 import { shownSchema } from '../../records/deidentification.ts';
 import { documentFieldsSchema, documentFormats } from '../../records/document.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
+import { sentSchema } from '../../records/patchRecord.ts';
 import { type FeedEventType, feedEventTypes } from './cloudEvent.ts';
 import { deidentifiedSchemaName } from './Deidentifier.ts';
 import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
@@ -61,17 +62,17 @@ const sentDescription =
 const changedDescription =
   'Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`';
 
-function sentSchema({ logType, kind }: FeedEventType): z.ZodObject {
+/** A patch sends some of the fields alone. */
+function sentFields({ logType, kind }: FeedEventType): z.ZodObject {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
-  const { schema } = catalogEntry(kind);
-  return logType === RECORD_ERASED ? erasedSchema(kind) : schema;
+  return logType === RECORD_ERASED ? erasedSchema(kind) : sentSchema(kind);
 }
 
 /** New fields may come without a new version, so other fields are allowed. */
 function fullData(feedType: FeedEventType): z.ZodObject {
   return z.object({
     version,
-    sent: sentSchema(feedType).meta({ description: sentDescription }),
+    sent: sentFields(feedType).meta({ description: sentDescription }),
     changed: z.array(z.string()).meta({ description: changedDescription }),
   });
 }
@@ -80,7 +81,7 @@ function fullData(feedType: FeedEventType): z.ZodObject {
 function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   return z.strictObject({
     version,
-    sent: shownSchema(deidentifiedFields(feedType.kind), sentSchema(feedType)).meta({
+    sent: shownSchema(deidentifiedFields(feedType.kind), sentFields(feedType)).meta({
       description: `${sentDescription}; what could identify a person is left out`,
     }),
     changed: z

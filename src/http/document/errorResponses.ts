@@ -26,7 +26,7 @@ import {
   unknownKey,
 } from '../server/keyRefusals.ts';
 import { rateLimited } from '../server/rateLimit.ts';
-import { bodyTooLarge, malformedBody, notJson } from '../server/readJson.ts';
+import { bodyTooLarge, MERGE_PATCH, malformedBody, notJson } from '../server/readJson.ts';
 import { brokenForm, fileTooLarge, notMultipart } from '../server/readMultipart.ts';
 import { tooSlow } from '../server/requestBody.ts';
 import { rangeNotSatisfiable } from '../server/requestedRange.ts';
@@ -199,6 +199,14 @@ export const errorResponses = {
       unsupported_media_type: notJson(),
     },
   },
+  NotMergePatch: {
+    description:
+      'The body is not `application/merge-patch+json` in UTF-8, or it is compressed otherwise than with gzip.',
+    errors: {
+      unsupported_media_type: notJson(MERGE_PATCH),
+    },
+    headers: ['Accept-Patch'],
+  },
   NotMultipart: {
     description: 'The body is not `multipart/form-data`.',
     errors: {
@@ -245,7 +253,7 @@ export const errorResponses = {
   },
   Unavailable: {
     description:
-      'A store of the service is away, too many bodies are under way, or what was asked for holds an event that this ' +
+      'A store of the service is away, too many bodies are under way or requests waiting, or what was asked for holds an event that this ' +
       'version of the service cannot read (`unreadable`). Send the request again after a moment; that is safe.',
     errors: {
       unavailable: unavailable('event log'),

@@ -61,6 +61,18 @@ export function upsertRequests(entry: CatalogEntry): Examples {
   };
 }
 
+/** Bodies of a patch. */
+export function patchRequests({ schema }: CatalogEntry): Examples {
+  const fields = Object.entries<z.ZodType>(schema.shape).filter(
+    ([, field]) => isOptional(field) && typeof exampleOf(field) === 'string',
+  );
+  const [[changed, field], [cleared]] = fields.slice(-2) as [[string, z.ZodType], [string, z.ZodType]];
+  return {
+    change: { summary: 'One field changes', value: { [changed]: exampleOf(field) } },
+    clear: { summary: '`null` clears a field', value: { [cleared]: null } },
+  };
+}
+
 /** Answers to an upsert. */
 export function upsertAnswers(entry: CatalogEntry): Examples {
   const sent = requiredFields(entry);

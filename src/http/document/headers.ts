@@ -1,3 +1,4 @@
+import { MERGE_PATCH } from '../server/readJson.ts';
 import { documentExample, exampleRequestId } from './examples.ts';
 
 /** Headers of answers, as components of the document. */
@@ -44,6 +45,11 @@ export const headers = {
     description: 'How to authenticate.',
     schema: { type: 'string' },
     example: 'Bearer realm="chartledger"',
+  },
+  'Accept-Patch': {
+    description: 'The media type in which patches are taken.',
+    schema: { type: 'string' },
+    example: MERGE_PATCH,
   },
   'Content-Disposition': {
     description: 'The name of the file.',

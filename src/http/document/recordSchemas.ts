@@ -26,6 +26,29 @@ function requestSchema(schema: z.ZodObject): z.ZodObject {
   return z.object(Object.fromEntries(fields));
 }
 
+const nestedPatches = new Map<z.ZodType, z.ZodObject>();
+
+/** One schema for each: its fields, none of which need be sent. */
+function nestedPatch({ schema, title, description }: NestedObject): z.ZodObject {
+  const known = nestedPatches.get(schema);
+  if (known) return known;
+  const patch = schema.partial().meta({
+    id: `${title}Patch`,
+    description: `${description}. Merged into the one that is there; without one, it must be complete.`,
+  });
+  nestedPatches.set(schema, patch);
+  return patch;
+}
+
+/** The fields of which only those that change are sent. */
+function patchSchema(schema: z.ZodObject): z.ZodObject {
+  const fields = Object.entries(schema.shape).map(([name, field]: [string, z.ZodType]) => {
+    const nested = nestedIn(field);
+    return [name, nested ? z.union([nestedPatch(nested), z.null()]).optional() : field.optional()];
+  });
+  return z.object(Object.fromEntries(fields));
+}
+
 const nestedStates = new Map<z.ZodType, z.ZodObject>();
 
 /** One schema for each, however many fields hold such an object. */
@@ -41,13 +64,17 @@ function nestedState({ schema, title, description }: NestedObject): z.ZodObject 
 }
 
 /**
- * The schemas of a kind of record, named as components of the document: what is sent, what is read (`RecordView`) and a
- * page of it. The compiler knows of the fields that a record has an id among them: kinds are data.
+ * The schemas of a kind of record, named as components of the document: what is sent, what is patched, what is read (`RecordView`)
+ * and a page of it. The compiler knows of the fields that a record has an id among them: kinds are data.
  */
 function schemasOf({ title, plural, description, schema, defaults }: CatalogEntry) {
   const request = requestSchema(schema).meta({
     id: title,
     description: `${description} A field that is left out keeps its value, and \`null\` clears it. Other fields are not stored.`,
+  });
+  const patch = patchSchema(schema).meta({
+    id: `${title}Patch`,
+    description: `${description} What is to change alone: \`null\` clears a field that is not required. \`id\`, if it is sent, is that of the path. Other fields are not stored.`,
   });
   const state = stateSchema(schema, defaults).meta({
     id: `${title}State`,
@@ -63,7 +90,7 @@ function schemasOf({ title, plural, description, schema, defaults }: CatalogEntr
     })
     .meta({ id: `${title}View`, description: `The ${title.toLowerCase()}, with its version and dates.` });
   const page = listPageOf(view).meta({ id: `${title}Page`, description: `A page of ${plural}.` });
-  return { request, view, page };
+  return { request, patch, view, page };
 }
 
 export type RecordSchemas = ReturnType<typeof schemasOf>;

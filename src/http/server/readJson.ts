@@ -4,6 +4,12 @@ import { ServiceError } from '../../errors.ts';
 import type { Exchange } from './exchange.ts';
 import { BROKEN_OFF, inviteBody } from './requestBody.ts';
 
+/** A JSON Merge Patch (RFC 7396). */
+export const MERGE_PATCH = 'application/merge-patch+json';
+
+/** Media types of JSON that bodies have. */
+export type JsonType = 'application/json' | typeof MERGE_PATCH;
+
 /** 1 MB, as mebibytes. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
@@ -24,19 +30,16 @@ export function malformedBody(reason: string): ServiceError {
 }
 
 /** The refusal of a body of another type. */
-export function notJson(): ServiceError {
-  return new ServiceError(
-    'unsupported_media_type',
-    'Send the body as Content-Type: application/json, in UTF-8.',
-  );
+export function notJson(type: JsonType = 'application/json'): ServiceError {
+  return new ServiceError('unsupported_media_type', `Send the body as Content-Type: ${type}, in UTF-8.`);
 }
 
-/** Whether a Content-Type is JSON in UTF-8; parameters beside `charset` mean nothing. */
-function isJsonType(header: string): boolean {
-  if (header === 'application/json') return true;
+/** Whether a Content-Type is this type of JSON in UTF-8; parameters beside `charset` mean nothing. */
+function isJsonType(header: string, type: JsonType): boolean {
+  if (header === type) return true;
   try {
     const { essence, params } = new MIMEType(header);
-    return essence === 'application/json' && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
+    return essence === type && /^utf-?8$/i.test(params.get('charset') ?? 'utf-8');
   } catch {
     return false;
   }
@@ -99,10 +102,13 @@ function requireWellFormed(_key: string, value: unknown): unknown {
  * `payload_too_large` (over 1 MB, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of
  * the body is in the error.
  */
-export async function readJson(exchange: BodyExchange): Promise<unknown> {
+export async function readJson(
+  exchange: BodyExchange,
+  type: JsonType = 'application/json',
+): Promise<unknown> {
   const { req } = exchange;
-  if (!isJsonType(req.headers['content-type'] ?? '')) {
-    throw notJson();
+  if (!isJsonType(req.headers['content-type'] ?? '', type)) {
+    throw notJson(type);
   }
   const encoding = req.headers['content-encoding'];
   const isCompressed = encoding !== undefined && /^(?:x-)?gzip$/i.test(encoding);

@@ -2,12 +2,14 @@ import type { CatalogEntry } from '../../../records/catalog.ts';
 import { readRecordHistory } from '../history/readRecordHistory.ts';
 import { readRecordProof } from '../history/readRecordProof.ts';
 import { listRecords } from './listRecords.ts';
+import { patchRecord } from './patchRecord.ts';
 import { readRecord } from './readRecord.ts';
 import { upsertRecord } from './upsertRecord.ts';
 
 /** The endpoints of a kind of record. */
 export const recordEndpoints = (entry: CatalogEntry) => [
   upsertRecord(entry),
+  patchRecord(entry),
   listRecords(entry),
   readRecord(entry),
   readRecordHistory(entry),

@@ -1,25 +1,19 @@
-import type { AccessTally } from '../../../audit/AccessTally.ts';
-import { upsertRecord as upsert, type WritePorts } from '../../../commands/upsertRecord.ts';
+import { upsertRecord as upsert } from '../../../commands/upsertRecord.ts';
 import { onKind } from '../../../principals/keys/permissions.ts';
 import { type CatalogEntry, catalogEntry } from '../../../records/catalog.ts';
 import { upsertAnswers, upsertRequests } from '../../document/examples.ts';
 import { tagOf, withArticle } from '../../document/kindNames.ts';
 import { recordSchemas } from '../../document/recordSchemas.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
-import { type IdempotencyPorts, once } from '../../idempotency/once.ts';
-import { callerOf } from '../../server/exchange.ts';
 import { readJson } from '../../server/readJson.ts';
 import { conditionHeaders } from '../documentedParameters.ts';
 import { accessSubject } from '../parameters.ts';
+import { type RecordWritePorts, writeOnce } from './writeOnce.ts';
 import { writeOptions, writeQuerySchema } from './writeQuery.ts';
-import { tallyWrite, writtenAnswer, writtenSchema } from './writtenAnswer.ts';
+import { writtenAnswer, writtenSchema } from './writtenAnswer.ts';
 
-export interface RecordWritePorts extends WritePorts {
-  tally: AccessTally;
-}
-
-function referencesText({ references }: CatalogEntry): string {
+/** What a record must refer to, as a sentence. */
+export function referencesText({ references }: CatalogEntry): string {
   if (references.length === 0) return '';
   const named = references.map(({ field, kind }) => `\`${field}\` (${catalogEntry(kind).title})`);
   return ` These must refer to records already stored: ${named.join(', ')}.`;
@@ -68,17 +62,13 @@ export function upsertRecord(entry: CatalogEntry) {
     },
     errors: ['InvalidRecord', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
     subject: ({ input }) => accessSubject(kind, (input as { id?: unknown } | null | undefined)?.id),
-    handler: (ports: RecordWritePorts & IdempotencyPorts) => async (exchange) => {
+    handler: (ports: RecordWritePorts) => async (exchange) => {
       const options = writeOptions(exchange);
-      const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
-      const caller = callerOf(exchange);
       const input = await readJson(exchange);
       exchange.input = input;
-      const written =
-        key === undefined
-          ? await upsert(ports, caller, entry, input, options)
-          : await once(ports, exchange, key, input, (caller) => upsert(ports, caller, entry, input, options));
-      tallyWrite(ports.tally, caller, options, written);
+      const written = await writeOnce(ports, exchange, options, (caller) =>
+        upsert(ports, caller, entry, input, options),
+      );
       return writtenAnswer(entry, options, written);
     },
   });

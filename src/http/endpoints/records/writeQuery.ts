@@ -3,7 +3,9 @@ import type { WriteOptions } from '../../../commands/upsertRecord.ts';
 import { unchangedChoices } from '../../../events/unchangedChoice.ts';
 import { validate } from '../../../records/validate.ts';
 import type { Exchange } from '../../server/exchange.ts';
-import { writeCondition } from '../parameters.ts';
+import { wholeNumber, writeCondition } from '../parameters.ts';
+
+const MAX_WAIT_SECONDS = 10;
 
 /** `true` or `false` in a query. */
 function truth() {
@@ -30,14 +32,32 @@ export const writeQuerySchema = z.object({
         '`skip`: a record whose every sent field is so already gets no new version; the answer is `unchanged`, with its present version. `append`: it gets one. Default: what is set for the workspace, else `append`',
       examples: ['skip'],
     }),
+  wait: wholeNumber(0, MAX_WAIT_SECONDS)
+    .default(0)
+    .meta({
+      description:
+        'Seconds, 0 to 10, to wait for the records that this one refers to, where one is missing; then the answer is as ever',
+      examples: [5],
+    }),
 });
 
+/** What a client that went away no longer waits for. */
+function hungUp(res: Exchange['res']): AbortSignal {
+  const end = new AbortController();
+  if (res.destroyed) end.abort();
+  res.once('close', () => end.abort());
+  return end.signal;
+}
+
 /** What a request asks of the write of a record. Throws `validation_failed`. */
-export function writeOptions({ req, found }: Exchange): WriteOptions {
+export function writeOptions({ req, res, found }: Exchange): WriteOptions {
   const condition = writeCondition(req);
   const byDefault = found?.workspace.unchanged ?? 'append';
   // Most requests have no query, and are found without the router, which would have parsed it.
   if (!req.url.includes('?')) return { condition, unchanged: byDefault };
-  const { dry_run: dryRun, unchanged = byDefault } = validate(writeQuerySchema, req.query);
-  return { condition, dryRun, unchanged };
+  const { dry_run: dryRun, unchanged = byDefault, wait } = validate(writeQuerySchema, req.query);
+  return {
+    ...{ condition, dryRun, unchanged },
+    ...(wait > 0 && { wait: { ms: wait * 1_000, signal: hungUp(res) } }),
+  };
 }

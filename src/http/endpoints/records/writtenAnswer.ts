@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { AccessTally } from '../../../audit/AccessTally.ts';
 import type { WriteOptions, Written } from '../../../commands/upsertRecord.ts';
-import type { Caller } from '../../../events/newEvent.ts';
 import type { CatalogEntry } from '../../../records/catalog.ts';
 import { outcomes } from '../../../records/judgeChange.ts';
 import { fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
@@ -30,17 +28,6 @@ export const writtenSchema = z
       }),
   })
   .meta({ id: 'Written', description: 'A record was stored, or is so already.' });
-
-/** Counts, for the audit trail, a write that left no event of its own. */
-export function tallyWrite(
-  tally: AccessTally,
-  caller: Caller,
-  { dryRun }: WriteOptions,
-  { isSkipped }: Written,
-): void {
-  if (dryRun) tally.add(caller, 'record.dry_run');
-  else if (isSkipped) tally.add(caller, 'record.unchanged');
-}
 
 /** The answer to a write. */
 export function writtenAnswer({ title }: CatalogEntry, { dryRun }: WriteOptions, written: Written) {

@@ -1,0 +1,56 @@
+import { ServiceError } from '../errors.ts';
+import type { RecordExistence } from './RecordExistence.ts';
+
+/** Requests that wait at once, each with a body of up to 1 MB. */
+const MAX_WAITING = 100;
+/** How often it is looked whether another process wrote what is waited for. */
+const LOOK_MS = 250;
+const RETRY_AFTER_SECONDS = 2;
+
+/** How long a request waits for the records that it refers to, and what ends that early. */
+export interface ReferenceWait {
+  ms: number;
+  signal: AbortSignal;
+}
+
+/** Lets a bounded number of requests wait for records that are yet to come. */
+export class ReferenceWaits {
+  readonly #existence: RecordExistence;
+  readonly #closing = new AbortController();
+  #waiting = 0;
+
+  constructor(existence: RecordExistence) {
+    this.#existence = existence;
+  }
+
+  /**
+   * Resolves when the records of these streams exist, or the time is over. Rejects with `overloaded` when too many requests wait
+   * already, and with `unavailable`.
+   */
+  async arrived(streams: string[], { ms, signal }: ReferenceWait): Promise<void> {
+    let missing = await this.#existence.missing(streams);
+    if (missing.size === 0) return;
+    if (this.#waiting === MAX_WAITING) throw tooManyWaiting();
+    this.#waiting += 1;
+    const end = AbortSignal.any([signal, this.#closing.signal, AbortSignal.timeout(ms)]);
+    try {
+      while (missing.size > 0 && !end.aborted) {
+        await this.#existence.remembered(missing, LOOK_MS, end);
+        missing = await this.#existence.missing(streams);
+      }
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  /** Ends all waits, and those to come. */
+  close(): void {
+    this.#closing.abort();
+  }
+}
+
+function tooManyWaiting(): ServiceError {
+  return new ServiceError('overloaded', 'Too many requests wait for records. Try again in a moment.', {
+    retryAfterSeconds: RETRY_AFTER_SECONDS,
+  });
+}
