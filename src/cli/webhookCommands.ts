@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { eventLogName, withWebhooks } from '../app/withStores.ts';
+import { unchangedEvents } from '../feed/selection.ts';
 import { subjectKinds } from '../records/eventSubject.ts';
 import { attemptOutcomes, type DeliveryAttempt } from '../webhooks/delivery/attempts.ts';
 import { webhookPayloads } from '../webhooks/settings/webhook.ts';
@@ -18,6 +19,7 @@ interface Settings extends TermOptions {
   kinds?: string;
   types?: string;
   payload?: string;
+  unchanged?: string;
 }
 
 const exampleId = 'wh_7bQ2nVx0KfT4sLdR';
@@ -142,6 +144,11 @@ function addSettings(command: Command): Command {
         '--payload <payload>',
         'what messages hold: no values, all, or what identifies nobody',
       ).choices(webhookPayloads),
+    )
+    .addOption(
+      new Option('--unchanged <choice>', 'events that changed no field of their record').choices(
+        unchangedEvents,
+      ),
     );
 }
 

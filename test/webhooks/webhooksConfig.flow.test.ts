@@ -26,6 +26,7 @@ onEveryEngine((start) => {
         kinds: null,
         types: null,
         payload: 'reference',
+        unchanged: 'send',
         recipient: null,
         recipient_address: null,
         purpose: null,

@@ -1,5 +1,6 @@
 import type { NullableTerms } from '../../events/disclosureTerms.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import type { UnchangedEvents } from '../../feed/selection.ts';
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -15,17 +16,31 @@ interface FormValues {
   url: string;
   description: string;
   payload: string;
+  unchanged: string;
   kinds: readonly string[];
   types: readonly string[];
   terms: NullableTerms;
 }
 
-const fresh: FormValues = { url: '', description: '', payload: 'reference', kinds: [], types: [], terms: {} };
+const fresh: FormValues = {
+  url: '',
+  description: '',
+  payload: 'reference',
+  unchanged: 'send',
+  kinds: [],
+  types: [],
+  terms: {},
+};
 
 const payloads: Record<WebhookPayload, string> = {
   reference: 'References: ids, versions and names of changed fields, no values',
   full: 'Full: whole events, with PHI',
   deidentified: 'De-identified: events without what could identify a person',
+};
+
+const unchangedTexts: Record<UnchangedEvents, string> = {
+  send: 'Sent as all others',
+  skip: 'Not sent',
 };
 
 const starts = [
@@ -78,6 +93,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
         const values = {
           url,
           payload,
+          unchanged: webhook.unchanged ?? 'send',
           description: description ?? '',
           kinds: kinds ?? [],
           types: types ?? [],
@@ -109,6 +125,7 @@ function valuesSent({ form }: Visit): FormValues {
     url: textOf(form, 'url'),
     description: textOf(form, 'description'),
     payload: textOf(form, 'payload'),
+    unchanged: textOf(form, 'unchanged'),
     kinds: valuesOf(form, 'kinds'),
     types: valuesOf(form, 'types'),
     terms: termsSent(form),
@@ -192,6 +209,13 @@ ${select({
   value: values.payload,
   options: Object.entries(payloads).map(([value, text]) => ({ value, text })),
   error: wrong('payload'),
+})}
+${select({
+  name: 'unchanged',
+  label: 'Events that changed no field of their record',
+  value: values.unchanged,
+  options: Object.entries(unchangedTexts).map(([value, text]) => ({ value, text })),
+  error: wrong('unchanged'),
 })}
 ${filters(values, wrong)}
 ${termFields(values.terms, refusal?.details)}

@@ -55,6 +55,7 @@ function factsOf(view: WebhookStatusView): (readonly [string, Html | string | nu
     ...(view.description === null ? [] : [['Description', view.description] as const]),
     ['Id', code(view.id)],
     ['Messages hold', view.payload],
+    ['Events that changed nothing', view.unchanged === 'skip' ? 'not sent' : 'sent'],
     ['Kinds', view.kinds?.join(', ') ?? 'all'],
     ['Types', view.types?.join(', ') ?? 'all'],
     ['Recipient', view.recipient ?? 'not given'],

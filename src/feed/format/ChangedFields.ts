@@ -39,6 +39,14 @@ export interface Change {
   isFirst: boolean;
 }
 
+/** Whether an event changed no field of what was there: neither a first version nor an erasure. */
+export function isUnchanged(
+  event: RecordedEvent,
+  { changed, isFirst }: Pick<Change, 'changed' | 'isFirst'>,
+): boolean {
+  return changed.length === 0 && !isFirst && erasureStep(event) === undefined;
+}
+
 /** What events did: of one that cannot be told of, because it or one before it in its stream cannot be read, why. */
 export type ToldChange = Change | UnreadableError;
 

@@ -1,7 +1,7 @@
 import { UnreadableError } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { UnknownSchemaVersion, upcast } from '../../events/upcast.ts';
-import type { Change, ChangedFields, ToldChange } from '../format/ChangedFields.ts';
+import { type Change, type ChangedFields, isUnchanged, type ToldChange } from '../format/ChangedFields.ts';
 import { toCloudEvent, toEnvelope } from '../format/cloudEvent.ts';
 import { createDeidentifier, type Deidentifier } from '../format/Deidentifier.ts';
 import { formatPosition } from '../position.ts';
@@ -46,6 +46,11 @@ export class FeedText {
     const told = this.#changes[index];
     if (told instanceof UnknownSchemaVersion) return told;
     return told instanceof UnreadableError ? 'lost' : undefined;
+  }
+
+  /** Whether the event at an index, which has no `problem`, changed no field. */
+  isUnchanged(index: number): boolean {
+    return isUnchanged(this.events[index] as RecordedEvent, this.#changes[index] as Change);
   }
 
   /** The event at an index, which has no `problem`, as JSON. */
@@ -95,8 +100,10 @@ export class ChunkText {
     return this.#length >= CHUNK_BYTES;
   }
 
+  /** Adds the event at an index, unless the selection leaves it out for having changed nothing. */
   add(text: FeedText, index: number): void {
-    const { format } = this.#selection;
+    const { format, unchanged } = this.#selection;
+    if (unchanged === 'skip' && text.isUnchanged(index)) return;
     const json = text.json(index, this.#selection);
     const { position } = text.events[index] as RecordedEvent;
     this.#first ??= position;

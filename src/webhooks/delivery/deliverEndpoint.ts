@@ -47,7 +47,7 @@ export async function deliverEndpoint(ports: EndpointPorts, id: string, signal: 
 
 /** What is to be sent of which events: a webhook for which that changes begins a new session. */
 function wanted(webhook: Webhook): string {
-  return [webhook.payload, ...wantedEventTypes(webhook)].join();
+  return [webhook.payload, webhook.unchanged, ...wantedEventTypes(webhook)].join();
 }
 
 /** Whether its secret can be opened: without a signature nothing is sent. */

@@ -2,6 +2,7 @@ import { type DisclosureTerms, type NullableTerms, termsOf } from '../../events/
 import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import { upcast } from '../../events/upcast.ts';
+import type { UnchangedEvents } from '../../feed/selection.ts';
 
 /** What of an event a webhook's messages hold. */
 export const webhookPayloads = ['reference', 'full', 'deidentified'] as const;
@@ -50,6 +51,8 @@ export interface Webhook extends DisclosureTerms {
   /** Only events of these types (`chartledger.patient.upserted.v1`); undefined: of all. */
   types: string[] | undefined;
   payload: WebhookPayload;
+  /** `skip`: nothing is sent of events that changed no field of their record; undefined: `send`. */
+  unchanged?: UnchangedEvents;
   /** The first event to send is the first one after this position. */
   startAfter: Position;
   /** Newest first; expired ones may be among them. */
@@ -88,6 +91,7 @@ export interface WebhookSettings extends NullableTerms {
   kinds: string[] | null;
   types: string[] | null;
   payload: WebhookPayload;
+  unchanged: UnchangedEvents;
 }
 
 /** Data of `WebhookCreated`. */
@@ -125,6 +129,7 @@ function created({ data, metadata, recordedAt, revision }: RecordedEvent): Webho
     kinds: settings.kinds ?? undefined,
     types: settings.types ?? undefined,
     payload: settings.payload,
+    ...(settings.unchanged && { unchanged: settings.unchanged }),
     ...termsOf(settings),
     startAfter: start_after,
     secrets: [{ sealed: sealed_secret }],

@@ -5,6 +5,7 @@ import { everyTerm } from '../../events/disclosureTerms.ts';
 import type { Position } from '../../events/event.ts';
 import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../feed/position.ts';
+import { unchangedEvents } from '../../feed/selection.ts';
 import { requiredDate, text } from '../../records/fields.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { validate, validationError } from '../../records/validate.ts';
@@ -70,6 +71,11 @@ const payload = z.enum(webhookPayloads).meta({
     '`reference`: the ids, the version and the names of the changed fields, but no values; `full`: an event as in `GET /events`, needs the permission `events` too; `deidentified`: the de-identified form of it, needs `events` or `events:deidentified` too',
 });
 
+const unchanged = z.enum(unchangedEvents).meta({
+  description:
+    '`skip`: no message about an event that changed no field of its record; first versions and erasures are always sent',
+});
+
 const start = z
   .string()
   .refine(
@@ -92,6 +98,7 @@ export const createWebhookSchema = exactly({
   url,
   ...settings,
   payload: payload.default('reference'),
+  unchanged: unchanged.default('send'),
   start,
 });
 
@@ -100,6 +107,7 @@ export const updateWebhookSchema = exactly({
   url: url.optional(),
   ...settings,
   payload: payload.optional(),
+  unchanged: unchanged.optional(),
   state: z.enum(['enabled', 'disabled']).optional().meta({
     description: '`disabled`: nothing is sent; `enabled`: it goes on where it stopped',
   }),
@@ -177,6 +185,7 @@ export function settingsOf({
   description,
   kinds,
   types,
+  unchanged,
   ...others
 }: Pick<WebhookSettings, 'url' | 'payload'> & Optional<WebhookSettings>): WebhookSettings {
   return {
@@ -185,6 +194,7 @@ export function settingsOf({
     kinds: kinds ? feedKinds.filter((kind) => kinds.includes(kind)) : null,
     types: types ? feedTypes.filter((type) => types.includes(type)) : null,
     payload,
+    unchanged: unchanged ?? 'send',
     ...everyTerm(others),
   };
 }

@@ -15,6 +15,7 @@ export function toWebhookView(webhook: Webhook, nameOf: (principal: Principal) =
     kinds: kinds ?? null,
     types: types ?? null,
     payload,
+    unchanged: webhook.unchanged ?? ('send' as const),
     ...everyTerm(webhook),
     start_after: formatPosition(startAfter),
     // One that is deleted while the change before it is answered sends nothing any more.

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
 import { parsePosition } from '../../../feed/position.ts';
+import { unchangedEvents } from '../../../feed/selection.ts';
 import { requiredDate } from '../../../records/fields.ts';
 import { NDJSON } from '../../server/answer.ts';
 import { wholeNumber } from '../parameters.ts';
@@ -50,6 +51,14 @@ export const eventsQuerySchema = z.object({
     .meta({
       description: 'Default `full`, or `deidentified` for a key that may see no other',
       examples: ['full'],
+    }),
+  unchanged: z
+    .enum(unchangedEvents)
+    .default('send')
+    .meta({
+      description:
+        '`skip`: without events that changed no field of their record, such as those of a record that was sent again as it was. First versions and erasures are never left out',
+      examples: ['skip'],
     }),
   limit: wholeNumber(1, 10_000)
     .default(1_000)

@@ -34,7 +34,7 @@ export function eventsQueryOf(exchange: Exchange): EventsQuery {
 /** Which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
 export function selectionOf(
   { key, workspace }: FoundKey,
-  { kinds, types, view }: EventsQuery,
+  { kinds, types, view, unchanged }: EventsQuery,
   format: Selection['format'],
   address: string,
 ): Selection {
@@ -55,6 +55,7 @@ export function selectionOf(
     workspace: workspace.id,
     view: view ?? (full ? 'full' : 'deidentified'),
     eventTypes,
+    unchanged,
     format,
     address,
   };

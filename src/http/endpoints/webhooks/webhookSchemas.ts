@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { unchangedEvents } from '../../../feed/selection.ts';
 import { subjectKinds } from '../../../records/eventSubject.ts';
 import { messageId } from '../../../webhooks/delivery/webhookMessage.ts';
 import { disabledReasons, webhookPayloads } from '../../../webhooks/settings/webhook.ts';
@@ -17,6 +18,7 @@ const webhookFields = {
   kinds: kinds.unwrap(),
   types: types.unwrap(),
   payload: z.enum(webhookPayloads),
+  unchanged: z.enum(unchangedEvents),
   recipient: recipient.unwrap(),
   recipient_address: recipient_address.unwrap(),
   purpose: purpose.unwrap(),
@@ -131,6 +133,7 @@ export const webhookExample = {
   kinds: ['patient', 'encounter'],
   types: null,
   payload: 'reference',
+  unchanged: 'send',
   recipient: 'Billing Partners LLC',
   recipient_address: '12 Main St, Omaha, NE 68102',
   purpose: 'payment',

@@ -1,6 +1,7 @@
 import { SentEvents } from '../../../audit/SentEvents.ts';
 import { termsOf } from '../../../events/disclosureTerms.ts';
 import type { Position, RecordedEvent } from '../../../events/event.ts';
+import { isUnchanged } from '../../../feed/format/ChangedFields.ts';
 import { selectedAs } from '../../../feed/format/cloudEvent.ts';
 import { wantedEventTypes } from '../../settings/wantedEventTypes.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
@@ -14,7 +15,7 @@ import { type Pending, RecordWindow } from './RecordWindow.ts';
 import { Retries, tryAgain } from './Retries.ts';
 import { Sending } from './Sending.ts';
 import type { SessionPorts } from './sessionPorts.ts';
-import { WantedEvents } from './WantedEvents.ts';
+import { WantedEvents, type Wants } from './WantedEvents.ts';
 
 /** Messages of one webhook that are in memory at most. */
 export const WINDOW = 500;
@@ -61,7 +62,9 @@ export class DeliverySession {
     this.#webhook = webhook;
     this.#messages = new MessageDelivery(ports, state, this.#brokenOff.signal);
     const eventTypes = wantedEventTypes(webhook);
-    this.#follower = new WantedEvents(ports, webhook, eventTypes, state.at.position);
+    const wants: Wants = (event, change) =>
+      eventTypes.has(selectedAs(event)) && (webhook.unchanged !== 'skip' || !isUnchanged(event, change));
+    this.#follower = new WantedEvents(ports, webhook, eventTypes, wants, state.at.position);
     this.#sent = new SentEvents((sent, terms) => ports.recordSent(webhook, sent, terms));
     this.#notes = new DeliveryNotes(ports, state);
     this.#pause = new EndpointPause(ports.clock);
@@ -79,7 +82,7 @@ export class DeliverySession {
       state,
       deliver: (telling) => this.#deliver(telling),
       webhook: () => this.#webhook,
-      wants: (event) => eventTypes.has(selectedAs(event)),
+      wants,
       followed: () => this.followed,
     });
   }

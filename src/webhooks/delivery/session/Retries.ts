@@ -8,6 +8,7 @@ import type { Webhook } from '../../settings/webhook.ts';
 import { messageId } from '../webhookMessage.ts';
 import type { DeliveryState, Waiting } from './DeliveryState.ts';
 import type { Failure, Outcome, Telling } from './MessageDelivery.ts';
+import type { Wants } from './WantedEvents.ts';
 
 /** Events of a record that waits, read at once. */
 const PAGE = 20;
@@ -27,7 +28,7 @@ interface RetryContext {
   /** Tries once. */
   deliver(telling: Telling): Promise<Outcome>;
   webhook(): Webhook;
-  wants(event: RecordedEvent): boolean;
+  wants: Wants;
   /** The place up to which the log was followed. */
   followed(): Position;
 }
@@ -139,7 +140,7 @@ export class Retries {
   async #retryOne(waiting: Waiting, event: RecordedEvent, change: Change): Promise<Waiting | undefined> {
     const { state, clock, deliver, wants, webhook } = this.#context;
     const { tries, step, once } = waiting;
-    if (once || wants(event)) {
+    if (once || wants(event, change)) {
       const heldMs = this.#isDue(waiting) ? undefined : waiting.due - clock.elapsed();
       const outcome = await deliver({ event, change, tries, step, heldMs });
       if (outcome.kind === 'ended') return undefined;

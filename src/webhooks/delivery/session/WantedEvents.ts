@@ -10,22 +10,28 @@ import type { ToldOfChange } from '../webhookMessage.ts';
 import { whenAvailable } from '../whenAvailable.ts';
 import type { SessionPorts } from './sessionPorts.ts';
 
+/** Whether something is to be sent of an event that did this. */
+export type Wants = (event: RecordedEvent, change: ToldOfChange) => boolean;
+
 /** The events that a webhook wants, from a place of the log on. */
 export class WantedEvents {
   readonly #ports: SessionPorts;
   readonly #webhook: Pick<Webhook, 'id' | 'workspace'>;
   readonly #eventTypes: ReadonlySet<string>;
+  readonly #wants: Wants;
   #followed: Position;
 
   constructor(
     ports: SessionPorts,
     webhook: Pick<Webhook, 'id' | 'workspace'>,
     eventTypes: ReadonlySet<string>,
+    wants: Wants,
     after: Position,
   ) {
     this.#ports = ports;
     this.#webhook = webhook;
     this.#eventTypes = eventTypes;
+    this.#wants = wants;
     this.#followed = after;
   }
 
@@ -62,7 +68,8 @@ export class WantedEvents {
           if (told instanceof UnknownSchemaVersion) return this.#waitForUpgrade(told, signal);
           if (told instanceof UnreadableError) onUnreadable(id, event);
           // What was sent is in the event: it is not held twice.
-          else await take(event, { changed: told.changed, isFirst: told.isFirst });
+          else if (this.#wants(event, told))
+            await take(event, { changed: told.changed, isFirst: told.isFirst });
         }
         if (signal.aborted) return;
         this.#followed = event.position;
