@@ -1,6 +1,7 @@
 import { notFound, ServiceError } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { documentStream } from '../events/streamNames.ts';
+import { findEarlier } from '../idempotency/findEarlier.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { DocumentRemoved } from '../records/document.ts';
 import { requireDocument, type WriteCondition } from './writeCondition.ts';
@@ -14,6 +15,7 @@ export async function removeDocument(
   condition: WriteCondition,
 ): Promise<void> {
   const stream = documentStream(caller.workspace, encounterId, documentId);
+  if (await findEarlier(eventLog, stream, caller)) return;
   const data: DocumentRemoved = { encounter_id: encounterId, document_id: documentId };
   for (;;) {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });

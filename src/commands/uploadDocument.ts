@@ -6,6 +6,7 @@ import { type Caller, newEvent } from '../events/newEvent.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
+import { findEarlier } from '../idempotency/findEarlier.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -71,8 +72,7 @@ export async function receiveFile(
     const format = await documentFormat(filename, head, stored.size, read);
     return { ...stored, objectId, filename, format };
   } catch (error) {
-    // What cannot be removed now is found as abandoned later.
-    await store.discard(objectId).catch(() => undefined);
+    await discardLater(store, objectId);
     throw error;
   }
 }
@@ -92,17 +92,45 @@ export async function uploadDocument(
   try {
     const event = decideUpload(encounterId, fields, file);
     const stream = documentStream(caller.workspace, encounterId, event.document_id);
+    const earlier = await findEarlier(eventLog, stream, caller);
+    if (earlier) {
+      await discardLater(documentStore, event.object_id);
+      return { documentId: event.document_id, version: earlier.revision + 1 };
+    }
     await documentStore.claim(event.object_id, stream);
     await requireNotErased(eventLog, recordStream(caller.workspace, 'encounter', encounterId));
     const uploaded = newEvent(caller, 'DocumentUploaded', { ...event });
     const { revision } = await appendToDocument(eventLog, stream, uploaded, condition);
-    await confirmUpload(documentStore, event.object_id);
+    if (await isNamedBy(eventLog, stream, revision, event.object_id, caller)) {
+      await confirmUpload(documentStore, event.object_id);
+    } else await discardLater(documentStore, event.object_id);
     return { documentId: event.document_id, version: revision + 1 };
   } catch (error) {
     const uncertain = error instanceof ServiceError && error.code === 'unavailable';
     if (file && !uncertain) await documentStore.discard(file.objectId);
     throw error;
   }
+}
+
+/**
+ * Whether an upload's event names that file, and not the one of an earlier try whose append, long given up, came in between;
+ * without a read where there was no such try.
+ */
+async function isNamedBy(
+  eventLog: EventLog,
+  stream: string,
+  revision: number,
+  objectId: string,
+  { earlier }: Caller,
+): Promise<boolean> {
+  if (earlier === undefined) return true;
+  const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
+  return event?.data.object_id === objectId;
+}
+
+/** What cannot be removed now is found as abandoned later. */
+async function discardLater(store: DocumentStore, objectId: string): Promise<void> {
+  await store.discard(objectId).catch(() => undefined);
 }
 
 /** Rejects with `not_found` when an encounter was erased, such as while its upload was under way, which may take an hour. */

@@ -37,7 +37,7 @@ const rooms: Record<string, string[]> = {
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
-    ...['reads', 'audit', 'principals', 'feed'],
+    ...['idempotency', 'reads', 'audit', 'principals', 'feed'],
   ],
   erasure: [
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections'],

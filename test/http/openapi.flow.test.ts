@@ -46,6 +46,17 @@ onEveryEngine((start) => {
       expect(described.sort()).toEqual(registeredRoutes().sort());
     });
 
+    test('has the header Idempotency-Key, and what it leads to, with every write, and no other operation', () => {
+      for (const { method, operation } of operationsOf(document)) {
+        const { operationId, parameters = [], responses } = operation;
+        const isTaken = parameters.some(({ name }: { name: string }) => name === 'Idempotency-Key');
+        expect([operationId, isTaken]).toEqual([operationId, method !== 'get']);
+        if (!isTaken) continue;
+        expect(responses['200'].headers).toHaveProperty('Idempotent-Replayed');
+        expect(Object.keys(responses)).toEqual(expect.arrayContaining(['400', '409', '422', '503']));
+      }
+    });
+
     test('names each operation once, and gives each a summary, a description and a known tag', () => {
       const operations = operationsOf(document).map(({ operation }) => operation);
       const ids = operations.map(({ operationId }) => operationId);

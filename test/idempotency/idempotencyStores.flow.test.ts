@@ -1,10 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { unavailable } from '../../src/errors.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { type Faults, startFaultyApp } from '../support/app.ts';
 import type { Client } from '../support/client.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
+import { keyed } from '../support/replayed.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -25,7 +28,6 @@ async function withFaults(faults: Faults): Promise<Client> {
 }
 
 const away = (what: string) => () => Promise.reject(unavailable(what));
-const keyed = () => ({ 'idempotency-key': phi('key') });
 const lineOf = ({ id }: { id: string }) => `clinic.payer-${id}: PayerUpserted`;
 
 test('while the state store is away, a request with a key is 503 and writes nothing; others go on', async () => {
@@ -87,6 +89,25 @@ test('after a 503 of the event log that wrote a patch the repeat says what it ca
     expect(repeat.headers['idempotent-replayed']).toBe('true');
   });
   expect(appended).toEqual([lineOf(payer), lineOf(payer)]);
+});
+
+test('what is kept of a request says nothing of it', async () => {
+  const encounter = await createEncounter(service);
+  const [key, document_id] = [phi('key'), phi('document')];
+  const payer = { ...samples.payer(), [phi('field')]: 'x' };
+  const { status, body } = await service.post(paths.payer, payer, keyed(key));
+  expect([status, body.warnings]).toEqual([
+    200,
+    [{ field: expect.any(String), message: expect.any(String) }],
+  ]);
+  const form = documentForm({ document_id });
+  expect((await service.upload(documentsPath(encounter), form, keyed(`${key} 2`))).status).toBe(200);
+  const { stateUrl } = service.config;
+  const file = stateUrl.slice('sqlite:'.length);
+  const bytes = Buffer.concat([readFileSync(file), readFileSync(`${file}-wal`)]);
+  expect(bytes.includes('heldUntil')).toBe(true);
+  const said = [key, document_id, encounter, payer.id, payer.name, body.warnings[0].field];
+  expect(said.filter((text) => bytes.includes(text))).toEqual([]);
 });
 
 test('a write whose answer cannot be kept is answered all the same', async () => {

@@ -75,13 +75,13 @@ export class Client {
   }
 
   /** Posts a form; busboy on the other side sees its parts in this order. */
-  async upload(path: string, form: FormData): Promise<TestResponse> {
+  async upload(path: string, form: FormData, headers: Record<string, string> = {}): Promise<TestResponse> {
     const encoded = new Response(form);
     const body = Buffer.from(await encoded.arrayBuffer());
     return this.send(path, {
       method: 'POST',
       body,
-      headers: { 'content-type': encoded.headers.get('content-type') ?? '' },
+      headers: { 'content-type': encoded.headers.get('content-type') ?? '', ...headers },
     });
   }
 

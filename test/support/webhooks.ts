@@ -16,8 +16,13 @@ export function hookUrl(): string {
   return `https://billing.invalid/${phi('hook')}`;
 }
 
-export function patch(client: Client, path: string, value: unknown): Promise<TestResponse> {
-  const headers = { 'content-type': 'application/json' };
+export function patch(
+  client: Client,
+  path: string,
+  value: unknown,
+  more: Record<string, string> = {},
+): Promise<TestResponse> {
+  const headers = { 'content-type': 'application/json', ...more };
   return client.send(path, { method: 'PATCH', headers, body: JSON.stringify(value) });
 }
 

@@ -4,6 +4,7 @@ import { KeptAnswer } from '../../idempotency/KeptAnswer.ts';
 import type { Reservation } from '../../idempotency/Reservation.ts';
 import type { Reservations } from '../../idempotency/Reservations.ts';
 import { callerOf, type Exchange } from '../server/exchange.ts';
+import { idempotencyKey } from './idempotencyKey.ts';
 
 export interface IdempotencyPorts {
   reservations: Reservations;
@@ -24,10 +25,20 @@ export async function once<Result>(
   const payload = payloadOf(exchange.req, body);
   const reserved = await reservations.reserve(callerOf(exchange), key, payload);
   if (reserved instanceof KeptAnswer) {
-    markReplayed(exchange);
-    return reserved.resultFor(payload) as Result;
+    return replay<Result>(exchange, reserved, payload);
   }
   return runReserved(exchange, reserved, work);
+}
+
+/** What `work` gives; of the first request alone where an `Idempotency-Key` is sent (see `once`). */
+export function onceIfKeyed<Result>(
+  ports: IdempotencyPorts,
+  exchange: Exchange,
+  body: unknown,
+  work: (caller: Caller) => Promise<Result>,
+): Promise<Result> {
+  const key = idempotencyKey(exchange.req);
+  return key === undefined ? work(callerOf(exchange)) : once(ports, exchange, key, body, work);
 }
 
 /** What `work` gives under a reservation, which ends with it. Rejects as `work` does. */
@@ -54,7 +65,13 @@ export function payloadOf({ method, url, headers }: IncomingMessage, body: unkno
   return { method, url, ifMatch, ifNoneMatch, body: body ?? null };
 }
 
-/** Says of an answer that it is that of an earlier request. */
-export function markReplayed({ headers }: Exchange): void {
+/** The result that is kept, for an answer that says so. Throws `idempotency_key_reused` when the payload is another one. */
+export function replay<Result>(exchange: Exchange, kept: KeptAnswer, payload: object): Result {
+  const result = kept.resultFor(payload) as Result;
+  markReplayed(exchange);
+  return result;
+}
+
+function markReplayed({ headers }: Exchange): void {
   headers.push('Idempotent-Replayed', 'true');
 }

@@ -1,7 +1,9 @@
-import { v7 as uuidv7 } from 'uuid';
 import { notFound, ServiceError } from '../../errors.ts';
-import type { NewEvent } from '../../events/event.ts';
-import { newEvent } from '../../events/newEvent.ts';
+import { dataAs, type NewEvent, type RecordedEvent } from '../../events/event.ts';
+import { eventIdOf, newEvent } from '../../events/newEvent.ts';
+import { WEBHOOKS_STREAM } from '../../events/streamNames.ts';
+import { derivedEventId } from '../../idempotency/derivedEventId.ts';
+import { findEarlier } from '../../idempotency/findEarlier.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import { generateId } from '../../principals/keys/apiKey.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
@@ -16,7 +18,7 @@ import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
 import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
 import { readAttempts } from './readAttempts.ts';
 import { replayRequest } from './replayRequest.ts';
-import { generateSecret, type SecretOwner, seal } from './sealSecret.ts';
+import { generateSecret, type SecretOwner, seal, unseal } from './sealSecret.ts';
 import { type StartPorts, startPosition } from './startPosition.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { Webhook, WebhookCreated, WebhookSecretRotated, WebhookSettings } from './webhook.ts';
@@ -58,7 +60,7 @@ export interface NewSecret {
 }
 
 /**
- * The webhooks of workspaces, and changes to them. Each change is decided on the whole stream of webhooks and appended only if
+ * The webhooks of workspaces, and changes to them, each made once, however often a caller with the same `earlier` try asks for it. Each change is decided on the whole stream of webhooks and appended only if
  * nobody changed it meanwhile; otherwise it is decided again. Inputs are bodies as they were sent. Methods reject with
  * `not_found` (also for another workspace's webhook), `validation_failed`, `permission_denied`, `conflict`, `unavailable`.
  */
@@ -124,6 +126,8 @@ export class WebhookManager {
     const { start, ...sent } = validate(createWebhookSchema, input);
     const settings = settingsOf(sent);
     this.#check(caller, settings);
+    const earlier = await this.#findEarlier(caller);
+    if (earlier) return this.#secretOf(earlier);
     const startAfter = await startPosition(this.#ports, caller.workspace, parseStart(start), 'start');
     const id = generateId('wh');
     const { secret, sealed } = await this.#newSecret({ workspace: caller.workspace, id });
@@ -147,7 +151,8 @@ export class WebhookManager {
   async update(caller: WebhookCaller, id: string, input: unknown): Promise<WebhookView> {
     const { state, ...sent } = validate(updateWebhookSchema, input);
     const onlyDisables = state === 'disabled' && Object.keys(sent).length === 0;
-    let settingsChanged = false;
+    const earlier = await this.#findEarlier(caller);
+    let settingsChanged = earlier !== undefined;
     const webhook = await this.#change(caller, id, (before) => {
       const { url = before.url, payload = before.payload } = sent;
       const settings = settingsOf({ ...before, ...sent, url, payload });
@@ -156,14 +161,17 @@ export class WebhookManager {
       settingsChanged = changed !== undefined;
       return changed && newEvent(caller, 'WebhookUpdated', { webhook_id: id, ...changed });
     });
-    if (state === undefined) return this.view(webhook);
-    const after = await this.#change(caller, id, (before) => {
+    const stateChanged = earlier !== undefined && earlier.type !== 'WebhookUpdated';
+    if (state === undefined || stateChanged) return this.view(webhook);
+    // The request's id is that of its first event.
+    const secondId = derivedEventId(eventIdOf(caller), 'state');
+    const second = caller.earlier && { eventId: secondId, appended: false };
+    const after = await this.#change({ ...caller, earlier: second }, id, (before) => {
       if (before.state === state) return undefined;
       const reason = state === 'disabled' ? { reason: 'caller' } : {};
       const type = state === 'disabled' ? 'WebhookDisabled' : 'WebhookEnabled';
       const event = newEvent(caller, type, { webhook_id: id, ...reason });
-      // The request's id is that of its first event.
-      return settingsChanged ? { ...event, id: uuidv7() } : event;
+      return settingsChanged ? { ...event, id: secondId } : event;
     });
     return this.view(after);
   }
@@ -176,6 +184,8 @@ export class WebhookManager {
   /** Gives a webhook a new secret; the previous one signs beside it for the time asked for. */
   async rotateSecret(caller: WebhookCaller, id: string, input: unknown): Promise<NewSecret> {
     const { overlap_seconds } = validate(rotateSecretSchema, input);
+    const earlier = await this.#findEarlier(caller);
+    if (earlier) return this.#secretOf(earlier);
     const { secret, sealed } = await this.#newSecret(await this.find(caller, id));
     const webhook = await this.#change(caller, id, () => {
       const data: WebhookSecretRotated = {
@@ -194,7 +204,7 @@ export class WebhookManager {
       this.#requireSending(webhook);
       return newEvent(caller, 'WebhookPinged', { webhook_id: id });
     });
-    return messageId(id, caller.requestId);
+    return messageId(id, eventIdOf(caller));
   }
 
   /** Has all that waits tried now; `conflict` when nothing may be sent. */
@@ -222,8 +232,22 @@ export class WebhookManager {
     decide: (webhook: Webhook) => NewEvent | undefined,
   ): Promise<Webhook> {
     const { directory } = this.#ports;
-    await directory.change(() => decide(this.#find(caller, id)));
+    if (await this.#findEarlier(caller)) await directory.refresh();
+    else await directory.change(() => decide(this.#find(caller, id)));
     return directory.find(id) as Webhook;
+  }
+
+  #findEarlier(caller: WebhookCaller): Promise<RecordedEvent | undefined> {
+    return findEarlier(this.#ports.eventLog, WEBHOOKS_STREAM, caller);
+  }
+
+  /** The secret that an event gave a webhook, and the webhook. */
+  async #secretOf({ data, metadata: { workspace } }: RecordedEvent): Promise<NewSecret> {
+    const { directory, secretsKey } = this.#ports;
+    const { webhook_id: id, sealed_secret } = dataAs<WebhookCreated | WebhookSecretRotated>(data);
+    await directory.refresh();
+    const webhook = await this.view(directory.find(id) as Webhook);
+    return { webhook, secret: unseal(await secretsKey(), { workspace, id }, sealed_secret) };
   }
 
   /** Makes a secret of a webhook and seals it. */

@@ -3,7 +3,7 @@ import { removeDocument } from '../../../commands/removeDocument.ts';
 import { type DocumentPorts, requireEncounter } from '../../../commands/uploadDocument.ts';
 import { onKind } from '../../../principals/keys/permissions.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { callerOf } from '../../server/exchange.ts';
+import { type IdempotencyPorts, onceIfKeyed } from '../../idempotency/once.ts';
 import { matchHeader } from '../documentedParameters.ts';
 import { writeCondition } from '../parameters.ts';
 import {
@@ -31,17 +31,19 @@ export const deleteDocument = endpoint({
   permission: onKind('write', 'document'),
   params: documentParams,
   headers: matchHeader,
+  takesIdempotencyKey: true,
   answers: { 200: { description: 'The document is removed.', schema: removedSchema, example: removed } },
   errors: ['DocumentNotFound', 'VersionConflict'],
   subject: documentSubject,
   handler:
-    ({ eventLog, existence }: DocumentPorts) =>
+    ({ eventLog, existence, reservations }: DocumentPorts & IdempotencyPorts) =>
     async (exchange) => {
-      const caller = callerOf(exchange);
       const encounter = encounterId(exchange.req);
       const condition = writeCondition(exchange.req);
-      await requireEncounter(existence, caller.workspace, encounter);
-      await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
+      await onceIfKeyed({ reservations }, exchange, undefined, async (caller) => {
+        await requireEncounter(existence, caller.workspace, encounter);
+        await removeDocument(eventLog, caller, encounter, documentId(exchange.req), condition);
+      });
       return { body: removed };
     },
 });

@@ -1,20 +1,26 @@
+import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import {
   type DocumentPorts,
+  type ReceivedFile,
   receiveFile,
   requireEncounter,
   uploadDocument as upload,
 } from '../../../commands/uploadDocument.ts';
+import type { Caller } from '../../../events/newEvent.ts';
 import { onKind } from '../../../principals/keys/permissions.ts';
 import { documentFieldsSchema, documentFormats } from '../../../records/document.ts';
 import { versionNumber } from '../../document/answerSchemas.ts';
 import { documentExample, exampleOf } from '../../document/examples.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
+import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
+import type { IdempotencyPorts } from '../../idempotency/once.ts';
 import { callerOf } from '../../server/exchange.ts';
-import { readMultipart } from '../../server/readMultipart.ts';
+import { type Multipart, readMultipart } from '../../server/readMultipart.ts';
 import { conditionHeaders } from '../documentedParameters.ts';
 import { writeCondition } from '../parameters.ts';
 import { collectionParams, documentCollection, documentSubject, encounterId } from './documentAddress.ts';
+import { uploadOnce } from './uploadOnce.ts';
 
 const uploadSchema = documentFieldsSchema
   .extend({
@@ -48,6 +54,7 @@ export const uploadDocument = endpoint({
   permission: onKind('write', 'document'),
   params: collectionParams,
   headers: conditionHeaders,
+  takesIdempotencyKey: true,
   body: {
     required: true,
     content: {
@@ -76,17 +83,24 @@ export const uploadDocument = endpoint({
   },
   errors: ['InvalidUpload', 'EncounterNotFound', 'VersionConflict', 'FileTooLarge', 'NotMultipart'],
   subject: documentSubject,
-  handler: (ports: DocumentPorts) => async (exchange) => {
+  handler: (ports: DocumentPorts & IdempotencyPorts) => async (exchange) => {
     const caller = callerOf(exchange);
     const encounter = encounterId(exchange.req);
     const condition = writeCondition(exchange.req);
-    await requireEncounter(ports.existence, caller.workspace, encounter);
-    const { fields, file } = await readMultipart(
-      exchange,
-      (filename, source) => receiveFile(ports.documentStore, filename, source),
-      ({ objectId }) => ports.documentStore.discard(objectId),
-    );
-    const uploaded = await upload(ports, caller, encounter, { fields, file }, condition);
+    const key = idempotencyKey(exchange.req);
+    const discard = ({ objectId }: ReceivedFile) => ports.documentStore.discard(objectId);
+    const read = async () => {
+      await requireEncounter(ports.existence, caller.workspace, encounter);
+      const receive = (filename: string, source: Readable) =>
+        receiveFile(ports.documentStore, filename, source);
+      return readMultipart(exchange, receive, discard);
+    };
+    const write = (by: Caller, form: Multipart<ReceivedFile>) =>
+      upload(ports, by, encounter, form, condition);
+    const uploaded =
+      key === undefined
+        ? await write(caller, await read())
+        : await uploadOnce(ports, exchange, key, { read, write, discard });
     const { documentId: document_id, version } = uploaded;
     return { headers: { ETag: `"${version}"` }, body: { success: true, document_id, version } };
   },

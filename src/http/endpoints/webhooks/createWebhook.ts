@@ -4,9 +4,9 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../server/readJson.ts';
 import {
   bodyErrors,
+  changeOnce,
   jsonBody,
   type WebhookRoutePorts,
-  webhookCallerOf,
   webhookCollection,
   webhookEndpoint,
 } from './webhookAddress.ts';
@@ -25,6 +25,7 @@ export const createWebhook = endpoint({
     'and why: reports of disclosures tell what was said when a message went. The payload `full` needs the permission `events` too, and `deidentified` needs ' +
     '`events` or `events:deidentified`; so does everything that is done with such a webhook afterwards. A workspace ' +
     `has at most ${MAX_WEBHOOKS} webhooks.`,
+  takesIdempotencyKey: true,
   body: jsonBody(createWebhookSchema, {
     minimal: { summary: 'Every event from now on', value: { url: webhookExample.url } },
     complete: {
@@ -52,10 +53,11 @@ export const createWebhook = endpoint({
     },
   },
   errors: [...bodyErrors, 'TooManyWebhooks'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const { webhook, secret } = await webhooks.create(webhookCallerOf(exchange), await readJson(exchange));
-      return { body: { ...webhook, secret } };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    const input = await readJson(exchange);
+    const { webhook, secret } = await changeOnce(ports, exchange, input, (caller) =>
+      ports.webhooks.create(caller, input),
+    );
+    return { body: { ...webhook, secret } };
+  },
 });

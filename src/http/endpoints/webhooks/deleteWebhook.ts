@@ -1,10 +1,11 @@
 import { endpoint } from '../../endpoint/endpoint.ts';
 import {
+  changeOnce,
   doneAnswer,
   type WebhookRoutePorts,
+  webhookId,
   webhookMember,
   webhookMemberEndpoint,
-  webhookOf,
 } from './webhookAddress.ts';
 
 const done = { success: true, message: 'Webhook deleted' } as const;
@@ -17,6 +18,7 @@ export const deleteWebhook = endpoint({
   operationId: 'deleteWebhook',
   summary: 'Delete a webhook',
   description: 'Nothing more is sent. This cannot be undone.',
+  takesIdempotencyKey: true,
   answers: {
     200: doneAnswer(
       'The webhook is deleted.',
@@ -25,10 +27,10 @@ export const deleteWebhook = endpoint({
     ),
   },
   errors: ['WebhookNotFound'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      await webhooks.delete(...webhookOf(exchange));
-      return { body: done };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    await changeOnce(ports, exchange, undefined, (caller) =>
+      ports.webhooks.delete(caller, webhookId(exchange)),
+    );
+    return { body: done };
+  },
 });

@@ -3,7 +3,13 @@ import { messageId } from '../../../webhooks/delivery/webhookMessage.ts';
 import { exampleRequestId } from '../../document/examples.ts';
 import { exampleWebhookId } from '../../document/webhookMessages.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
-import { type WebhookRoutePorts, webhookMember, webhookMemberEndpoint, webhookOf } from './webhookAddress.ts';
+import {
+  changeOnce,
+  type WebhookRoutePorts,
+  webhookId,
+  webhookMember,
+  webhookMemberEndpoint,
+} from './webhookAddress.ts';
 
 const pingedSchema = z
   .object({
@@ -24,6 +30,7 @@ export const pingWebhook = endpoint({
   summary: 'Send a ping',
   description:
     'Sends a message of the type `chartledger.webhook.ping.v1`. The attempts show what came of it.',
+  takesIdempotencyKey: true,
   answers: {
     200: {
       description: 'The ping will be sent.',
@@ -32,10 +39,10 @@ export const pingWebhook = endpoint({
     },
   },
   errors: ['WebhookNotFound', 'WebhookDisabled'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const message_id = await webhooks.ping(...webhookOf(exchange));
-      return { body: { ...done, message_id } };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    const message_id = await changeOnce(ports, exchange, undefined, (caller) =>
+      ports.webhooks.ping(caller, webhookId(exchange)),
+    );
+    return { body: { ...done, message_id } };
+  },
 });

@@ -3,12 +3,13 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../server/readJson.ts';
 import {
   bodyErrors,
+  changeOnce,
   doneAnswer,
   jsonBody,
   type WebhookRoutePorts,
+  webhookId,
   webhookMember,
   webhookMemberEndpoint,
-  webhookOf,
 } from './webhookAddress.ts';
 
 const done = { success: true, message: 'Replay requested' } as const;
@@ -23,6 +24,7 @@ export const replayWebhook = endpoint({
   description:
     'All events after a position or from a time on, one message, or all that were given up after the last try. They ' +
     'have the `webhook-id` that they had before. 404 also for a message that was not sent in the last 30 days.',
+  takesIdempotencyKey: true,
   body: jsonBody(replaySchema, {
     failed: { summary: 'What was given up', value: { failed: true } },
     time: { summary: 'From a time on', value: { from: '2026-03-14T12:00:00Z' } },
@@ -36,10 +38,11 @@ export const replayWebhook = endpoint({
     ),
   },
   errors: [...bodyErrors, 'WebhookNotFound', 'WebhookDisabled'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      await webhooks.replay(...webhookOf(exchange), await readJson(exchange));
-      return { body: done };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    const input = await readJson(exchange);
+    await changeOnce(ports, exchange, input, (caller) =>
+      ports.webhooks.replay(caller, webhookId(exchange), input),
+    );
+    return { body: done };
+  },
 });

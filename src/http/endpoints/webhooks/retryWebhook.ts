@@ -1,10 +1,11 @@
 import { endpoint } from '../../endpoint/endpoint.ts';
 import {
+  changeOnce,
   doneAnswer,
   type WebhookRoutePorts,
+  webhookId,
   webhookMember,
   webhookMemberEndpoint,
-  webhookOf,
 } from './webhookAddress.ts';
 
 const done = { success: true, message: 'Retry requested' } as const;
@@ -19,6 +20,7 @@ export const retryWebhook = endpoint({
   description:
     'All messages that wait for another try are tried at once, such as after an outage of the endpoint. A try that ' +
     'fails changes nothing of when the next one is due. What was given up is sent again by a replay.',
+  takesIdempotencyKey: true,
   answers: {
     200: doneAnswer(
       'The waiting messages are tried.',
@@ -27,10 +29,10 @@ export const retryWebhook = endpoint({
     ),
   },
   errors: ['WebhookNotFound', 'WebhookDisabled'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      await webhooks.retry(...webhookOf(exchange));
-      return { body: done };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    await changeOnce(ports, exchange, undefined, (caller) =>
+      ports.webhooks.retry(caller, webhookId(exchange)),
+    );
+    return { body: done };
+  },
 });

@@ -4,11 +4,12 @@ import type { Exchange } from '../../server/exchange.ts';
 import { readJson } from '../../server/readJson.ts';
 import {
   bodyErrors,
+  changeOnce,
   jsonBody,
   type WebhookRoutePorts,
+  webhookId,
   webhookMember,
   webhookMemberEndpoint,
-  webhookOf,
 } from './webhookAddress.ts';
 import { secretExample, webhookExample, webhookWithSecretSchema } from './webhookSchemas.ts';
 
@@ -29,6 +30,7 @@ export const rotateWebhookSecret = endpoint({
   description:
     'The answer holds the new secret, this once. For the time of the overlap messages are signed with the previous ' +
     'one, too, so that receivers can be changed one after the other.',
+  takesIdempotencyKey: true,
   body: jsonBody(
     rotateSecretSchema,
     {
@@ -50,11 +52,11 @@ export const rotateWebhookSecret = endpoint({
     },
   },
   errors: [...bodyErrors, 'WebhookNotFound'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      const input = await readOptionalJson(exchange);
-      const { webhook, secret } = await webhooks.rotateSecret(...webhookOf(exchange), input);
-      return { body: { ...webhook, secret } };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    const input = await readOptionalJson(exchange);
+    const { webhook, secret } = await changeOnce(ports, exchange, input, (caller) =>
+      ports.webhooks.rotateSecret(caller, webhookId(exchange), input),
+    );
+    return { body: { ...webhook, secret } };
+  },
 });

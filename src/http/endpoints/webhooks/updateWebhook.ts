@@ -3,11 +3,12 @@ import { endpoint } from '../../endpoint/endpoint.ts';
 import { readJson } from '../../server/readJson.ts';
 import {
   bodyErrors,
+  changeOnce,
   jsonBody,
   type WebhookRoutePorts,
+  webhookId,
   webhookMember,
   webhookMemberEndpoint,
-  webhookOf,
 } from './webhookAddress.ts';
 import { webhookExample, webhookSchema } from './webhookSchemas.ts';
 
@@ -21,15 +22,18 @@ export const updateWebhook = endpoint({
   description:
     'A field that is left out keeps its value. What is changed counts for messages that are sent from then on, ' +
     'retries too. While a webhook is disabled nothing is sent; once it is enabled, it goes on where it stopped.',
+  takesIdempotencyKey: true,
   body: jsonBody(updateWebhookSchema, {
     enable: { summary: 'Enable it', value: { state: 'enabled' } },
     filters: { summary: 'Other kinds', value: { kinds: ['payer'], description: null } },
   }),
   answers: { 200: { description: 'The webhook.', schema: webhookSchema, example: webhookExample } },
   errors: [...bodyErrors, 'WebhookNotFound'],
-  handler:
-    ({ webhooks }: WebhookRoutePorts) =>
-    async (exchange) => {
-      return { body: await webhooks.update(...webhookOf(exchange), await readJson(exchange)) };
-    },
+  handler: (ports: WebhookRoutePorts) => async (exchange) => {
+    const input = await readJson(exchange);
+    const webhook = await changeOnce(ports, exchange, input, (caller) =>
+      ports.webhooks.update(caller, webhookId(exchange), input),
+    );
+    return { body: webhook };
+  },
 });

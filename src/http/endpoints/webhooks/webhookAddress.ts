@@ -3,9 +3,10 @@ import { z } from 'zod';
 import type { WebhookCaller } from '../../../webhooks/settings/payloadPermissions.ts';
 import type { WebhookManager } from '../../../webhooks/settings/WebhookManager.ts';
 import { exampleWebhookId } from '../../document/webhookMessages.ts';
+import { type IdempotencyPorts, onceIfKeyed } from '../../idempotency/once.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 
-export interface WebhookRoutePorts {
+export interface WebhookRoutePorts extends IdempotencyPorts {
   webhooks: WebhookManager;
 }
 
@@ -22,9 +23,25 @@ export function webhookCallerOf(exchange: Exchange): WebhookCaller {
   return { ...callerOf(exchange), permissions: exchange.found?.key.permissions ?? [] };
 }
 
+/** Which webhook a path names. */
+export function webhookId({ req }: Exchange): string {
+  return String(req.params.id);
+}
+
 /** Who works with a webhook, and with which one: the first arguments of what is done with one. */
 export function webhookOf(exchange: Exchange): [caller: WebhookCaller, id: string] {
-  return [webhookCallerOf(exchange), String(exchange.req.params.id)];
+  return [webhookCallerOf(exchange), webhookId(exchange)];
+}
+
+/** What a change of webhooks gives, which is made once for an `Idempotency-Key` (see `onceIfKeyed`). */
+export function changeOnce<Result>(
+  ports: WebhookRoutePorts,
+  exchange: Exchange,
+  body: unknown,
+  change: (caller: WebhookCaller) => Promise<Result>,
+): Promise<Result> {
+  const { permissions } = webhookCallerOf(exchange);
+  return onceIfKeyed(ports, exchange, body, (caller) => change({ ...caller, permissions }));
 }
 
 /** What every endpoint of webhooks has. */

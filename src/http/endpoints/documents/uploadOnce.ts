@@ -1,0 +1,54 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { ReceivedFile } from '../../../commands/uploadDocument.ts';
+import type { Caller } from '../../../events/newEvent.ts';
+import { KeptAnswer } from '../../../idempotency/KeptAnswer.ts';
+import { type IdempotencyPorts, payloadOf, replay, runReserved } from '../../idempotency/once.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { type Multipart, readMultipart } from '../../server/readMultipart.ts';
+
+/** How an upload is read, its file into the store, and written. */
+interface UploadSteps<Result> {
+  read(): Promise<Multipart<ReceivedFile>>;
+  write(caller: Caller, form: Multipart<ReceivedFile>): Promise<Result>;
+  discard(file: ReceivedFile): Promise<void>;
+}
+
+/**
+ * What the first upload with that `Idempotency-Key` came to (see `once`). What a form says is known only when it was read: a
+ * repeat's file is digested as it comes, and goes to no store.
+ */
+export async function uploadOnce<Result>(
+  { reservations }: IdempotencyPorts,
+  exchange: Exchange,
+  key: string,
+  { read, write, discard }: UploadSteps<Result>,
+): Promise<Result> {
+  const reserved = await reservations.reserve(callerOf(exchange), key);
+  if (reserved instanceof KeptAnswer) {
+    const form = await readMultipart(exchange, digestFile, async () => undefined);
+    return replay<Result>(exchange, reserved, payloadOfForm(exchange, form));
+  }
+  return runReserved(exchange, reserved, async (caller) => {
+    const form = await read();
+    try {
+      await reserved.bind(payloadOfForm(exchange, form));
+    } catch (error) {
+      if (form.file) await discard(form.file);
+      throw error;
+    }
+    return write(caller, form);
+  });
+}
+
+type DigestedFile = Pick<ReceivedFile, 'filename' | 'sha256'>;
+
+async function digestFile(filename: string, source: Readable): Promise<DigestedFile> {
+  const hash = createHash('sha256');
+  for await (const chunk of source) hash.update(chunk);
+  return { filename, sha256: hash.digest('hex') };
+}
+
+function payloadOfForm({ req }: Exchange, { fields, file }: Multipart<DigestedFile>): object {
+  return payloadOf(req, { ...fields, file: file && [file.filename, file.sha256] });
+}

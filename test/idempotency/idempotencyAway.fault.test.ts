@@ -1,0 +1,47 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { eventually } from '../support/eventually.ts';
+import { paths } from '../support/fieldValues.ts';
+import { withOwnServers } from '../support/ownServers.ts';
+import { expectFirst, expectReplay, keyed } from '../support/replayed.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+
+const LONG_MS = 120_000;
+
+withOwnServers('idempotency keys without MongoDB', (servers) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService(await servers.start());
+  }, LONG_MS);
+  afterAll(async () => {
+    await service.stop();
+    await servers.remove();
+  });
+
+  test(
+    'requests with a key are 503 and write nothing; others go on, and all do once it is back',
+    async () => {
+      const [payer, other] = [samples.payer(), samples.payer()];
+      const headers = keyed();
+      const appended = await appendedBy(service, async () => {
+        const first = expectFirst(await service.post(paths.payer, other, keyed('before')));
+        await servers.database.kill();
+        for (const key of [headers, keyed('before')]) {
+          const away = await service.post(paths.payer, payer, key);
+          expect(away).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+          expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
+        }
+        expectFirst(await service.post(paths.payer, other));
+        await servers.database.start();
+        const stored = await eventually(async () =>
+          expectFirst(await service.post(paths.payer, payer, headers)),
+        );
+        expectReplay(await service.post(paths.payer, payer, headers), stored);
+        expectReplay(await service.post(paths.payer, other, keyed('before')), first);
+      });
+      const lines = [other, other, payer].map(({ id }) => `clinic.payer-${id}: PayerUpserted`);
+      expect(appended).toEqual(lines);
+    },
+    LONG_MS,
+  );
+});

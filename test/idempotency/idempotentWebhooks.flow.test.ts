@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { onEveryEngine } from '../support/engines.ts';
+import { notePhi } from '../support/phi.ts';
+import { expectFirst, expectReplay, keyed } from '../support/replayed.ts';
+import { appendedBy } from '../support/service.ts';
+import { WebhookSuite } from '../support/WebhookSuite.ts';
+import { createWebhook, hookUrl, memberOf, patch, webhooksPath } from '../support/webhooks.ts';
+
+onEveryEngine((start) => {
+  const suite = new WebhookSuite(start);
+
+  test('a webhook is created once, and a repeat is given the same secret', async () => {
+    const url = hookUrl();
+    const headers = keyed();
+    const appended = await appendedBy(suite.service, async () => {
+      const first = expectFirst(await suite.client.post(webhooksPath, { url }, headers));
+      notePhi(first.body.secret);
+      expect(first.body.secret).toMatch(/^whsec_/);
+      await patch(suite.client, memberOf(first.body), { description: 'changed' });
+      expectReplay(await suite.client.post(webhooksPath, { url }, headers), first);
+      const other = await suite.client.post(webhooksPath, { url: hookUrl() }, headers);
+      expect(other).toMatchObject({ status: 422, body: { code: 'idempotency_key_reused' } });
+    });
+    expect(appended).toEqual(['webhooks: WebhookCreated', 'webhooks: WebhookUpdated']);
+  });
+
+  test('a change, a new secret, a ping, a retry and a replay are made once', async () => {
+    const path = memberOf(await createWebhook(suite.client));
+    const post = (name: string, body: object) => (headers: Record<string, string>) =>
+      suite.client.post(`${path}/${name}`, body, headers);
+    const appended = await appendedBy(suite.service, async () => {
+      for (const send of [
+        (headers: Record<string, string>) =>
+          patch(suite.client, path, { description: 'ours', state: 'disabled' }, headers),
+        (headers: Record<string, string>) => patch(suite.client, path, { state: 'enabled' }, headers),
+        post('secret/rotate', { overlap_seconds: 60 }),
+        post('ping', {}),
+        post('retry', {}),
+        post('replay', { failed: true }),
+      ]) {
+        const headers = keyed();
+        const first = expectFirst(await send(headers));
+        if (first.body.secret) notePhi(first.body.secret);
+        expectReplay(await send(headers), first);
+      }
+    });
+    expect(appended).toEqual(
+      ['Updated', 'Disabled', 'Enabled', 'SecretRotated', 'Pinged', 'RetryRequested', 'ReplayRequested'].map(
+        (type) => `webhooks: Webhook${type}`,
+      ),
+    );
+  });
+
+  test('a deletion that is sent again is answered as the first one', async () => {
+    const path = memberOf(await createWebhook(suite.client));
+    const headers = keyed();
+    const appended = await appendedBy(suite.service, async () => {
+      const first = expectFirst(await suite.client.delete(path, headers));
+      expectReplay(await suite.client.delete(path, headers), first);
+      expect((await suite.client.delete(path, keyed())).status).toBe(404);
+    });
+    expect(appended).toEqual(['webhooks: WebhookDeleted']);
+  });
+
+  test('a refused change leaves its key free', async () => {
+    const headers = keyed();
+    const path = memberOf(await createWebhook(suite.client, {}));
+    const appended = await appendedBy(suite.service, async () => {
+      await patch(suite.client, path, { state: 'disabled' });
+      expect((await suite.client.post(`${path}/ping`, {}, headers)).status).toBe(409);
+      expect((await patch(suite.client, path, { url: 'http://x' }, headers)).status).toBe(400);
+      expectFirst(await patch(suite.client, path, { state: 'enabled' }, headers));
+    });
+    expect(appended).toEqual(['webhooks: WebhookDisabled', 'webhooks: WebhookEnabled']);
+  });
+});

@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SqliteStateStore } from '../../src/backends/sqlite/SqliteStateStore.ts';
+import { ServiceError, unavailable } from '../../src/errors.ts';
+import type { Caller } from '../../src/events/newEvent.ts';
+import { KeptAnswer } from '../../src/idempotency/KeptAnswer.ts';
+import { HOLD_MS, Reservation } from '../../src/idempotency/Reservation.ts';
+import { KEPT_MS, Reservations } from '../../src/idempotency/Reservations.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { LaterClock } from '../support/laterClock.ts';
+
+const clock = new LaterClock();
+const payload = { method: 'POST' };
+const path = join(temporaryFolder(), 'state.db');
+let store: SqliteStateStore;
+let reservations: Reservations;
+beforeAll(() => {
+  store = new SqliteStateStore(path);
+  reservations = new Reservations({ stateStore: store, clock, secret: async () => new Uint8Array(32) });
+});
+afterAll(() => store.close());
+
+const caller = (): Caller => ({
+  workspace: 'clinic',
+  principal: { type: 'api_key', id: 'key-1' },
+  requestId: uuidv7(),
+});
+
+async function reserve(key: string, of: object | 'unread' = payload): Promise<Reservation> {
+  const reserved = await reservations.reserve(caller(), key, of === 'unread' ? undefined : of);
+  if (reserved instanceof Reservation) return reserved;
+  throw new Error('an answer is kept');
+}
+
+function rowCount(): unknown {
+  const db = new DatabaseSync(path);
+  const row = db.prepare('SELECT count(*) AS rows FROM "state_idempotency_keys_v1"').get();
+  db.close();
+  return row?.rows;
+}
+
+const refusalOf = (work: Promise<unknown>) => work.catch(({ code }: ServiceError) => code);
+
+test('the key of a process of which nothing is heard is taken over, with the id of its event', async () => {
+  const first = await reserve('taken over');
+  expect(first.earlier).toBeUndefined();
+  expect(await refusalOf(reserve('taken over'))).toBe('idempotency_key_in_use');
+  clock.aheadMs += HOLD_MS + 1;
+  expect(await refusalOf(reserve('taken over', { method: 'PATCH' }))).toBe('idempotency_key_reused');
+  const second = await reserve('taken over');
+  expect([second.eventId, second.earlier]).toEqual([
+    first.eventId,
+    { eventId: first.eventId, appended: false },
+  ]);
+  // Should the first one live after all, it says nothing any more.
+  await first.complete('first');
+  expect(await refusalOf(reserve('taken over'))).toBe('idempotency_key_in_use');
+  await second.complete('second');
+  const kept = await reservations.reserve(caller(), 'taken over', payload);
+  expect(kept instanceof KeptAnswer && kept.resultFor(payload)).toBe('second');
+});
+
+test('after a refusal the key is free; after an outage its request is looked for', async () => {
+  const first = await reserve('given up');
+  await first.abandon(new ServiceError('validation_failed', ''));
+  const second = await reserve('given up', { method: 'PATCH' });
+  expect([second.earlier, second.eventId === first.eventId]).toEqual([undefined, false]);
+  for (const error of [unavailable('event log'), new TypeError()]) {
+    const held = await reserve('cut off');
+    await held.abandon(error);
+    expect((await reserve('cut off')).earlier?.eventId).toBe(held.eventId);
+    clock.aheadMs += HOLD_MS + 1;
+  }
+});
+
+test('a payload that is known late is bound to the key; before that nothing can have been written', async () => {
+  const first = await reserve('late', 'unread');
+  await first.abandon(unavailable('document store'));
+  const second = await reserve('late', 'unread');
+  expect(second.earlier).toBeUndefined();
+  await second.bind(payload);
+  await second.abandon(unavailable('event log'));
+  const third = await reserve('late', 'unread');
+  expect(third.earlier?.eventId).toBe(second.eventId);
+  const reused = third.bind({ method: 'PATCH' });
+  expect(await refusalOf(reused)).toBe('idempotency_key_reused');
+  await third.abandon(await reused.catch((error) => error));
+  const fourth = await reserve('late', 'unread');
+  await fourth.bind(payload);
+  expect(fourth.earlier?.eventId).toBe(second.eventId);
+});
+
+test('a row that has expired says nothing, and is removed', async () => {
+  await (await reserve('expired')).complete({ version: 1 });
+  clock.aheadMs += KEPT_MS + 1_000;
+  const { earlier } = await reserve('expired');
+  expect(earlier).toBeUndefined();
+  await reservations.prune();
+  expect(rowCount()).toBe(1);
+});
