@@ -25,16 +25,17 @@ withOwnServers('idempotency keys without MongoDB', (servers) => {
       const headers = keyed();
       const appended = await appendedBy(service, async () => {
         const first = expectFirst(await service.post(paths.payer, other, keyed('before')));
-        await servers.database.kill();
+        servers.database.freeze();
         for (const key of [headers, keyed('before')]) {
           const away = await service.post(paths.payer, payer, key);
           expect(away).toMatchObject({ status: 503, body: { code: 'unavailable' } });
           expect(Number(away.headers['retry-after'])).toBeGreaterThan(0);
         }
         expectFirst(await service.post(paths.payer, other));
-        await servers.database.start();
-        const stored = await eventually(async () =>
-          expectFirst(await service.post(paths.payer, payer, headers)),
+        servers.database.thaw();
+        const stored = await eventually(
+          async () => expectFirst(await service.post(paths.payer, payer, headers)),
+          LONG_MS / 2,
         );
         expectReplay(await service.post(paths.payer, payer, headers), stored);
         expectReplay(await service.post(paths.payer, other, keyed('before')), first);
