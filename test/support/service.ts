@@ -82,7 +82,11 @@ export async function startTestService(
     keys,
     as: (other: string | undefined) => new Client(service.url, other),
     async another(more: Record<string, string>, otherTiming: ServiceOptions = {}) {
-      const other = await startService(loadConfig({ ...settings, ...more }), logger, otherTiming);
+      const other = await startService(
+        loadConfig({ ...settings, ...(otherTiming.clock && { REQUEST_THREADS: '1' }), ...more }),
+        logger,
+        otherTiming,
+      );
       return Object.assign(new Client(other.url, key), { stop: () => other.stop() });
     },
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
