@@ -3,8 +3,12 @@ import { terminal } from '../app/terminal.ts';
 import { setUpStores } from '../app/withStores.ts';
 import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
+
 import { addAuditCommand } from './audit/auditCommand.ts';
 import { addCompletionCommand } from './completion/completionCommand.ts';
+
+import { addDemoCommand } from './demo/demoCommand.ts';
+
 import { addDisclosuresCommand } from './disclosures/disclosuresCommand.ts';
 import { addDoctorCommand } from './doctor/doctorCommand.ts';
 import { addEraseCommand } from './erasure/eraseCommand.ts';
@@ -52,6 +56,7 @@ export function commandProgram(): Command {
   addServeCommand(program);
   addWorkspaceCommands(program);
   addKeyCommands(program);
+  addDemoCommand(program);
   addUserCommands(program);
   addProjectionCommands(program);
   addDoctorCommand(program);

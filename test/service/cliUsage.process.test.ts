@@ -26,6 +26,7 @@ const commands = [
   'users set-role',
   'users disable',
   'users enable',
+  'demo',
   'import',
   'export',
   'verify',

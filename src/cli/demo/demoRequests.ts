@@ -1,0 +1,179 @@
+import { Dice } from './Dice.ts';
+import { demoPdf } from './demoPdf.ts';
+
+const PATIENTS = 200;
+
+/** What is sent to fill a sandbox: one request. */
+export type DemoRequest = { refused?: true } & (
+  | { send: 'record'; plural: string; record: Readonly<Record<string, unknown>> }
+  | { send: 'document'; encounterId: string; documentId: string; category: string; pdf: string }
+);
+
+const firstNames = [
+  'Ada',
+  'Ben',
+  'Carla',
+  'Dmitri',
+  'Esther',
+  'Femi',
+  'Grace',
+  'Hiro',
+  'Ines',
+  'Jonas',
+  'Kavya',
+  'Liam',
+  'Mona',
+  'Noor',
+];
+const lastNames = [
+  'Abernathy',
+  'Brook',
+  'Castellano',
+  'Dunmore',
+  'Eastwick',
+  'Fairbanks',
+  'Gallagher',
+  'Hollis',
+  'Iverson',
+  'Juniper',
+];
+const streets = ['Maple Street', 'Oak Avenue', 'Harbor Road', 'Mill Lane', 'Sunset Drive'];
+const places = [
+  { city: 'Omaha', state: 'NE', zip_code: '68102' },
+  { city: 'Boise', state: 'ID', zip_code: '83702' },
+  { city: 'Dayton', state: 'OH', zip_code: '45402' },
+  { city: 'Salem', state: 'OR', zip_code: '97301' },
+] as const;
+const payers = ['Prairie Mutual', 'Harborview Health', 'Northern Lights Insurance', 'Self-Pay Desk'];
+const facilities = ['Riverside Clinic', 'Hilltop Hospital', 'Telehealth Desk'];
+const specialties = [
+  'Family Medicine',
+  'Cardiology',
+  'Dermatology',
+  'Pediatrics',
+  'Orthopedics',
+  'Radiology',
+];
+const visits = ['office_visit', 'telehealth', 'inpatient', 'outpatient', 'emergency'];
+const documents = ['lab_results', 'doctor_notes', 'discharge_summary', 'referral'];
+
+const numbered = (kind: string, number: number) => `demo-${kind}-${String(number).padStart(4, '0')}`;
+const record = (plural: string, fields: Record<string, unknown>): DemoRequest => ({
+  send: 'record',
+  plural,
+  record: fields,
+});
+
+/**
+ * Made-up records of 200 patients: who they refer to, encounters, documents, what changed later, and some that the service refuses. In
+ * groups, each of which needs those before it; the requests of a group are about different records. The same for the same seed.
+ */
+export function demoRequests(seed: number): DemoRequest[][] {
+  const dice = new Dice(seed);
+  const patients = Array.from({ length: PATIENTS }, (_, index) => patientOf(dice, index + 1));
+  const encounters = patients.flatMap(({ id }, index) =>
+    Array.from({ length: dice.between(1, 3) }, (_, visit) => encounterOf(dice, id, index * 3 + visit + 1)),
+  );
+  const moved = patients
+    .filter(() => dice.isIn(30))
+    .map(({ id, ...rest }) => ({ ...rest, id, ...addressOf(dice) }));
+  const insuredElsewhere = patients
+    .filter(() => dice.isIn(15))
+    .map((one) => ({ ...one, primary_insurance: insuranceOf(dice) }));
+  return [
+    payers.map((name, index) => payerOf(name, index + 1)),
+    specialties.map((specialty, index) => providerOf(dice, specialty, index + 1)),
+    facilities.map((name, index) => facilityOf(dice, name, index + 1)),
+    patients.map((one) => record('patients', one)),
+    encounters.map((one) => record('encounters', one)),
+    encounters.filter(() => dice.isIn(20)).map(({ id }) => documentOf(dice, id)),
+    moved.map((one) => record('patients', one)),
+    insuredElsewhere.map((one) => record('patients', one)),
+    encounters
+      .filter(() => dice.isIn(80))
+      .map((one) => record('encounters', { ...one, status: 'finished', is_completed: true })),
+    refusals(dice),
+  ];
+}
+
+function addressOf(dice: Dice) {
+  return { address_line_1: `${dice.between(1, 980)} ${dice.pick(streets)}`, ...dice.pick(places) };
+}
+
+function insuranceOf(dice: Dice) {
+  return {
+    payer_id: numbered('payer', dice.between(1, payers.length)),
+    policy_number: `P-${dice.digits(8)}`,
+  };
+}
+
+function patientOf(dice: Dice, number: number) {
+  const day = (most: number) => String(dice.between(1, most)).padStart(2, '0');
+  return {
+    id: numbered('patient', number),
+    first_name: dice.pick(firstNames),
+    last_name: dice.pick(lastNames),
+    date_of_birth: `${dice.between(1935, 2020)}-${day(12)}-${day(28)}`,
+    gender: dice.pick(['male', 'female', 'other']),
+    // Numbers that are nobody's: 555-0100 to 555-0199.
+    phone: `402-555-01${dice.digits(2)}`,
+    ...addressOf(dice),
+    primary_insurance: insuranceOf(dice),
+  };
+}
+
+function payerOf(name: string, number: number): DemoRequest {
+  return record('payers', {
+    id: numbered('payer', number),
+    name,
+    payer_code: `DEMO${number}`,
+    payer_type: 'Private',
+  });
+}
+
+function providerOf(dice: Dice, specialty: string, number: number): DemoRequest {
+  const fields = { first_name: dice.pick(firstNames), last_name: dice.pick(lastNames), specialty };
+  return record('providers', { id: numbered('provider', number), ...fields, role: 'rendering_provider' });
+}
+
+function facilityOf(dice: Dice, name: string, number: number): DemoRequest {
+  return record('facilities', {
+    id: numbered('facility', number),
+    name,
+    facility_type: 'clinic',
+    ...addressOf(dice),
+  });
+}
+
+function encounterOf(dice: Dice, patientId: string, number: number) {
+  const [month, day] = [dice.between(1, 12), dice.between(1, 28)].map((part) =>
+    String(part).padStart(2, '0'),
+  );
+  return {
+    id: numbered('encounter', number),
+    patient_id: patientId,
+    provider_id: numbered('provider', dice.between(1, specialties.length)),
+    facility_id: numbered('facility', dice.between(1, facilities.length)),
+    date_of_service: `2025-${month}-${day}T${String(dice.between(8, 17)).padStart(2, '0')}:30:00Z`,
+    visit_type: dice.pick(visits),
+    status: 'checked_in',
+    is_completed: false,
+  };
+}
+
+function documentOf(dice: Dice, encounterId: string): DemoRequest {
+  const category = dice.pick(documents);
+  const pdf = demoPdf(`Made-up ${category.replaceAll('_', ' ')} of ${encounterId}`);
+  return { send: 'document', encounterId, documentId: `${encounterId}-${category}`, category, pdf };
+}
+
+/** What an EMR under development sends wrong. */
+function refusals(dice: Dice): DemoRequest[] {
+  const nobody = (number: number) => ({ id: numbered('refused', number), patient_id: 'demo-patient-9999' });
+  return [
+    ...[1, 2, 3].map((number) => record('encounters', nobody(number))),
+    record('patients', { ...patientOf(dice, PATIENTS + 1), date_of_birth: '1990-02-30' }),
+    record('patients', { ...patientOf(dice, PATIENTS + 2), gender: 'unknown' }),
+    record('providers', { id: numbered('provider', 99), last_name: 'Hollis' }),
+  ].map((request) => ({ ...request, refused: true }));
+}
