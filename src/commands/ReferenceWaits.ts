@@ -4,7 +4,7 @@ import type { RecordExistence } from './RecordExistence.ts';
 /** Requests that wait at once, each with a body of up to 1 MB. */
 const MAX_WAITING = 100;
 /** How often it is looked whether another process wrote what is waited for. */
-const LOOK_MS = 250;
+const LOOK_MS = 1_000;
 const RETRY_AFTER_SECONDS = 2;
 
 /** How long a request waits for the records that it refers to, and what ends that early. */
