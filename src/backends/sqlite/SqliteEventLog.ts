@@ -137,6 +137,7 @@ export class SqliteEventLog implements EventLog {
   }
 
   async linkWriter(): Promise<WriterLink> {
+    if (this.#closing.signal.aborted) throw unavailable(STORE);
     // It would make a file that is not there.
     this.#requireFile();
     return this.#source.link().catch((error) => {
