@@ -8,7 +8,9 @@ import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 /** Each request has a connection of its own: that so many are all answered by one of three threads does not happen. */
-const SPREAD = 40;
+const SPREAD = 20;
+/** An erasure is complete when the read models have come so far. */
+const ERASED_WITHIN_MS = 90_000;
 
 const repeated = <Result>(send: (index: number) => Promise<Result>) =>
   Promise.all(Array.from({ length: SPREAD }, (_, index) => send(index)));
@@ -64,7 +66,7 @@ onEveryEngine((start) => {
         env: storesOf(service.config),
       });
       expect(erased).toMatchObject({ code: 0 });
-      await eventually(async () => expect(statusesOf(await repeated(send))).toEqual([400]));
+      await eventually(async () => expect(statusesOf(await repeated(send))).toEqual([400]), ERASED_WITHIN_MS);
       expect(statusesOf(await repeated(() => service.get(`/integration/payers/${payer.id}`)))).toEqual([410]);
     });
 
@@ -79,8 +81,9 @@ onEveryEngine((start) => {
     test('tell all how the process does', async () => {
       await eventually(async () => {
         const answers = await repeated(() => service.get('/readyz'));
-        expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
-        expect(answers[0]?.body).toMatchObject({ status: 'ready', event_log: 'ok', degraded: [] });
+        const roles = { api: 'ready', projector: 'ready', webhooks: 'ready' };
+        for (const { body } of answers)
+          expect(body).toMatchObject({ status: 'ready', roles, event_log: 'ok', degraded: [] });
       });
     });
 
@@ -94,10 +97,10 @@ onEveryEngine((start) => {
   });
 
   test('threads have one limit together, to the request', async () => {
-    const limited = await start({ REQUEST_THREADS: '3', RATE_LIMIT_PER_MINUTE: '25', ROLES: 'api' });
+    const limited = await start({ REQUEST_THREADS: '3', RATE_LIMIT_PER_MINUTE: '12', ROLES: 'api' });
     const answers = await repeated(() => limited.get('/integration/payers/none'));
     await limited.stop();
-    expect(answers.filter(({ status }) => status === 404)).toHaveLength(25);
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(SPREAD - 25);
+    expect(answers.filter(({ status }) => status === 404)).toHaveLength(12);
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(SPREAD - 12);
   });
 });
