@@ -28,6 +28,8 @@ export interface Config {
   keepAliveSeconds: number;
   drainSeconds: number;
   rateLimitPerMinute: number;
+  batchLinesPerMinute: number;
+  batchConcurrency: number;
   dashboardRateLimitPerMinute: number;
   trustProxy: string;
   documentRetentionDays: number;
@@ -117,6 +119,8 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     keepAliveSeconds: values.KEEP_ALIVE_SECONDS,
     drainSeconds: values.DRAIN_SECONDS,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,
+    batchLinesPerMinute: values.BATCH_LINES_PER_MINUTE,
+    batchConcurrency: values.BATCH_CONCURRENCY,
     dashboardRateLimitPerMinute: values.DASHBOARD_RATE_LIMIT_PER_MINUTE,
     trustProxy: values.TRUST_PROXY,
     documentRetentionDays: values.DOCUMENT_RETENTION_DAYS,

@@ -70,6 +70,14 @@ export const settings = z.object({
     wholeNumber(0, 1_000_000_000).default(100),
     'API requests a minute from one client IP address; `0` turns the limit off.',
   ),
+  BATCH_LINES_PER_MINUTE: variable(
+    wholeNumber(0, 1_000_000_000).default(1_000_000),
+    'Lines of batches a minute of one workspace; `0` turns the limit off.',
+  ),
+  BATCH_CONCURRENCY: variable(
+    wholeNumber(1, 1_000).default(2),
+    'Batches that are taken at once, each of which may hold some 150 MB of memory; others are asked to come back.',
+  ),
   DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(120),
     'Dashboard requests a minute in one session, or from one address before sign-in; `0` turns the limit off.',

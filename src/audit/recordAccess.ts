@@ -15,6 +15,7 @@ export const accessActions = [
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',
+  'record.batch',
   'document.list',
   'document.download',
   'document.history',
@@ -72,6 +73,8 @@ export interface AccessRecorded extends AccessSubject {
   outcome?: 'refused';
   /** Why it was refused: there whenever it was. */
   code?: ErrorCode | SignInRefusal;
+  /** Of a batch: how many lines were sent, and how many of them were refused, by code. */
+  lines?: { sent: number; refused: Partial<Record<ErrorCode, number>> };
   /** Of a refused request; the route is its template. */
   method?: string;
   route?: string;

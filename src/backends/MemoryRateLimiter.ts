@@ -16,7 +16,7 @@ export class MemoryRateLimiter implements RateLimiter {
     this.limit = limit;
   }
 
-  consume(key: string): Count {
+  consume(key: string, times = 1): Count {
     const { points, seconds } = this.limit;
     const now = performance.now();
     let window = this.#windows.get(key);
@@ -25,7 +25,7 @@ export class MemoryRateLimiter implements RateLimiter {
       window = { count: 0, endsAt: now + seconds * 1_000 };
       this.#windows.set(key, window);
     }
-    window.count += 1;
+    window.count += times;
     return {
       refused: window.count > points,
       refusals: Math.max(0, window.count - points),

@@ -1,7 +1,7 @@
 import { ServiceError } from '../errors.ts';
 import type { NewEvent, RecordedEvent } from '../events/event.ts';
 import { erasureStep } from '../events/recordErased.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { Appended, EventLog } from '../ports/eventLog.ts';
 import type { RecordExistence } from './RecordExistence.ts';
 import { conditionNotMet, type WriteCondition } from './writeCondition.ts';
 
@@ -33,14 +33,25 @@ export async function appendToRecord(
     throw conditionNotMet('record');
   }
   const expected = condition === 'exists' ? 'any' : condition;
-  const { revision, erased } = await eventLog.append(stream, event, expected);
-  if (revision === 0 || isKnown || condition !== 'any' || !erased) return { revision, isNew: revision === 0 };
+  const appended = await eventLog.append(stream, event, expected);
+  const mayBeErased = !isKnown && condition === 'any';
+  return { revision: appended.revision, isNew: await isNewRecord(eventLog, stream, appended, mayBeErased) };
+}
+
+/** Whether an event that was appended begins a record: its first one, or, where that may be, the first after its erasure. */
+export async function isNewRecord(
+  eventLog: EventLog,
+  stream: string,
+  { revision, erased }: Appended,
+  mayBeErased: boolean,
+): Promise<boolean> {
+  if (revision === 0 || !mayBeErased || !erased) return revision === 0;
   const [before] = await eventLog.readStream(stream, {
     direction: 'backwards',
     from: revision - 1,
     limit: 1,
   });
-  return { revision, isNew: isErasure(before) };
+  return isErasure(before);
 }
 
 /** Appends the first event of a record, or the first one after its erasure. */

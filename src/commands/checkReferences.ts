@@ -4,7 +4,8 @@ import { type CatalogEntry, catalogEntry, type RecordFields } from '../records/c
 import type { RecordExistence } from './RecordExistence.ts';
 import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
 
-interface Reference {
+/** What a record refers to, in one of its fields. */
+export interface Reference {
   field: string;
   kind: string;
   title: string;
@@ -12,7 +13,8 @@ interface Reference {
   stream: string;
 }
 
-function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
+/** What the fields of a record refer to. */
+export function referencesOf(workspace: string, entry: CatalogEntry, sent: RecordFields): Reference[] {
   const found: Reference[] = [];
   for (const { field, path, kind, title = catalogEntry(kind).title } of entry.references) {
     const [outer, inner] = path as [string, string | undefined];
@@ -54,9 +56,18 @@ export function awaitReferences(
 
 async function requireExistence(existence: RecordExistence, references: Reference[]): Promise<void> {
   const missing = await existence.missing(references.map(({ stream }) => stream));
-  if (missing.size === 0) return;
+  const refusal = refusalOf(references, missing);
+  if (refusal) throw refusal;
+}
+
+/** What a record is refused with that refers to what is missing; undefined where nothing is. */
+export function refusalOf(
+  references: readonly Reference[],
+  missing: ReadonlySet<string>,
+): ServiceError | undefined {
+  if (missing.size === 0) return undefined;
   const absent = references.filter(({ stream }) => missing.has(stream));
-  throw referencesNotFound(absent);
+  return absent.length === 0 ? undefined : referencesNotFound(absent);
 }
 
 /** The refusal of a record whose references lead nowhere; it names every missing kind and id. */

@@ -1,4 +1,5 @@
 import { type FieldMessage, UnreadableError } from '../errors.ts';
+import type { NewEvent } from '../events/event.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { UnchangedChoice } from '../events/unchangedChoice.ts';
@@ -57,9 +58,11 @@ export async function upsertRecord(
   const { existence } = ports;
   const sent = validate(entry.schema, input) as RecordFields;
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
+  const toEvent = (fields: RecordFields) => newEvent(caller, entry.eventType, fields);
+  const valid = { entry, stream, sent, newEvent: toEvent };
   if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
     // It keeps its place, whatever came behind it.
-    const written = await upsertBlindly(ports, caller, entry, stream, sent, {});
+    const written = await upsertBlindly(ports, valid, {});
     return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
   }
   if (options.wait) await awaitReferences(ports, caller.workspace, entry, sent, options.wait);
@@ -67,48 +70,51 @@ export async function upsertRecord(
   if (checking) await checking;
   const written =
     options.dryRun || options.unchanged === 'skip'
-      ? await upsertJudged(ports, caller, entry, stream, sent, options)
-      : await upsertBlindly(ports, caller, entry, stream, sent, options);
+      ? await upsertJudged(ports, valid, options)
+      : await upsertBlindly(ports, valid, options);
   return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
 }
 
 type Outcome = Omit<Written, 'warnings'>;
 
+/** An upsert in which nothing is wrong by itself, and whose references exist. */
+export interface ValidUpsert {
+  entry: CatalogEntry;
+  stream: string;
+  sent: RecordFields;
+  /** The event that holds these fields. */
+  newEvent(fields: RecordFields): NewEvent;
+}
+
 async function upsertBlindly(
   ports: WritePorts,
-  caller: Caller,
-  entry: CatalogEntry,
-  stream: string,
-  sent: RecordFields,
+  { stream, sent, newEvent }: ValidUpsert,
   { condition = 'any' }: WriteOptions,
 ): Promise<Outcome> {
-  const event = newEvent(caller, entry.eventType, sent);
-  const { revision, isNew } = await appendToRecord(ports, stream, event, condition);
+  const { revision, isNew } = await appendToRecord(ports, stream, newEvent(sent), condition);
   if (!ports.existence.isKnown(stream)) ports.existence.remember(stream);
   return { version: revision + 1, outcome: isNew ? 'created' : 'updated' };
 }
 
-async function upsertJudged(
+/** Carries out an upsert by what the record is: a dry run, or one that may be skipped. Rejects as `writeJudged` does. */
+export async function upsertJudged(
   ports: WritePorts,
-  caller: Caller,
-  entry: CatalogEntry,
-  stream: string,
-  sent: RecordFields,
+  valid: ValidUpsert,
   options: WriteOptions,
 ): Promise<Outcome> {
+  const { entry, stream, sent, newEvent } = valid;
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
     const { version, outcome, changedFields, isSkipped } = await writeJudged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun },
       fieldsFor: () => sent,
-      newEvent: (fields) => newEvent(caller, entry.eventType, fields),
+      newEvent,
     });
     if (!isSkipped && !dryRun) ports.existence.remember(stream);
     return { version, outcome, changedFields, isSkipped };
   } catch (error) {
     // What cannot be read cannot be said to be the same.
-    if (error instanceof UnreadableError && !dryRun)
-      return upsertBlindly(ports, caller, entry, stream, sent, options);
+    if (error instanceof UnreadableError && !dryRun) return upsertBlindly(ports, valid, options);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads';
+import type { ServiceError } from '../errors.ts';
 import type { ErasedEvent, NewEvent, Position, RecordedEvent, UnreadableEvent } from '../events/event.ts';
 
 /** `any`: whatever is there; `none`: the stream must not exist; a number: the revision of its last event (0 is the first). */
@@ -9,6 +10,13 @@ export interface Appended {
   position: Position;
   /** Earlier events of the stream were removed. */
   erased?: true;
+}
+
+/** One of several appends that are made together. */
+export interface Append {
+  stream: string;
+  event: NewEvent;
+  expected: ExpectedRevision;
 }
 
 export interface ReadOptions {
@@ -101,6 +109,14 @@ export interface EventLog {
    * appends made at the same time are not touched.
    */
   append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended>;
+
+  /**
+   * Appends many events, each as `append` does, at a fraction of its cost; answers each by itself, in their order: with its
+   * place when it is durable, or with the error that `append` would reject with. What becomes of one does not touch the others;
+   * those of one stream are appended in their order. After one that is answered with `unavailable` the rest may be so too
+   * without having been tried. Never rejects.
+   */
+  appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]>;
 
   /**
    * The events of one stream, in the asked direction; an empty array when the stream does not exist. Rejects with

@@ -21,8 +21,11 @@ export interface Count {
 /** Counts how often something is done, for each key. */
 export interface RateLimiter {
   readonly limit: Limit;
-  /** Counts once more, at once where it need not ask anybody. Rejects with `unavailable` when it cannot count. */
-  consume(key: string): Count | Promise<Count>;
+  /**
+   * Counts once more, or so many times, at once where it need not ask anybody. Rejects with `unavailable` when it cannot
+   * count.
+   */
+  consume(key: string, times?: number): Count | Promise<Count>;
   /** Lets the counts of a key begin again. */
   reset(key: string): Promise<void>;
 }

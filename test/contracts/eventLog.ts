@@ -3,6 +3,7 @@ import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogAppends } from './eventLogAppends.ts';
 import { eventLogErasure, type Purged } from './eventLogErasure.ts';
 import { eventLogFollowing } from './eventLogFollowing.ts';
+import { eventLogGroups } from './eventLogGroups.ts';
 import { eventLogPlaces } from './eventLogPlaces.ts';
 import { eventLogReads } from './eventLogReads.ts';
 import { eventLogWriters } from './eventLogWriters.ts';
@@ -13,6 +14,7 @@ import { eventLogWriters } from './eventLogWriters.ts';
  */
 export function eventLogContract(open: () => Promise<EventLog>, purged: Purged): void {
   describe('append', () => eventLogAppends(open));
+  describe('append, many together', () => eventLogGroups(open));
   describe('append, by several', () => eventLogWriters(open));
   describe('reading', () => eventLogReads(open));
   describe('identity and positions', () => eventLogPlaces(open));

@@ -17,6 +17,7 @@ import { dashboardApp } from '../../src/dashboard/shell/dashboardApp.ts';
 import { requestLimit } from '../../src/dashboard/shell/requestLimit.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { StoreWatch } from '../../src/health/StoreWatch.ts';
+import { type Batches, openBatches } from '../../src/http/endpoints/batch/Batches.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
 import { createApp } from '../../src/http/server/createApp.ts';
 import { Reservations } from '../../src/idempotency/Reservations.ts';
@@ -63,7 +64,7 @@ function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {})
 export async function startFaultyApp(
   service: TestService,
   faults: Faults,
-): Promise<Client & { stop(): Promise<void> }> {
+): Promise<Client & { batches: Batches; stop(): Promise<void> }> {
   const realReadModels = await openReadModels(service.config.readModelUrl);
   const realStateStore = await openStateStore(service.config.stateUrl);
   const realDocumentStore = await openDocumentStore(service.config.documentsUrl);
@@ -74,6 +75,7 @@ export async function startFaultyApp(
   const documentStore = withFaults(realDocumentStore, faults.documentStore);
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
+  const logger = createLogger('trace', log);
   const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => randomBytes(32));
   const webhookDirectory = await WebhookDirectory.open(service.eventLog);
   const users = await UserDirectory.open(service.eventLog);
@@ -101,6 +103,7 @@ export async function startFaultyApp(
       clock: systemClock,
       secret: () => knownKeys.load('webhookSecrets'),
     }),
+    batches: openBatches(service.config, limiters, logger),
     directory,
     names,
     feed,
@@ -109,7 +112,6 @@ export async function startFaultyApp(
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
     publicUrl: undefined,
   };
-  const logger = createLogger('trace', log);
   const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
   const draining = new AbortController().signal;
   const around = { logger, draining, clientIp: () => '127.0.0.1' };
@@ -149,6 +151,7 @@ export async function startFaultyApp(
   await once(server, 'listening');
   const client = new Client(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, service.key);
   return Object.assign(client, {
+    batches: ports.batches,
     async stop() {
       storeWatch.close();
       server.close();

@@ -7,6 +7,7 @@ import { requestLimit } from '../../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
 import { describeError } from '../../errors.ts';
 import { EventFeed } from '../../feed/EventFeed.ts';
+import { openBatches } from '../../http/endpoints/batch/Batches.ts';
 import { Reservations } from '../../idempotency/Reservations.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
@@ -83,6 +84,7 @@ export async function openApiPorts(
       clock,
       secret: () => knownKeys.load('webhookSecrets'),
     }),
+    batches: openBatches(config, limiters, logger),
     webhooks: new WebhookManager({
       eventLog,
       readModels,
@@ -106,11 +108,13 @@ export async function openApiPorts(
     await evidence.close();
     await feed.close();
   };
-  const settle = () =>
-    ports.tally
+  const settle = async () => {
+    await ports.batches.close();
+    await ports.tally
       .flush()
       .catch((error) =>
         logger.warn({ error: describeError(error) }, 'what was counted is not in the audit trail'),
       );
+  };
   return { ports, settle, close };
 }

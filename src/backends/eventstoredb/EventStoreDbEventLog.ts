@@ -8,6 +8,7 @@ import {
   type RecordedEvent,
 } from '../../events/event.ts';
 import type {
+  Append,
   Appended,
   EventBatch,
   EventLog,
@@ -18,6 +19,7 @@ import type {
   Removals,
 } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
+import { appendAll } from './appendAll.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
 import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
@@ -64,6 +66,10 @@ export class EventStoreDbEventLog implements EventLog {
     const { appender, erasures } = this.#connection;
     const appended = await appender.append(stream, event, expected);
     return erasures.before(stream) > 0 ? { ...appended, erased: true } : appended;
+  }
+
+  appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]> {
+    return appendAll(appends, ({ stream, event, expected }) => this.append(stream, event, expected));
   }
 
   readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {

@@ -12,13 +12,13 @@ export class FlexibleRateLimiter implements RateLimiter {
     this.#limiter = limiter;
   }
 
-  async consume(key: string): Promise<Count> {
-    const count = await this.#consume(key);
+  async consume(key: string, times = 1): Promise<Count> {
+    const count = await this.#consume(key, times);
     const windowMs = this.limit.seconds * 1_000;
     // The library keeps ends of windows by the clock. One this far away was set before the clock went back.
     if (count.msBeforeReset > 2 * windowMs) {
       await this.reset(key);
-      return this.#consume(key);
+      return this.#consume(key, times);
     }
     return { ...count, msBeforeReset: Math.min(count.msBeforeReset, windowMs) };
   }
@@ -26,9 +26,9 @@ export class FlexibleRateLimiter implements RateLimiter {
   async reset(key: string): Promise<void> {
     await this.#limiter.delete(key);
   }
-  async #consume(key: string): Promise<Count> {
+  async #consume(key: string, times: number): Promise<Count> {
     try {
-      const { msBeforeNext, remainingPoints } = await this.#limiter.consume(key);
+      const { msBeforeNext, remainingPoints } = await this.#limiter.consume(key, times);
       return { refused: false, refusals: 0, remaining: remainingPoints, msBeforeReset: msBeforeNext };
     } catch (error) {
       if (!(error instanceof RateLimiterRes)) throw unavailable('rate limit store', error);

@@ -1,18 +1,11 @@
 import { dirname } from 'node:path';
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
-import { validate as isUuid } from 'uuid';
-import { unavailable } from '../../errors.ts';
-import { canonicalJson } from '../../events/canonicalJson.ts';
+import { type ServiceError, unavailable } from '../../errors.ts';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
-import {
-  type ErasedEvent,
-  MAX_EVENT_BYTES,
-  type NewEvent,
-  type Position,
-  type RecordedEvent,
-} from '../../events/event.ts';
+import type { ErasedEvent, NewEvent, Position, RecordedEvent } from '../../events/event.ts';
 import type {
+  Append,
   Appended,
   EventBatch,
   EventLog,
@@ -22,10 +15,11 @@ import type {
   Removals,
   WriterLink,
 } from '../../ports/eventLog.ts';
-import { eventTooLarge, idNotUuid, positionUnknown } from '../../ports/eventLogRefusals.ts';
+import { positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { fileProblem, isDamage, movedProblem } from '../fileProblem.ts';
 import { makeOwnedFolders } from '../folderOwner.ts';
 import { OpenedFiles } from '../OpenedFiles.ts';
+import { appendGroup, appendRequest } from './appendRequest.ts';
 import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { Gathering } from './Gathering.ts';
@@ -94,12 +88,16 @@ export class SqliteEventLog implements EventLog {
   }
 
   async append(stream: string, event: NewEvent, expected: ExpectedRevision): Promise<Appended> {
-    if (!isUuid(event.id)) throw idNotUuid();
-    const data = canonicalJson(event.data);
-    const metadata = canonicalJson(event.metadata);
-    if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
+    const request = appendRequest({ stream, event, expected });
     const writer = this.#usableWriter() ?? (await this.#openWriter());
-    return writer.append({ stream, eventId: event.id, type: event.type, data, metadata, expected });
+    return writer.append(request);
+  }
+
+  appendEach(appends: readonly Append[]): Promise<(Appended | ServiceError)[]> {
+    return appendGroup(appends, async (requests) => {
+      const writer = this.#usableWriter() ?? (await this.#openWriter());
+      return writer.appendGroup(requests);
+    });
   }
 
   async readStream(stream: string, options: ReadOptions): Promise<RecordedEvent[]> {

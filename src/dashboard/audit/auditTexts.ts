@@ -9,6 +9,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.disclosures': 'Disclosures reported',
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',
+  'record.batch': 'Lines of batch refused',
   'document.list': 'Documents listed',
   'document.download': 'Document downloaded',
   'document.history': 'History of document read',

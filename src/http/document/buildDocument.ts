@@ -2,6 +2,7 @@ import { OpenAPIRegistry, OpenApiGeneratorV31 } from '@asteasolutions/zod-to-ope
 import { catalog } from '../../records/catalog.ts';
 import { version } from '../../version.ts';
 import type { Endpoint } from '../endpoint/endpoint.ts';
+import { batchResultSchema, batchSummarySchema } from '../endpoints/batch/batchSchemas.ts';
 import { errorSchema } from './answerSchemas.ts';
 import { errorResponseComponents } from './errorComponents.ts';
 import { headers } from './headers.ts';
@@ -69,6 +70,7 @@ const securitySchemes = {
 
 const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
+  { name: 'Batches', description: 'Many records with one request.' },
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and their catalogue.' },
   { name: 'Webhooks', description: 'Endpoints to which events are sent, signed.' },
@@ -91,7 +93,11 @@ function register(endpoints: readonly Endpoint[]): OpenAPIRegistry {
 
 /** The description of these endpoints, as an OpenAPI 3.1.0 document; `publicUrl`: the service's address, where it is known. */
 export function buildDocument(endpoints: readonly Endpoint[], publicUrl?: string): object {
-  const definitions = [{ type: 'schema' as const, schema: errorSchema }, ...register(endpoints).definitions];
+  const named = [errorSchema, batchResultSchema, batchSummarySchema].map((schema) => ({
+    type: 'schema' as const,
+    schema,
+  }));
+  const definitions = [...named, ...register(endpoints).definitions];
   return new OpenApiGeneratorV31(definitions).generateDocument({
     openapi: '3.1.0',
     info: {

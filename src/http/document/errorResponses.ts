@@ -11,6 +11,8 @@ import { validate, validationError } from '../../records/validate.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
 import { checkUrl } from '../../webhooks/settings/checkUrl.ts';
 import { tooManyWebhooks, webhookDisabled } from '../../webhooks/settings/webhookRefusals.ts';
+import { batchTooLarge } from '../endpoints/batch/LineSplitter.ts';
+import { notAnArray, notLines } from '../endpoints/batch/readBatch.ts';
 import { notAcceptable, schemaNotFound } from '../endpoints/events/eventRefusals.ts';
 import { pageQuerySchema } from '../endpoints/parameters.ts';
 import { overloaded } from '../server/BodyBudget.ts';
@@ -66,6 +68,23 @@ export const errorResponses = {
       ]),
       malformed_body: malformedBody('is not valid JSON'),
     },
+  },
+  InvalidBatch: {
+    description: 'The body is broken, or no array of lines; nothing was stored.',
+    errors: {
+      malformed_body: malformedBody('is not valid gzip'),
+      validation_failed: notAnArray(),
+    },
+  },
+  BatchTooLarge: {
+    description:
+      'The batch has more than 100,000 lines, or more than 64 MB (67,108,864 bytes) when unpacked; in `application/json` 1 MB. Nothing was stored.',
+    errors: { payload_too_large: batchTooLarge() },
+  },
+  NotLines: {
+    description:
+      'The body is neither `application/x-ndjson` nor `application/json` in UTF-8, or it is compressed otherwise than with gzip.',
+    errors: { unsupported_media_type: notLines() },
   },
   InvalidUpload: {
     description: 'The form or its file is not valid, or the path is not; nothing was stored.',

@@ -5,6 +5,8 @@ import { buildDocument } from '../document/buildDocument.ts';
 import { routeOf } from '../endpoint/endpoint.ts';
 import type { IdempotencyPorts } from '../idempotency/once.ts';
 import type { Route } from '../server/serveEndpoint.ts';
+import type { BatchPorts } from './batch/carryOut.ts';
+import { sendBatch } from './batch/sendBatch.ts';
 import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
@@ -16,7 +18,8 @@ import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
 import type { WebhookRoutePorts } from './webhooks/webhookAddress.ts';
 import { webhookEndpoints } from './webhooks/webhookEndpoints.ts';
 
-export type AppPorts = DocumentPorts &
+export type AppPorts = BatchPorts &
+  DocumentPorts &
   ProofPorts &
   HistoryPorts &
   EventsPorts &
@@ -26,6 +29,7 @@ export type AppPorts = DocumentPorts &
 /** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
+  sendBatch,
   ...documentEndpoints,
   ...webhookEndpoints,
   ...eventEndpoints(openapiPublic),

@@ -33,6 +33,11 @@ export const statusOf: Record<ErrorCode, number> = {
   unreadable: 503,
 };
 
+/** Whether the same request may be accepted later, for all that its refusal tells. */
+export function isRetryable(code: ErrorCode): boolean {
+  return statusOf[code] === 429 || statusOf[code] === 503;
+}
+
 /** The refusal of what is not HTTP as the service speaks it. */
 export function notHttp(cause?: unknown): ServiceError {
   return new ServiceError('validation_failed', 'The request is not valid HTTP for this service.', { cause });

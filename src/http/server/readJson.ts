@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { MIMEType, promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import { ServiceError } from '../../errors.ts';
@@ -11,7 +12,7 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 export type JsonType = 'application/json' | typeof MERGE_PATCH;
 
 /** 1 MB, as mebibytes. */
-const MAX_BODY_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = 1024 * 1024;
 
 const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -24,9 +25,9 @@ export function bodyTooLarge(): ServiceError {
   return new ServiceError('payload_too_large', 'The body is larger than 1 MB.');
 }
 
-/** The refusal of a body that is no JSON; `reason` says why: `is not valid JSON`. */
-export function malformedBody(reason: string): ServiceError {
-  return new ServiceError('malformed_body', `The body ${reason}.`);
+/** The refusal of a body, or of a line of one, that is no JSON; `reason` says why: `is not valid JSON`. */
+export function malformedBody(reason: string, what: 'body' | 'line' = 'body'): ServiceError {
+  return new ServiceError('malformed_body', `The ${what} ${reason}.`);
 }
 
 /** The refusal of a body of another type. */
@@ -34,8 +35,8 @@ export function notJson(type: JsonType = 'application/json'): ServiceError {
   return new ServiceError('unsupported_media_type', `Send the body as Content-Type: ${type}, in UTF-8.`);
 }
 
-/** Whether a Content-Type is this type of JSON in UTF-8; parameters beside `charset` mean nothing. */
-function isJsonType(header: string, type: JsonType): boolean {
+/** Whether a Content-Type is this one, in UTF-8; parameters beside `charset` mean nothing. */
+export function isUtf8Type(header: string, type: string): boolean {
   if (header === type) return true;
   try {
     const { essence, params } = new MIMEType(header);
@@ -91,10 +92,32 @@ async function decompressed(bytes: Buffer): Promise<Buffer> {
   }
 }
 
-function requireWellFormed(_key: string, value: unknown): unknown {
-  if (typeof value === 'string' && !value.isWellFormed())
-    throw malformedBody('holds a lone surrogate, which is not Unicode');
-  return value;
+/** Whether a body is compressed, with gzip. Throws `unsupported_media_type` where it is otherwise. */
+export function isCompressed({ headers }: IncomingMessage): boolean {
+  const encoding = headers['content-encoding'];
+  if (encoding === undefined || encoding === 'identity') return false;
+  if (/^(?:x-)?gzip$/i.test(encoding)) return true;
+  throw new ServiceError('unsupported_media_type', 'Send the body as it is, or with Content-Encoding: gzip.');
+}
+
+/** What JSON in UTF-8 says. Throws `malformed_body`; no part of it is in the error. */
+export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknown {
+  let text: string;
+  try {
+    text = decoder.decode(bytes);
+  } catch {
+    throw malformedBody('is not valid UTF-8', what);
+  }
+  const requireWellFormed = (_key: string, value: unknown) => {
+    if (typeof value === 'string' && !value.isWellFormed())
+      throw malformedBody('holds a lone surrogate, which is not Unicode', what);
+    return value;
+  };
+  try {
+    return SURROGATE_ESCAPE.test(text) ? JSON.parse(text, requireWellFormed) : JSON.parse(text);
+  } catch (error) {
+    throw error instanceof ServiceError ? error : malformedBody('is not valid JSON', what);
+  }
 }
 
 /**
@@ -107,28 +130,10 @@ export async function readJson(
   type: JsonType = 'application/json',
 ): Promise<unknown> {
   const { req } = exchange;
-  if (!isJsonType(req.headers['content-type'] ?? '', type)) {
+  if (!isUtf8Type(req.headers['content-type'] ?? '', type)) {
     throw notJson(type);
   }
-  const encoding = req.headers['content-encoding'];
-  const isCompressed = encoding !== undefined && /^(?:x-)?gzip$/i.test(encoding);
-  if (encoding !== undefined && encoding !== 'identity' && !isCompressed) {
-    throw new ServiceError(
-      'unsupported_media_type',
-      'Send the body as it is, or with Content-Encoding: gzip.',
-    );
-  }
+  const compressed = isCompressed(req);
   const received = await collect(exchange);
-  const bytes = isCompressed ? await decompressed(received) : received;
-  let text: string;
-  try {
-    text = decoder.decode(bytes);
-  } catch {
-    throw malformedBody('is not valid UTF-8');
-  }
-  try {
-    return SURROGATE_ESCAPE.test(text) ? JSON.parse(text, requireWellFormed) : JSON.parse(text);
-  } catch (error) {
-    throw error instanceof ServiceError ? error : malformedBody('is not valid JSON');
-  }
+  return parseJson(compressed ? await decompressed(received) : received);
 }

@@ -67,7 +67,7 @@ function heartbeat(position: Position | undefined): string {
 }
 
 /** Resolves when what was written has left, or with the signal. */
-function drained(res: ServerResponse, signal: AbortSignal): Promise<void> {
+export function drained(res: ServerResponse, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       res.off('drain', done);

@@ -18,12 +18,16 @@ interface Waiting {
   reject(error: Error): void;
 }
 
-/** What waits for one commit: appends, or a removal alone; nothing for a proof. */
+/** What waits for one commit: single appends, or a group of them, or a removal; nobody for a proof. */
 interface Batch {
   sentAt: number;
-  appends: Waiting[];
-  erasing?: PromiseWithResolvers<void>;
+  /** How many single appends; undefined where it is of something else. */
+  singles?: number;
+  settle(outcomes: AppendOutcome[]): void;
+  fail(error: Error): void;
 }
+
+const proof = { settle: () => undefined, fail: () => undefined };
 
 /** Appends that wait at the most: beyond it callers are told to come back, so that memory stays bounded. */
 const MAX_WAITING = 20_000;
@@ -86,17 +90,24 @@ export class GroupCommit {
       this.#waiting.push({ request, resolve, reject });
       const { length } = this.#committing;
       if (length === 0 && this.#lone.isLikely) this.#turnEnd ??= setImmediate(() => this.#commitTurn());
-      else if (length === 0 || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
+      else if (!this.#hasSingles || (length < MAX_COMMITTING && this.#waiting.length >= EARLY_BATCH))
         this.#commitNext();
     });
+  }
+
+  /** Appends a group in one commit, behind what was asked for before; its outcomes are in its order. Rejects with `unavailable`. */
+  appendGroup(requests: AppendRequest[]): Promise<AppendOutcome[]> {
+    if (this.#closed) return Promise.reject(unavailable('event log'));
+    if (this.#waiting.length > 0) this.#commitNext();
+    return new Promise((settle, fail) => this.#commit(requests, { settle, fail }));
   }
 
   /** As `EventLog.erase`. */
   erase(request: EraseRequest): Promise<void> {
     if (this.#closed) return Promise.reject(unavailable('event log'));
-    const erasing = Promise.withResolvers<void>();
-    this.#commit([], { erase: request }, erasing);
-    return erasing.promise;
+    return new Promise((resolve, fail) =>
+      this.#commit({ erase: request }, { settle: () => resolve(), fail }),
+    );
   }
 
   /**
@@ -126,6 +137,11 @@ export class GroupCommit {
     return this.#committing.length === 0 && this.#waiting.length === 0;
   }
 
+  /** Whether single appends are on their way: then those that come wait for the next commit of such, unless they are many. */
+  get #hasSingles(): boolean {
+    return this.#committing.some(({ singles }) => singles !== undefined);
+  }
+
   /** Only when all requests of a turn were heard is it known that one append is alone. */
   #commitTurn(): void {
     this.#turnEnd = undefined;
@@ -137,49 +153,58 @@ export class GroupCommit {
 
   #commitNext(): void {
     const appends = this.#waiting.splice(0, MAX_BATCH);
-    const requests = appends.map(({ request }) => request);
-    this.#commit(appends, requests);
+    this.#commit(
+      appends.map(({ request }) => request),
+      {
+        singles: appends.length,
+        settle: (outcomes) => {
+          for (const [index, waiting] of appends.entries())
+            settleOne(waiting, outcomes[index] as AppendOutcome);
+        },
+        fail: (error) => {
+          for (const { reject } of appends) reject(error);
+        },
+      },
+    );
   }
 
   /** After a failure it takes more: where a few pages still fit in, an append may not. */
   #prove(): void {
-    this.#commit([], { prove: this.#failed ? LARGE_PROOF : SMALL_PROOF });
+    this.#commit({ prove: this.#failed ? LARGE_PROOF : SMALL_PROOF }, proof);
   }
 
-  #commit(appends: Waiting[], request: WriterRequest, erasing?: PromiseWithResolvers<void>): void {
-    this.#committing.push({ sentAt: performance.now(), appends, ...(erasing && { erasing }) });
+  #commit(request: WriterRequest, batch: Omit<Batch, 'sentAt'>): void {
+    this.#committing.push({ sentAt: performance.now(), ...batch });
     this.#writer.send(request);
     this.#timeout ??= setTimeout(() => this.#giveUp(), COMMIT_TIMEOUT_MS);
   }
 
   #settle(message: WriterMessage): void {
-    const { appends, erasing, sentAt } = this.#committing.shift() ?? { appends: [], sentAt: 0 };
-    this.#lone.committed(performance.now() - sentAt, appends.length === 1 && this.#isIdle);
+    const batch = this.#committing.shift() ?? { sentAt: 0, ...proof };
+    this.#lone.committed(performance.now() - batch.sentAt, batch.singles === 1 && this.#isIdle);
     if (this.#isIdle) this.#drained?.resolve();
     if (this.#committing.length === 0) {
       clearTimeout(this.#timeout);
       this.#timeout = undefined;
-      if (this.#waiting.length > 0) this.#commitNext();
     } else {
       this.#timeout?.refresh();
     }
+    if (this.#waiting.length > 0 && !this.#hasSingles) this.#commitNext();
     if (message.kind === 'refused') {
-      erasing?.reject(new Error(message.reason));
+      batch.fail(new Error(message.reason));
       if (this.#checks.length > 0 && this.#committing.length === 0) this.#prove();
     } else if (message.kind === 'failed') {
       const cause = Object.assign(new Error('commit failed'), { code: message.code });
       const error = unavailable('event log', cause, message.problem);
       this.#committedAt = undefined;
       this.#failed = true;
-      erasing?.reject(error);
-      for (const { reject } of [...appends, ...this.#checks.splice(0)]) reject(error);
+      batch.fail(error);
+      for (const { reject } of this.#checks.splice(0)) reject(error);
     } else {
       this.#committedAt = performance.now();
       this.#failed = false;
       for (const { resolve } of this.#checks.splice(0)) resolve();
-      erasing?.resolve();
-      for (const [index, waiting] of appends.entries())
-        settleOne(waiting, message.outcomes[index] as AppendOutcome);
+      batch.settle(message.outcomes);
     }
   }
 
@@ -205,10 +230,8 @@ export class GroupCommit {
 
   #rejectAll(error: Error): void {
     this.#committedAt = undefined;
-    const checks = this.#checks.splice(0);
-    const appends = this.#committing.flatMap((batch) => batch.appends);
-    const erasures = this.#committing.flatMap(({ erasing }) => erasing ?? []);
-    for (const { reject } of [...appends, ...this.#waiting.splice(0), ...erasures, ...checks]) reject(error);
+    for (const { fail } of this.#committing) fail(error);
+    for (const { reject } of [...this.#waiting.splice(0), ...this.#checks.splice(0)]) reject(error);
   }
 }
 

@@ -1,0 +1,48 @@
+import { validate as isUuid } from 'uuid';
+import { ServiceError } from '../../errors.ts';
+import { canonicalJson } from '../../events/canonicalJson.ts';
+import { MAX_EVENT_BYTES } from '../../events/event.ts';
+import type { Append, Appended } from '../../ports/eventLog.ts';
+import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
+import type { AppendOutcome, AppendRequest } from './appendProtocol.ts';
+
+/** An append as the writer thread takes it. Throws `validation_failed` and `payload_too_large`, as `EventLog.append`. */
+export function appendRequest({ stream, event, expected }: Append): AppendRequest {
+  if (!isUuid(event.id)) throw idNotUuid();
+  const data = canonicalJson(event.data);
+  const metadata = canonicalJson(event.metadata);
+  if (Buffer.byteLength(data) + Buffer.byteLength(metadata) > MAX_EVENT_BYTES) throw eventTooLarge();
+  return { stream, eventId: event.id, type: event.type, data, metadata, expected };
+}
+
+/** As `EventLog.appendEach`; `commit` appends in one transaction, and rejects with `unavailable` where that failed. */
+export async function appendGroup(
+  appends: readonly Append[],
+  commit: (requests: AppendRequest[]) => Promise<AppendOutcome[]>,
+): Promise<(Appended | ServiceError)[]> {
+  const requests = appends.map((append) => attempt(() => appendRequest(append)));
+  const sound = requests.filter((request): request is AppendRequest => !(request instanceof ServiceError));
+  try {
+    const outcomes = sound.length === 0 ? [] : await commit(sound);
+    let next = 0;
+    return requests.map((request) =>
+      request instanceof ServiceError ? request : resultOf(outcomes[next++] as AppendOutcome),
+    );
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return requests.map((request) => (request instanceof ServiceError ? request : error));
+  }
+}
+
+function attempt<Result>(work: () => Result): Result | ServiceError {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof ServiceError) return error;
+    throw error;
+  }
+}
+
+function resultOf(outcome: AppendOutcome): Appended | ServiceError {
+  return 'conflict' in outcome ? versionConflict(outcome.conflict + 1) : outcome;
+}

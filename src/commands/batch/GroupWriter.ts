@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ServiceError } from '../../errors.ts';
+import { findEarlier } from '../../idempotency/findEarlier.ts';
+import type { Append, Appended } from '../../ports/eventLog.ts';
+import { isNewRecord } from '../appendToRecord.ts';
+import { refusalOf } from '../checkReferences.ts';
+import { upsertJudged } from '../upsertRecord.ts';
+import { conditionNotMet } from '../writeCondition.ts';
+import type { BatchContext } from './batchContext.ts';
+import type { BatchLine } from './batchLine.ts';
+import { eachStream } from './eachStream.ts';
+import { ForeseenRecords } from './ForeseenRecords.ts';
+import { subjectOf } from './readOperation.ts';
+import { ValidLine } from './ValidLine.ts';
+
+/** How often a group is appended that a store is away for, and the pause between, in milliseconds. */
+const MOST_TRIES = 3;
+const PAUSE_MS = 500;
+
+/** Carries out groups of a batch's lines, as `upsertRecord` would each of them, and answers every line once. */
+export class GroupWriter {
+  readonly #context: BatchContext;
+  readonly #foreseen = new ForeseenRecords();
+  /** Whether lines are carried out by what their records are. */
+  readonly #isJudged: boolean;
+  /** Why the rest is not tried: the store was found to be away. */
+  #away: ServiceError | undefined;
+
+  constructor(context: BatchContext) {
+    this.#context = context;
+    const { dryRun, unchanged } = context.options;
+    this.#isJudged = dryRun === true || unchanged === 'skip';
+  }
+
+  /** Stops: lines that were not appended by then are answered with this. */
+  stop(reason: ServiceError): void {
+    this.#away ??= reason;
+  }
+
+  /** The lines of a group that are to be written; answers the others. */
+  async accept(lines: readonly BatchLine[]): Promise<ValidLine[]> {
+    const { slices, isRepeat } = this.#context;
+    let valid: ValidLine[] = [];
+    for (const line of lines) {
+      if (slices.isOver) await slices.next();
+      const read = this.#read(line);
+      if (read) valid.push(read);
+    }
+    if (isRepeat) valid = await this.#withoutEarlier(valid);
+    const missing = await this.#missing(valid);
+    return missing ? valid.filter((line) => this.#isAccepted(line, missing)) : [];
+  }
+
+  /** Writes the lines of a group, and answers them. */
+  async write(lines: readonly ValidLine[]): Promise<void> {
+    if (this.#away) this.#refuse(lines, this.#away);
+    else if (this.#isJudged) await eachStream(lines, (line) => this.#judge(line));
+    else await this.#append(lines);
+  }
+
+  #read(line: BatchLine): ValidLine | undefined {
+    let value: unknown;
+    try {
+      value = line.read();
+      if (this.#away) throw this.#away;
+      return new ValidLine(this.#context, line, value);
+    } catch (error) {
+      this.#context.answer(line, { ...subjectOf(value), error });
+      return undefined;
+    }
+  }
+
+  /** The lines of which an earlier try appended nothing; answers the others with what that came to. */
+  async #withoutEarlier(lines: readonly ValidLine[]): Promise<ValidLine[]> {
+    const { ports, eventId } = this.#context;
+    const answered = new Set<ValidLine>();
+    await eachStream(lines, async (valid) => {
+      try {
+        const earlier = { eventId: eventId(valid.line), appended: false };
+        const found = await findEarlier(ports.eventLog, valid.stream, { earlier });
+        if (found === undefined) return;
+        const { revision, position } = found;
+        await this.#accepted(valid, { revision, position, erased: true }, true);
+      } catch (error) {
+        this.#refuse([valid], error);
+      }
+      answered.add(valid);
+    });
+    return lines.filter((valid) => !answered.has(valid));
+  }
+
+  /** What does not exist of all that the lines ask about; undefined where that cannot be told, and all are answered. */
+  async #missing(lines: readonly ValidLine[]): Promise<Set<string> | undefined> {
+    const { existence } = this.#context.ports;
+    const asked = new Set<string>();
+    const ask = (stream: string) => {
+      if (!existence.isKnown(stream)) asked.add(stream);
+    };
+    for (const { references, operation, stream } of lines) {
+      for (const reference of references) if (!this.#isForeseen(reference.stream)) ask(reference.stream);
+      if (operation.condition !== 'any' && !this.#isJudged && !this.#foreseen.has(stream)) ask(stream);
+    }
+    try {
+      return asked.size === 0 ? asked : await existence.missing([...asked]);
+    } catch (error) {
+      this.#refuse(lines, error);
+      return undefined;
+    }
+  }
+
+  /** Whether a dry run would have written a record by now: one that is none has. */
+  #isForeseen(stream: string): boolean {
+    return this.#context.options.dryRun === true && this.#foreseen.has(stream);
+  }
+
+  #isAccepted(valid: ValidLine, missing: ReadonlySet<string>): boolean {
+    const { operation, stream, references } = valid;
+    const isAbsent = missing.has(stream) && !this.#foreseen.has(stream);
+    const refusal =
+      (missing.size > 0 ? refusalOf(references, missing) : undefined) ??
+      (operation.condition !== 'any' && isAbsent && !this.#isJudged ? conditionNotMet('record') : undefined);
+    if (refusal) this.#refuse([valid], refusal);
+    else this.#foreseen.add(stream);
+    return refusal === undefined;
+  }
+
+  async #append(lines: readonly ValidLine[]): Promise<void> {
+    const { existence } = this.#context.ports;
+    const mayBeErased = lines.map(
+      ({ operation, stream }) => operation.condition === 'any' && !existence.isKnown(stream),
+    );
+    const results = await this.#appendEach(lines);
+    for (const [index, line] of lines.entries()) {
+      const result = results[index] as Appended | ServiceError;
+      if (result instanceof ServiceError) this.#refuse([line], result);
+      else {
+        const answering = this.#accepted(line, result, mayBeErased[index] as boolean);
+        if (answering) await answering;
+      }
+    }
+  }
+
+  /** A store that is away for a moment, as while a cluster elects its leader, is asked again: an event is written once. */
+  async #appendEach(lines: readonly ValidLine[]): Promise<(Appended | ServiceError)[]> {
+    const { eventLog } = this.#context.ports;
+    const appends = lines.map(toAppend);
+    const results = await eventLog.appendEach(appends);
+    for (let tries = 1; tries < MOST_TRIES && !this.#away; tries += 1) {
+      const open = appends.filter((_, index) => isUnavailable(results[index]));
+      if (open.length === 0) break;
+      await sleep(PAUSE_MS);
+      const later = (await eventLog.appendEach(open)).values();
+      for (const [index, result] of results.entries())
+        if (isUnavailable(result)) results[index] = later.next().value as Appended | ServiceError;
+    }
+    return results;
+  }
+
+  /** Answers a line whose event is durable; a promise only where its stream is to be asked for what came before. */
+  #accepted(valid: ValidLine, appended: Appended, mayBeErased: boolean): void | Promise<void> {
+    const { ports, answer } = this.#context;
+    ports.existence.remember(valid.stream);
+    const tell = (isNew: boolean) => {
+      const { line, subject, warnings } = valid;
+      const outcome = isNew ? 'created' : 'updated';
+      answer(line, { ...subject, written: { version: appended.revision + 1, outcome, warnings } });
+    };
+    if (!appended.erased) return tell(appended.revision === 0);
+    return isNewRecord(ports.eventLog, valid.stream, appended, mayBeErased).then(tell, (error) =>
+      this.#refuse([valid], error),
+    );
+  }
+
+  /** Carries out a line by what its record is. */
+  async #judge(valid: ValidLine): Promise<void> {
+    const { ports, options, answer } = this.#context;
+    const { line, subject, operation, warnings } = valid;
+    if (this.#away) {
+      this.#refuse([valid], this.#away);
+      return;
+    }
+    try {
+      const outcome = await upsertJudged(ports, valid, { ...options, condition: operation.condition });
+      answer(line, { ...subject, written: { ...outcome, warnings } });
+    } catch (error) {
+      this.#refuse([valid], error);
+    }
+  }
+
+  #refuse(lines: readonly ValidLine[], error: unknown): void {
+    if (isUnavailable(error)) this.#away ??= error;
+    for (const { line, subject } of lines) this.#context.answer(line, { ...subject, error });
+  }
+}
+
+function isUnavailable(result: unknown): result is ServiceError {
+  return result instanceof ServiceError && result.code === 'unavailable';
+}
+
+function toAppend(valid: ValidLine): Append {
+  const { stream, sent, operation } = valid;
+  const expected = operation.condition === 'exists' ? 'any' : operation.condition;
+  return { stream, event: valid.newEvent(sent), expected };
+}

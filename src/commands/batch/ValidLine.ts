@@ -1,0 +1,51 @@
+import type { NewEvent } from '../../events/event.ts';
+import { newEvent } from '../../events/newEvent.ts';
+import { recordStream } from '../../events/streamNames.ts';
+import type { RecordFields } from '../../records/catalog.ts';
+import { qualityWarnings } from '../../records/qualityWarnings.ts';
+import { validate } from '../../records/validate.ts';
+import { type Reference, referencesOf } from '../checkReferences.ts';
+import type { ValidUpsert } from '../upsertRecord.ts';
+import type { BatchContext } from './batchContext.ts';
+import type { BatchLine, LineSubject } from './batchLine.ts';
+import { type Operation, readOperation } from './readOperation.ts';
+
+/** A line in which nothing is wrong by itself. */
+export class ValidLine implements ValidUpsert {
+  readonly line: BatchLine;
+  readonly operation: Operation;
+  readonly sent: RecordFields;
+  readonly stream: string;
+  readonly #context: BatchContext;
+
+  /** Of what a line says. Throws `validation_failed`. */
+  constructor(context: BatchContext, line: BatchLine, value: unknown) {
+    this.line = line;
+    this.operation = readOperation(value, line.seemingKind);
+    this.sent = validate(this.entry.schema, this.operation.input) as RecordFields;
+    this.stream = recordStream(context.caller.workspace, this.entry.kind, this.sent.id);
+    this.#context = context;
+  }
+
+  get entry(): Operation['entry'] {
+    return this.operation.entry;
+  }
+
+  get subject(): LineSubject {
+    return { kind: this.entry.kind, id: this.sent.id };
+  }
+
+  get references(): Reference[] {
+    return referencesOf(this.#context.caller.workspace, this.entry, this.sent);
+  }
+
+  get warnings(): ReturnType<typeof qualityWarnings> {
+    return qualityWarnings(this.entry, this.operation.input, this.sent);
+  }
+
+  newEvent(fields: RecordFields): NewEvent {
+    const event = newEvent(this.#context.caller, this.entry.eventType, fields);
+    event.id = this.#context.eventId(this.line);
+    return event;
+  }
+}

@@ -1,0 +1,71 @@
+import { type FieldMessage, ServiceError } from '../../errors.ts';
+import { isJsonObject, type JsonObject } from '../../events/event.ts';
+import { type CatalogEntry, catalog, catalogEntry } from '../../records/catalog.ts';
+import { identifier } from '../../records/fields.ts';
+import { validationError } from '../../records/validate.ts';
+import type { WriteCondition } from '../writeCondition.ts';
+import type { LineSubject } from './batchLine.ts';
+
+/** What a line asks for. */
+export interface Operation {
+  entry: CatalogEntry;
+  input: JsonObject;
+  condition: WriteCondition;
+}
+
+const kinds: readonly string[] = catalog.map(({ kind }) => kind);
+const members: readonly string[] = ['kind', 'record', 'if_match'];
+/** Members that a refusal names, and characters shown of each name. */
+const MAX_NAMED = 20;
+const MAX_SHOWN_NAME = 100;
+const callerId = identifier('', '');
+
+/** What a line is about, as far as it says so with a kind and an id that a record can have. */
+export function subjectOf(value: unknown): LineSubject {
+  if (!isJsonObject(value)) return { kind: null, id: null };
+  const { kind, record } = value;
+  const id = isJsonObject(record) ? record.id : undefined;
+  return {
+    kind: typeof kind === 'string' && kinds.includes(kind) ? kind : null,
+    id: callerId.safeParse(id).success ? (id as string) : null,
+  };
+}
+
+/**
+ * The operation of a line, which says `value` and seemed to be of a kind. Throws `validation_failed`; the record itself is not
+ * looked at.
+ */
+export function readOperation(value: unknown, seemingKind: string | undefined): Operation {
+  if (!isJsonObject(value)) {
+    throw new ServiceError('validation_failed', 'A line is an object with a kind and a record.');
+  }
+  const { kind, record, if_match: ifMatch } = value;
+  const problems: FieldMessage[] = [];
+  if (kind === undefined) problems.push({ field: 'kind', message: 'is required' });
+  else if (!kinds.includes(kind as string))
+    problems.push({ field: 'kind', message: `must be one of ${kinds.join(', ')}` });
+  // Of two kinds of one line the last one counts in JSON, and the first one decided when the line is carried out.
+  else if (seemingKind !== undefined && kind !== seemingKind)
+    problems.push({ field: 'kind', message: 'must be sent once' });
+  if (record === undefined) problems.push({ field: 'record', message: 'is required' });
+  else if (!isJsonObject(record)) problems.push({ field: 'record', message: 'must be an object' });
+  const condition = conditionOf(ifMatch);
+  if (condition === undefined)
+    problems.push({ field: 'if_match', message: 'must be a version, 1 or more, or "*"' });
+  for (const name in value) {
+    if (members.includes(name)) continue;
+    problems.push({
+      field: name.slice(0, MAX_SHOWN_NAME).toWellFormed(),
+      message: `is not known here; a line takes ${members.join(', ')}`,
+    });
+  }
+  if (problems.length > 0) throw validationError(problems.slice(0, MAX_NAMED));
+  return { entry: catalogEntry(kind as string), input: record as JsonObject, condition: condition ?? 'any' };
+}
+
+/** What `if_match` asks for; undefined where it is neither a version nor `*`. */
+function conditionOf(ifMatch: unknown): WriteCondition | undefined {
+  if (ifMatch === undefined) return 'any';
+  if (ifMatch === '*') return 'exists';
+  return Number.isSafeInteger(ifMatch) && (ifMatch as number) >= 1 ? (ifMatch as number) - 1 : undefined;
+}

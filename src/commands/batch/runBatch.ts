@@ -1,0 +1,79 @@
+import { unavailable } from '../../errors.ts';
+import type { RateLimiter } from '../../ports/rateLimiters.ts';
+import type { BatchContext } from './batchContext.ts';
+import type { AnswerLine, BatchLine, LineSubject } from './batchLine.ts';
+import { dependencyOrder } from './dependencyOrder.ts';
+import { GroupWriter } from './GroupWriter.ts';
+import { grantLines } from './grantLines.ts';
+import { subjectOf } from './readOperation.ts';
+import { WorkSlices } from './WorkSlices.ts';
+
+/** Lines that are appended together: more would be hardly cheaper, and keep single appends waiting. */
+const GROUP = 500;
+
+/** What a batch runs with, beside its lines. */
+export interface BatchRun extends Omit<BatchContext, 'slices'> {
+  /** Counts the lines of workspaces; undefined where they are not limited. */
+  limiter: RateLimiter | undefined;
+  /** Ends it early: the lines that are left are answered with `unavailable`. */
+  stopping: AbortSignal;
+}
+
+/**
+ * Carries out the lines of a batch, whatever their order: those that others refer to first. Every line is answered once, with
+ * what `upsertRecord` would have come to, and when it is answered as accepted its event is durable. A line that is refused
+ * stops no other; once the store is away the rest is answered with `unavailable`.
+ */
+export async function runBatch(lines: readonly BatchLine[], run: BatchRun): Promise<void> {
+  const slices = new WorkSlices();
+  const writer = new GroupWriter({ ...run, slices });
+  const stop = () => writer.stop(unavailable('service'));
+  run.stopping.addEventListener('abort', stop);
+  if (run.stopping.aborted) stop();
+  try {
+    const steps = await dependencyOrder(lines, slices);
+    const granted = await grantLines(run.limiter, run.caller.workspace, lines.length);
+    let left = granted.count;
+    for (const step of steps) {
+      await writeStep(writer, step.slice(0, left));
+      await refuse(step.slice(left), granted.refusal, run.answer, slices);
+      left = Math.max(0, left - step.length);
+    }
+  } finally {
+    run.stopping.removeEventListener('abort', stop);
+  }
+}
+
+/** Carries out lines that do not refer to each other; the next group is looked at while one is written. */
+async function writeStep(writer: GroupWriter, lines: readonly BatchLine[]): Promise<void> {
+  let writing: Promise<void> | undefined;
+  for (let at = 0; at < lines.length; at += GROUP) {
+    const accepted = await writer.accept(lines.slice(at, at + GROUP));
+    await writing;
+    writing = writer.write(accepted);
+    // It is awaited later, and may fail before.
+    writing.catch(() => undefined);
+  }
+  await writing;
+}
+
+/** Answers lines that are not carried out. */
+async function refuse(
+  lines: readonly BatchLine[],
+  error: unknown,
+  answer: AnswerLine,
+  slices: WorkSlices,
+): Promise<void> {
+  for (const line of lines) {
+    if (slices.isOver) await slices.next();
+    answer(line, { ...subjectIn(line), error });
+  }
+}
+
+function subjectIn(line: BatchLine): LineSubject {
+  try {
+    return subjectOf(line.read());
+  } catch {
+    return subjectOf(undefined);
+  }
+}

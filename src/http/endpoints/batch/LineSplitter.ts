@@ -1,0 +1,71 @@
+import { ServiceError } from '../../../errors.ts';
+import { MAX_BODY_BYTES } from '../../server/readJson.ts';
+import { TextLine } from './TextLine.ts';
+
+/** Of a batch: all its bytes (64 MB, as mebibytes), those of a line, and lines. */
+export const MAX_BATCH_BYTES = 64 * 1024 * 1024;
+const MAX_LINE_BYTES = MAX_BODY_BYTES;
+export const MAX_LINES = 100_000;
+
+const NEWLINE = 0x0a;
+const BLANK: ReadonlySet<number> = new Set([0x20, 0x09, 0x0d]);
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** The refusal of a batch beyond what is taken. */
+export function batchTooLarge(): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    'The batch has more than 100,000 lines, or more than 64 MB when unpacked. Send it in several.',
+  );
+}
+
+/** Makes lines of the bytes of a body as they come. Blank lines count as lines, and are passed over. */
+export class LineSplitter {
+  readonly #lines: TextLine[] = [];
+  /** What has come of the present line, unless it is too large. */
+  #parts: Buffer[] = [];
+  #partBytes = 0;
+  #bytes = 0;
+  #number = 1;
+
+  /** Takes more bytes. Throws `payload_too_large`. */
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    if (this.#bytes > MAX_BATCH_BYTES) throw batchTooLarge();
+    let begin = 0;
+    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, begin)) {
+      this.#keep(chunk.subarray(begin, end));
+      this.#endLine();
+      begin = end + 1;
+    }
+    this.#keep(chunk.subarray(begin));
+  }
+
+  /** The lines, when all bytes have come. Throws `payload_too_large`. */
+  end(): TextLine[] {
+    this.#endLine();
+    return this.#lines;
+  }
+
+  #keep(part: Buffer): void {
+    this.#partBytes += part.length;
+    if (this.#partBytes > MAX_LINE_BYTES) this.#parts = [];
+    else if (part.length > 0) this.#parts.push(part);
+  }
+
+  #endLine(): void {
+    const isTooLarge = this.#partBytes > MAX_LINE_BYTES;
+    let bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
+    if (this.#number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0) bytes = bytes.subarray(3);
+    if (isTooLarge) this.#push(undefined);
+    else if (!bytes.every((byte) => BLANK.has(byte))) this.#push(bytes);
+    this.#parts = [];
+    this.#partBytes = 0;
+    this.#number += 1;
+  }
+
+  #push(bytes: Buffer | undefined): void {
+    if (this.#lines.length === MAX_LINES) throw batchTooLarge();
+    this.#lines.push(new TextLine(this.#number, bytes));
+  }
+}

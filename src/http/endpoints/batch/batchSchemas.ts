@@ -1,0 +1,107 @@
+import { z } from 'zod';
+import type { ErrorCode } from '../../../errors.ts';
+import { catalog } from '../../../records/catalog.ts';
+import { outcomes } from '../../../records/judgeChange.ts';
+import { errorSchema, fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
+import { exampleOf } from '../../document/examples.ts';
+import { recordSchemas } from '../../document/recordSchemas.ts';
+import { statusOf } from '../../server/errorAnswer.ts';
+
+const kind = z.enum(catalog.map((entry) => entry.kind));
+
+/** A line of a batch. */
+export const batchLineSchema = z
+  .object({
+    kind: kind.meta({ description: 'The kind of the record' }),
+    record: z
+      .union(catalog.map((entry) => recordSchemas(entry.kind).request))
+      .meta({ description: 'The record, as its own endpoint takes it' }),
+    if_match: z
+      .union([z.int().min(1), z.literal('*')])
+      .optional()
+      .meta({ description: 'Write only if the record is at this version, or with `*` if there is one' }),
+  })
+  .meta({ id: 'BatchLine', description: 'One record of a batch.' });
+
+const count = z.int().min(0);
+const { error, code, details, retryAfter } = errorSchema.shape;
+
+/** What became of a line. */
+export const batchResultSchema = z
+  .object({
+    line: z.int().min(1).meta({ description: 'Which line, from 1 on' }),
+    kind: kind.nullable().meta({ description: 'As sent; `null` where it is none' }),
+    id: z.string().nullable().meta({ description: 'The id of the record, as sent; `null` where it is none' }),
+    status: z.int().meta({ description: 'As the single request would have had', examples: [200] }),
+    outcome: z.enum(outcomes).optional().meta({ description: 'With status 200' }),
+    version: versionNumber.optional().meta({ description: 'With status 200; with 412 the current one' }),
+    warnings: z.array(fieldMessageSchema).optional().meta({ description: 'With status 200' }),
+    dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
+    changed_fields: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Of a dry run: fields that would change' }),
+    error: error.optional(),
+    code: code.optional(),
+    details,
+    retryable: z
+      .boolean()
+      .optional()
+      .meta({ description: 'With an error: the same line may be accepted later' }),
+    retryAfter: retryAfter.unwrap().optional().meta({ description: 'Seconds until it may be' }),
+    shortened: z.literal(true).optional().meta({
+      description:
+        '`warnings`, `changed_fields` or `details` were left out, because too many results waited to be sent',
+    }),
+  })
+  .meta({ id: 'BatchResult', description: 'What became of one line of a batch.' });
+
+/** What became of all lines. */
+export const batchSummarySchema = z
+  .object({
+    summary: z.object({
+      lines: count.meta({ description: 'Lines that were sent' }),
+      accepted: count.meta({ description: 'Lines whose records are stored' }),
+      created: count,
+      updated: count,
+      unchanged: count.meta({ description: 'Known only of a dry run, and with `unchanged=skip`' }),
+      refused: count.meta({ description: 'Lines that were not stored' }),
+      retryable: count.meta({ description: 'Refused lines that may be accepted later' }),
+      codes: z
+        .partialRecord(z.enum(Object.keys(statusOf) as [ErrorCode, ...ErrorCode[]]), count)
+        .meta({ description: 'Refused lines by `code`' }),
+    }),
+  })
+  .meta({
+    id: 'BatchSummary',
+    description: 'The last line of the answer to a batch. Without it the answer was cut off.',
+  });
+
+/** What the minimal record of the first kinds looks like, in an order in which none could be stored by itself. */
+export const exampleLines = catalog
+  .slice(0, 2)
+  .toReversed()
+  .map((entry) => {
+    const required = Object.entries(entry.schema.shape as Record<string, z.ZodType>)
+      .filter(([, field]) => !field.safeParse(undefined).success)
+      .map(([name, field]) => [name, exampleOf(field)]);
+    return { kind: entry.kind, record: Object.fromEntries(required) };
+  });
+
+export const exampleAnswer = [
+  ...exampleLines.map(({ kind, record }, index) => ({
+    line: index + 1,
+    kind,
+    id: record.id,
+    status: 200,
+    outcome: 'created',
+    version: 1,
+    warnings: [],
+  })),
+  {
+    summary: {
+      ...{ lines: exampleLines.length, accepted: exampleLines.length, created: exampleLines.length },
+      ...{ updated: 0, unchanged: 0, refused: 0, retryable: 0, codes: {} },
+    },
+  },
+];

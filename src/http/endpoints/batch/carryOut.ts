@@ -1,0 +1,88 @@
+import { type AccessRecorded, recordFurtherAccess } from '../../../audit/recordAccess.ts';
+import type { BatchContext } from '../../../commands/batch/batchContext.ts';
+import type { BatchLine, LineResult } from '../../../commands/batch/batchLine.ts';
+import { runBatch } from '../../../commands/batch/runBatch.ts';
+import type { WritePorts } from '../../../commands/upsertRecord.ts';
+import { describeError, type ServiceError } from '../../../errors.ts';
+import type { Caller } from '../../../events/newEvent.ts';
+import { asServiceError, internalError } from '../../server/errorAnswer.ts';
+import { logFailure } from '../../server/logFailure.ts';
+import type { Batches } from './Batches.ts';
+import { BatchTally } from './BatchTally.ts';
+import type { BatchTry } from './batchTry.ts';
+import type { OrderedResults } from './OrderedResults.ts';
+import { resultText } from './resultText.ts';
+
+export interface BatchPorts extends WritePorts {
+  batches: Batches;
+}
+
+/** What of a batch is carried out, and by whom. */
+export interface BatchOrder {
+  lines: readonly BatchLine[];
+  caller: Caller;
+  options: BatchContext['options'];
+  /** The endpoint's, for the log. */
+  route: string;
+  tries: BatchTry;
+}
+
+/** Carries out a batch, and tells what became of each line, and of all. Never rejects. */
+export async function carryOut(ports: BatchPorts, order: BatchOrder, results: OrderedResults): Promise<void> {
+  const { batches } = ports;
+  const { lines, caller, options, route, tries } = order;
+  const tally = new BatchTally(lines.length);
+  const indexes = new Map(lines.map((line, index) => [line, index]));
+  const failures = new Map<string, ServiceError>();
+  const answer = (line: BatchLine, result: LineResult) => {
+    const index = indexes.get(line);
+    if (index === undefined) return;
+    indexes.delete(line);
+    tally.count(result);
+    if ('error' in result) {
+      const failure = asServiceError(result.error);
+      failures.set(failure.code, failures.get(failure.code) ?? failure);
+    }
+    const isDryRun = options.dryRun === true;
+    results.add(index, (isShort) => resultText(line.number, result, { isShort, isDryRun }));
+  };
+  try {
+    const around = { limiter: batches.lines, stopping: batches.stopping };
+    await runBatch(lines, { ports, caller, options, ...tries, answer, ...around });
+  } catch (error) {
+    const failed = { kind: null, id: null, error: internalError(error) };
+    for (const line of [...indexes.keys()]) answer(line, failed);
+  }
+  for (const failure of failures.values())
+    logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
+  await recordInAudit(ports, order, tally);
+  await tries.over();
+  results.end(`${JSON.stringify({ summary: tally.summary })}\n`);
+}
+
+/**
+ * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were skipped or run
+ * dry. What became of them stands, even if the log does not take that.
+ */
+async function recordInAudit(
+  { eventLog, batches }: BatchPorts,
+  { lines, caller, options, route }: BatchOrder,
+  tally: BatchTally,
+): Promise<void> {
+  const { refusals, skipped, summary } = tally;
+  const entries: AccessRecorded[] = [];
+  const [mostly] = refusals;
+  if (mostly !== undefined) {
+    const counts = { sent: lines.length, refused: Object.fromEntries(refusals) };
+    entries.push({ action: 'record.batch', outcome: 'refused', code: mostly[0], lines: counts });
+  }
+  if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
+  else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });
+  try {
+    await Promise.all(entries.map((entry) => recordFurtherAccess(eventLog, caller, entry)));
+  } catch (error) {
+    const { requestId, principal } = caller;
+    const fields = { requestId, route, key: principal.id, error: describeError(error) };
+    batches.logger.warn(fields, 'what a batch left out is not in the audit trail');
+  }
+}

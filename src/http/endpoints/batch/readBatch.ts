@@ -1,0 +1,102 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { BatchLine } from '../../../commands/batch/batchLine.ts';
+import { ServiceError } from '../../../errors.ts';
+import { isJsonObject } from '../../../events/event.ts';
+import { NDJSON } from '../../server/answer.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { isCompressed, isUtf8Type, malformedBody, readJson } from '../../server/readJson.ts';
+import { BROKEN_OFF, inviteBody } from '../../server/requestBody.ts';
+import { batchTooLarge, LineSplitter, MAX_BATCH_BYTES } from './LineSplitter.ts';
+
+/** A batch as it was sent. */
+export interface ReadBatch {
+  lines: BatchLine[];
+  /** A JSON value that is the same for the same lines. */
+  payload: unknown;
+}
+
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
+
+/** The refusal of a body of another type. */
+export function notLines(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    `Send the lines as Content-Type: ${NDJSON}, or a few of them as an array in application/json, in UTF-8.`,
+  );
+}
+
+/** The refusal of a JSON body that is no batch. */
+export function notAnArray(): ServiceError {
+  return new ServiceError('validation_failed', 'The body must be an array of lines.');
+}
+
+/**
+ * The lines of a batch, when all of them have come: of JSON lines, or of an array that is as small as any other JSON body.
+ * Rejects with `unsupported_media_type`, `payload_too_large`, `malformed_body`, `validation_failed`, `request_timeout` or
+ * `overloaded`.
+ */
+export async function readBatch(exchange: BodyExchange): Promise<ReadBatch> {
+  const type = exchange.req.headers['content-type'] ?? '';
+  if (isUtf8Type(type, 'application/json')) return linesOf(await readJson(exchange));
+  if (!isUtf8Type(type, NDJSON)) throw notLines();
+  return readLines(exchange);
+}
+
+function linesOf(array: unknown): ReadBatch {
+  if (!Array.isArray(array)) throw notAnArray();
+  const lines = array.map((value: unknown, index) => {
+    const kind = isJsonObject(value) ? value.kind : undefined;
+    return {
+      number: index + 1,
+      seemingKind: typeof kind === 'string' ? kind : undefined,
+      read: () => value,
+    };
+  });
+  return { lines, payload: array };
+}
+
+async function readLines({ req, res }: BodyExchange): Promise<ReadBatch> {
+  const compressed = isCompressed(req);
+  if (Number(req.headers['content-length'] ?? 0) > MAX_BATCH_BYTES) throw batchTooLarge();
+  inviteBody(req, res);
+  return new Promise((resolve, reject) => {
+    const lines = new LineSplitter();
+    const digest = createHash('sha256');
+    const unzip = compressed ? createGunzip() : undefined;
+    const source: Readable = unzip ?? req;
+    let received = 0;
+    const fail = (error: unknown) => {
+      req.removeAllListeners('data');
+      source.removeAllListeners('data');
+      if (unzip) req.unpipe(unzip);
+      unzip?.destroy();
+      reject(error);
+    };
+    const trying = (work: () => void) => {
+      try {
+        work();
+      } catch (error) {
+        fail(error);
+      }
+    };
+    source.on('data', (chunk: Buffer) => {
+      digest.update(chunk);
+      trying(() => lines.add(chunk));
+    });
+    source.on('end', () =>
+      trying(() => resolve({ lines: lines.end(), payload: { sha256: digest.digest('hex') } })),
+    );
+    unzip?.on('error', () => fail(malformedBody('is not valid gzip')));
+    req.on('error', () => fail(malformedBody('broke off')));
+    req.on(BROKEN_OFF, fail);
+    if (unzip === undefined) return;
+    // What unpacks to nothing has no end by what comes out of it.
+    req.on('data', (chunk: Buffer) => {
+      received += chunk.length;
+      if (received > MAX_BATCH_BYTES) fail(batchTooLarge());
+    });
+    req.pipe(unzip);
+  });
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { WriteOptions } from '../../../commands/upsertRecord.ts';
+import { validationError } from '../../../records/validate.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
+import type { IdempotencyPorts } from '../../idempotency/once.ts';
+import { NDJSON } from '../../server/answer.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { writeOptions, writeQuerySchema } from '../records/writeQuery.ts';
+import { batchLineSchema, exampleAnswer, exampleLines } from './batchSchemas.ts';
+import { beginTry } from './batchTry.ts';
+import { type BatchPorts, carryOut } from './carryOut.ts';
+import { OrderedResults } from './OrderedResults.ts';
+import { readBatch } from './readBatch.ts';
+import { sendResults } from './sendResults.ts';
+
+const path = '/integration/batch';
+/** How long a client may take to read results, from when all are there. */
+const READ_WITHIN_MS = 300_000;
+
+const text = z.string();
+const linesOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+
+/** `POST /integration/batch`. */
+export const sendBatch = endpoint({
+  method: 'post',
+  path,
+  operationId: 'sendBatch',
+  summary: 'Create or update many records',
+  description:
+    'Stores many records of all kinds with one request: a line each (`BatchLine`), in any order, up to 100,000 lines or 64 MB ' +
+    'when unpacked, a line up to 1 MB. What a record refers to may stand in the same batch, before or behind it. Versions of ' +
+    'one record are stored in the order of their lines.\n\n' +
+    'Nothing is stored before all lines have come. Then the answer is a line (`BatchResult`) for each line that was sent, in ' +
+    'their order, with what its own request would have been answered, and a last one (`BatchSummary`). A line with status ' +
+    '200 is stored, durably; one that is refused stops no other. An answer without a summary was cut off: send the batch again, ' +
+    'which is safe.\n\n' +
+    'With an `Idempotency-Key` a batch that is sent again answers for what is stored already, writes it no second time, and goes ' +
+    'on with the rest: lines that were refused are tried again. With `dry_run=true` each line is judged by what is stored now, ' +
+    'and by itself: of several lines of one record none sees the others.\n\n' +
+    'It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.',
+  tag: 'Batches',
+  permission: 'write',
+  query: writeQuerySchema,
+  takesIdempotencyKey: true,
+  body: {
+    required: true,
+    content: {
+      [NDJSON]: { schema: text, example: linesOf(exampleLines) },
+      'application/json': {
+        schema: z.array(batchLineSchema).meta({ description: 'A few lines, of at most 1 MB together' }),
+        example: exampleLines,
+      },
+    },
+  },
+  answers: {
+    200: {
+      description: 'What became of each line, and of all.',
+      stream: { [NDJSON]: { schema: text, example: linesOf(exampleAnswer) } },
+    },
+  },
+  errors: ['InvalidBatch', 'BatchTooLarge', 'NotLines'],
+  handler: (ports: BatchPorts & IdempotencyPorts) => async (exchange) => {
+    const leave = ports.batches.enter();
+    try {
+      const options = batchOptions(exchange);
+      const key = options.dryRun ? undefined : idempotencyKey(exchange.req);
+      const { lines, payload } = await readBatch(exchange);
+      const tries = await beginTry(ports, exchange, key, payload);
+      const results = new OrderedResults(lines.length);
+      const work = carryOut(
+        ports,
+        { lines, caller: callerOf(exchange), options, route: path, tries },
+        results,
+      );
+      void Promise.all([work, whenRead(exchange, work)]).then(leave);
+      return {
+        // Buffering proxies are asked to pass every result on at once.
+        headers: { 'Content-Type': NDJSON, 'X-Accel-Buffering': 'no' },
+        body: { send: (res) => sendResults(res, results) },
+      };
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  },
+});
+
+/** What a request asks of all its lines. Throws `validation_failed`. */
+function batchOptions(exchange: Exchange): WriteOptions {
+  const { condition, ...options } = writeOptions(exchange);
+  if (condition === 'any') return options;
+  throw validationError([{ field: 'If-Match', message: 'is no header of a batch; its lines take if_match' }]);
+}
+
+/** Resolves when the client has the answer, or is gone; one that does not read it in time is let go. */
+async function whenRead({ res }: Exchange, work: Promise<void>): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    if (res.closed || res.destroyed) resolve();
+    else res.once('close', resolve);
+  });
+  await work;
+  const late = setTimeout(() => res.destroy(), READ_WITHIN_MS);
+  await closed;
+  clearTimeout(late);
+}
