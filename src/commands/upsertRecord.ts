@@ -88,10 +88,11 @@ export interface ValidUpsert {
 
 async function upsertBlindly(
   ports: WritePorts,
-  { stream, sent, newEvent }: ValidUpsert,
+  valid: ValidUpsert,
   { condition = 'any' }: WriteOptions,
 ): Promise<Outcome> {
-  const { revision, isNew } = await appendToRecord(ports, stream, newEvent(sent), condition);
+  const { stream, sent } = valid;
+  const { revision, isNew } = await appendToRecord(ports, stream, valid.newEvent(sent), condition);
   if (!ports.existence.isKnown(stream)) ports.existence.remember(stream);
   return { version: revision + 1, outcome: isNew ? 'created' : 'updated' };
 }
@@ -102,13 +103,13 @@ export async function upsertJudged(
   valid: ValidUpsert,
   options: WriteOptions,
 ): Promise<Outcome> {
-  const { entry, stream, sent, newEvent } = valid;
+  const { entry, stream, sent } = valid;
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
     const { version, outcome, changedFields, isSkipped } = await writeJudged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun },
       fieldsFor: () => sent,
-      newEvent,
+      newEvent: (fields) => valid.newEvent(fields),
     });
     if (!isSkipped && !dryRun) ports.existence.remember(stream);
     return { version, outcome, changedFields, isSkipped };
