@@ -18,7 +18,9 @@ const path = '/integration/batch';
 /** How long a client may take to read results, from when all are there. */
 const READ_WITHIN_MS = 300_000;
 
-const text = z.string();
+/** Lines of JSON, of which OpenAPI knows the text alone: each of them is as `line` says. */
+const textOf = (line: object) => z.string().meta({ contentMediaType: NDJSON, contentSchema: line });
+const component = (name: string) => ({ $ref: `#/components/schemas/${name}` });
 const linesOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
 
 /** `POST /integration/batch`. */
@@ -46,7 +48,7 @@ export const sendBatch = endpoint({
   body: {
     required: true,
     content: {
-      [NDJSON]: { schema: text, example: linesOf(exampleLines) },
+      [NDJSON]: { schema: textOf(component('BatchLine')), example: linesOf(exampleLines) },
       'application/json': {
         schema: z.array(batchLineSchema).meta({ description: 'A few lines, of at most 1 MB together' }),
         example: exampleLines,
@@ -56,7 +58,12 @@ export const sendBatch = endpoint({
   answers: {
     200: {
       description: 'What became of each line, and of all.',
-      stream: { [NDJSON]: { schema: text, example: linesOf(exampleAnswer) } },
+      stream: {
+        [NDJSON]: {
+          schema: textOf({ anyOf: [component('BatchResult'), component('BatchSummary')] }),
+          example: linesOf(exampleAnswer),
+        },
+      },
     },
   },
   errors: ['InvalidBatch', 'BatchTooLarge', 'NotLines'],
