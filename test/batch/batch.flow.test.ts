@@ -238,4 +238,18 @@ onEveryEngine((start) => {
     });
     expect(appended).toEqual([]);
   });
+
+  test('a key for one kind alone writes lines of that kind', async () => {
+    const [encounter, patient, facility, provider, payer] = reversed();
+    await sendBatch(service, [patient as object, facility as object, provider as object, payer as object]);
+    const scheduling = service.as((await service.createKey('clinic', ['write:encounter'])).key);
+    const appended = await appendedBy(service, async () => {
+      const { results } = await sendBatch(scheduling, [payer as object, encounter as object]);
+      expect(results).toMatchObject([
+        { status: 403, code: 'permission_denied', kind: 'payer', retryable: false },
+        { status: 200, kind: 'encounter' },
+      ]);
+    });
+    expect(appended).toEqual([line(encounter as NonNullable<typeof encounter>)]);
+  });
 });

@@ -18,10 +18,11 @@ export class ValidLine implements ValidUpsert {
   readonly stream: string;
   readonly #context: BatchContext;
 
-  /** Of what a line says. Throws `validation_failed`. */
+  /** Of what a line says. Throws `validation_failed`, `permission_denied`. */
   constructor(context: BatchContext, line: BatchLine, value: unknown) {
     this.line = line;
     this.operation = readOperation(value, line.seemingKind);
+    context.authorize(this.entry.kind);
     this.sent = validate(this.entry.schema, this.operation.input) as RecordFields;
     this.stream = recordStream(context.caller.workspace, this.entry.kind, this.sent.id);
     this.#context = context;

@@ -12,6 +12,8 @@ export interface BatchContext {
   eventId(line: BatchLine): string;
   /** Whether an earlier try of the batch may have appended events. */
   isRepeat: boolean;
+  /** Throws `permission_denied` where the caller may not write records of a kind. */
+  authorize(kind: string): void;
   answer: AnswerLine;
   slices: WorkSlices;
 }

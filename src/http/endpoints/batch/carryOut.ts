@@ -22,6 +22,7 @@ export interface BatchOrder {
   lines: readonly BatchLine[];
   caller: Caller;
   options: BatchContext['options'];
+  authorize: BatchContext['authorize'];
   /** The endpoint's, for the log. */
   route: string;
   tries: BatchTry;
@@ -30,7 +31,7 @@ export interface BatchOrder {
 /** Carries out a batch, and tells what became of each line, and of all. Never rejects. */
 export async function carryOut(ports: BatchPorts, order: BatchOrder, results: OrderedResults): Promise<void> {
   const { batches } = ports;
-  const { lines, caller, options, route, tries } = order;
+  const { lines, caller, options, authorize, route, tries } = order;
   const tally = new BatchTally(lines.length);
   const indexes = new Map(lines.map((line, index) => [line, index]));
   const failures = new Map<string, ServiceError>();
@@ -48,7 +49,7 @@ export async function carryOut(ports: BatchPorts, order: BatchOrder, results: Or
   };
   try {
     const around = { limiter: batches.lines, stopping: batches.stopping };
-    await runBatch(lines, { ports, caller, options, ...tries, answer, ...around });
+    await runBatch(lines, { ports, caller, options, authorize, ...tries, answer, ...around });
   } catch (error) {
     const failed = { kind: null, id: null, error: internalError(error) };
     for (const line of [...indexes.keys()]) answer(line, failed);

@@ -1,9 +1,13 @@
 import { z } from 'zod';
 import type { WriteOptions } from '../../../commands/upsertRecord.ts';
+import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
+import { onKind } from '../../../principals/keys/permissions.ts';
+import { catalog } from '../../../records/catalog.ts';
 import { validationError } from '../../../records/validate.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { idempotencyKey } from '../../idempotency/idempotencyKey.ts';
 import type { IdempotencyPorts } from '../../idempotency/once.ts';
+import { requirePermission } from '../../server/admit.ts';
 import { NDJSON } from '../../server/answer.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
 import { writeOptions, writeQuerySchema } from '../records/writeQuery.ts';
@@ -40,9 +44,9 @@ export const sendBatch = endpoint({
     'With an `Idempotency-Key` a batch that is sent again answers for what is stored already, writes it no second time, and goes ' +
     'on with the rest: lines that were refused are tried again. With `dry_run=true` each line is judged by what is stored now, ' +
     'and by itself: of several lines of one record none sees the others.\n\n' +
-    'It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.',
+    'A key that may write some kinds alone sends lines of those; others are refused with 403. It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.',
   tag: 'Batches',
-  permission: 'write',
+  permission: ['write', ...catalog.flatMap(({ kind }) => onKind('write', kind).slice(1))],
   query: writeQuerySchema,
   takesIdempotencyKey: true,
   body: {
@@ -75,11 +79,10 @@ export const sendBatch = endpoint({
       const { lines, payload } = await readBatch(exchange);
       const tries = await beginTry(ports, exchange, key, payload);
       const results = new OrderedResults(lines.length);
-      const work = carryOut(
-        ports,
-        { lines, caller: callerOf(exchange), options, route: path, tries },
-        results,
-      );
+      const authorize = (kind: string) =>
+        requirePermission(exchange.found as FoundKey, onKind('write', kind));
+      const caller = callerOf(exchange);
+      const work = carryOut(ports, { lines, caller, options, authorize, route: path, tries }, results);
       void Promise.all([work, whenRead(exchange, work)]).then(leave);
       return {
         // Buffering proxies are asked to pass every result on at once.
