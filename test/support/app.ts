@@ -13,6 +13,7 @@ import {
   openStateStore,
 } from '../../src/app/openBackend.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import { ReferenceWaits } from '../../src/commands/ReferenceWaits.ts';
 import { dashboardApp } from '../../src/dashboard/shell/dashboardApp.ts';
 import { requestLimit } from '../../src/dashboard/shell/requestLimit.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
@@ -98,6 +99,7 @@ export async function startFaultyApp(
     stateStore,
     documentStore,
     existence,
+    referenceWaits: new ReferenceWaits(existence),
     reservations: new Reservations({
       stateStore,
       clock: systemClock,

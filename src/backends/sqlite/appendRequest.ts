@@ -4,7 +4,7 @@ import { canonicalJson } from '../../events/canonicalJson.ts';
 import { MAX_EVENT_BYTES } from '../../events/event.ts';
 import type { Append, Appended } from '../../ports/eventLog.ts';
 import { eventTooLarge, idNotUuid, versionConflict } from '../../ports/eventLogRefusals.ts';
-import type { AppendOutcome, AppendRequest } from './appendProtocol.ts';
+import type { AppendOutcome, AppendRequest } from './writer/appendProtocol.ts';
 
 /** An append as the writer thread takes it. Throws `validation_failed` and `payload_too_large`, as `EventLog.append`. */
 export function appendRequest({ stream, event, expected }: Append): AppendRequest {

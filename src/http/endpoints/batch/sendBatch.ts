@@ -47,7 +47,8 @@ export const sendBatch = endpoint({
     'A key that may write some kinds alone sends lines of those; others are refused with 403. It counts as one request. Lines beyond the lines that a workspace may send in a minute are refused with 429.',
   tag: 'Batches',
   permission: ['write', ...catalog.flatMap(({ kind }) => onKind('write', kind).slice(1))],
-  query: writeQuerySchema,
+  // The batch itself is what its lines wait for.
+  query: writeQuerySchema.omit({ wait: true }),
   takesIdempotencyKey: true,
   body: {
     required: true,
