@@ -76,7 +76,7 @@ export const settings = z.object({
   ),
   BATCH_CONCURRENCY: variable(
     wholeNumber(1, 1_000).default(2),
-    'Batches that are taken at once, each of which may hold some 150 MB of memory; others are asked to come back.',
+    'Batches that each request thread takes at once, each of which may hold some 150 MB of memory; others are asked to come back.',
   ),
   DASHBOARD_RATE_LIMIT_PER_MINUTE: variable(
     wholeNumber(0, 1_000_000_000).default(120),

@@ -52,7 +52,7 @@ export class SharedCounts {
   }
 
   /** As `RateLimiter.consume`. */
-  consume({ name, points, seconds }: Limit, key: string): Count {
+  consume({ name, points, seconds }: Limit, key: string, times = 1): Count {
     const hashed = this.#hash(name, key);
     const now = monotonicMs();
     return this.#alone(() => {
@@ -63,7 +63,7 @@ export class SharedCounts {
         cells[at + ENDS_AT] = now + seconds * 1_000;
         cells[at + COUNT] = 0;
       }
-      const count = (cells[at + COUNT] as number) + 1;
+      const count = (cells[at + COUNT] as number) + times;
       cells[at + COUNT] = count;
       return {
         refused: count > points,

@@ -11,8 +11,8 @@ export class SharedRateLimiter implements RateLimiter {
     this.#counts = counts;
   }
 
-  consume(key: string): Count {
-    return this.#counts.consume(this.limit, key);
+  consume(key: string, times?: number): Count {
+    return this.#counts.consume(this.limit, key, times);
   }
 
   async reset(key: string): Promise<void> {
