@@ -72,6 +72,7 @@ export function replay<Result>(exchange: Exchange, kept: KeptAnswer, payload: ob
   return result;
 }
 
-function markReplayed({ headers }: Exchange): void {
+/** Says of an answer that it is that of an earlier request. */
+export function markReplayed({ headers }: Exchange): void {
   headers.push('Idempotent-Replayed', 'true');
 }
