@@ -6,5 +6,5 @@ const root = join(import.meta.dirname, '../..');
 for (const [path, text] of Object.entries(pages)) {
   const file = join(root, path);
   mkdirSync(dirname(file), { recursive: true });
-  writeFileSync(file, text());
+  writeFileSync(file, await text());
 }

@@ -1,4 +1,5 @@
 import { auditActionsPage } from './auditActionsPage.ts';
+import { clientTypes } from './clientTypes.ts';
 import { cliPage } from './cliPage.ts';
 import { endpointsPage } from './endpointsPage.ts';
 import { errorsPage } from './errorsPage.ts';
@@ -7,7 +8,7 @@ import { envExample, settingsPage } from './settingsPage.ts';
 import { warningsPage } from './warningsPage.ts';
 
 /** Every file that is written from the code's own tables, by its path from the root, with what gives its text. */
-export const pages: Record<string, () => string> = {
+export const pages: Record<string, () => string | Promise<string>> = {
   '.env.example': envExample,
   'docs/reference/settings.md': settingsPage,
   'docs/reference/endpoints.md': endpointsPage,
@@ -16,4 +17,5 @@ export const pages: Record<string, () => string> = {
   'docs/reference/cli.md': cliPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/audit-actions.md': auditActionsPage,
+  'clients/typescript/src/generated/api.ts': clientTypes,
 };

@@ -1,11 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { badRoad, type Fault } from '../support/badRoad.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -22,37 +21,9 @@ test('the guide shows the consumer as it is', () => {
   );
 });
 
-/** A way to a service on which every second request fails: refused, not answered well, or its connection cut. */
-async function badRoad(url: string) {
-  const faults = ['429', '503', 'cut before', 'cut amid'];
-  let requests = 0;
-  const server = createServer((req, res) => {
-    const fault = requests++ % 2 === 0 ? faults[(requests >> 1) % faults.length] : undefined;
-    if (fault === '429') return res.writeHead(429, { 'retry-after': '1' }).end('{}');
-    if (fault === '503') return res.writeHead(503, { 'retry-after': '1' }).end('{}');
-    if (fault === 'cut before') return res.destroy();
-    const onward = request(new URL(req.url as string, url), { headers: req.headers }, (answer) => {
-      res.writeHead(answer.statusCode as number, answer.headers);
-      if (fault === undefined) return answer.pipe(res);
-      res.write('{');
-      return res.destroy();
-    });
-    onward.on('error', () => res.destroy());
-    res.on('close', () => onward.destroy());
-    return onward.end();
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    requests: () => requests,
-    faults: faults.length,
-    stop() {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-}
+const faults: Fault[] = [429, 503, 'cut before', 'cut amid'];
+/** Every second request fails. */
+const faultOf = (number: number) => (number % 2 === 0 ? faults[(number / 2) % faults.length] : undefined);
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -116,7 +87,7 @@ onEveryEngine((start) => {
     'it goes on after refusals and lost connections, while others read its table, and replaces insurances whole',
     async () => {
       const table = join(temporaryFolder(), 'records.db');
-      const road = await badRoad(service.url);
+      const road = await badRoad(() => service.url, faultOf);
       const consume = await startConsumer(table, road.url);
       const [payer, patient] = [samples.payer(), samples.patient()];
       const insurance = { payer_id: payer.id, policy_number: 'w-1', group_number: 'g-1' };
@@ -136,7 +107,10 @@ onEveryEngine((start) => {
           expect(row?.version).toBe(index + 1);
         }, LONG_MS);
       }
-      await eventually(() => expect(road.requests()).toBeGreaterThanOrEqual(2 * road.faults - 1), LONG_MS);
+      await eventually(
+        () => expect(road.requests.length).toBeGreaterThanOrEqual(2 * faults.length - 1),
+        LONG_MS,
+      );
       expect(consumer.exitCode).toBeNull();
       consumer.kill('SIGKILL');
       await ended;

@@ -2,7 +2,11 @@ import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
-const pages = ['README.md', 'CHANGELOG.md', ...globSync(['docs/**/*.md', 'ops/**/*.md']).toSorted()];
+const pages = [
+  'README.md',
+  'CHANGELOG.md',
+  ...globSync(['docs/**/*.md', 'ops/**/*.md', 'clients/*/*.md']).toSorted(),
+];
 
 /** A page without its blocks and spans of code, where brackets are no links. */
 function proseOf(page: string): string {

@@ -1,17 +1,17 @@
 import { execFile } from 'node:child_process';
-import { cpSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, test } from 'vitest';
 import { temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { nodes } from '../support/olderNode.ts';
+import { installPacked } from '../support/packed.ts';
 import { samples } from '../support/samples.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
 const INSTALL_MS = 300_000;
 
-/** What is needed to pack; the build would otherwise leave its output among the sources. */
+/** What is needed to pack. */
 const packed = [
   'package.json',
   'tsconfig.json',
@@ -23,20 +23,10 @@ const packed = [
 ];
 
 const run = promisify(execFile);
-const root = temporaryFolder();
-const application = join(root, 'application');
+let application: string;
 
 beforeAll(async () => {
-  const copy = join(root, 'copy');
-  mkdirSync(copy);
-  mkdirSync(application);
-  for (const name of packed) cpSync(name, join(copy, name), { recursive: true });
-  symlinkSync(resolve('node_modules'), join(copy, 'node_modules'));
-  await run('npm', ['pack', '--pack-destination', root], { cwd: copy });
-  const [archive = ''] = readdirSync(root).filter((name) => name.endsWith('.tgz'));
-  writeFileSync(join(application, 'package.json'), '{"private": true}');
-  const options = ['--prefer-offline', '--no-audit', '--no-fund'];
-  await run('npm', ['install', ...options, join(root, archive)], { cwd: application });
+  application = await installPacked('.', packed);
 }, INSTALL_MS);
 
 test.each(nodes)(

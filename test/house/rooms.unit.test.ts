@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, normalize } from 'node:path';
 import { describe, expect, test } from 'vitest';
 
@@ -108,6 +108,9 @@ const pure: Record<string, string[]> = {
   hashing: ['node:crypto'],
   projections: [],
 };
+
+/** Those of the TypeScript client that are written by hand. */
+const clientFiles = globSync('clients/typescript/src/*.ts');
 
 interface Import {
   from: string;
@@ -225,6 +228,13 @@ describe('the import rules', () => {
   });
 });
 
+test('the client has nothing of the service but the types of its document, and needs one package', () => {
+  const outward = clientFiles
+    .flatMap(importsOf)
+    .filter(({ to }) => !to.startsWith('clients/typescript/src/'));
+  expect([...new Set(outward.map(({ to }) => to))]).toEqual(['openapi-fetch']);
+});
+
 test('no folder has more than 25 files', () => {
   const counts = new Map<string, number>();
   for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
@@ -241,6 +251,7 @@ test('no two files of a room have one name', () => {
 describe('every file', () => {
   const owned = [
     ...files,
+    ...clientFiles,
     ...readdirSync('test', { recursive: true, encoding: 'utf8' }).map((name) => join('test', name)),
   ];
   const texts = owned

@@ -1,0 +1,113 @@
+import createClient, { type Client } from 'openapi-fetch';
+import { ChartledgerError } from './ChartledgerError.ts';
+import type { paths } from './generated/api.ts';
+import { backoffSeconds, pause } from './pause.ts';
+import type { CallOptions } from './types.ts';
+
+export interface ChartledgerOptions {
+  /** Where the service is, such as `https://chartledger.example.com`. */
+  url: string;
+  apiKey: string;
+  /** How often a request is sent again that was not answered, limited (429) or not served now (503). Default 5. */
+  maxRetries?: number;
+  /** The longest single wait before that, in seconds; when the service asks for more, the call fails. Default 60. */
+  maxWaitSeconds?: number;
+  /** Seconds that one try may take; files and the event stream take what they need. Default 60. */
+  timeoutSeconds?: number;
+  /** Default: that of the platform. */
+  fetch?: (request: Request) => Promise<Response>;
+}
+
+/** The service's paths, typed by its OpenAPI document. */
+export type Api = Client<paths>;
+
+/** What openapi-fetch makes of an answer. */
+export interface Answer<Data> {
+  data?: Data;
+  error?: unknown;
+  response: Response;
+}
+
+export interface AttemptOptions extends CallOptions {
+  idempotency_key?: string | undefined;
+  /** Default: that of the connection; `Infinity` for what may last. */
+  timeoutSeconds?: number;
+}
+
+/** Sends requests to a service with a key. */
+export class Connection {
+  readonly #options: Required<ChartledgerOptions>;
+
+  /** Throws `TypeError` when the URL is none, or the key cannot be one. */
+  constructor(options: ChartledgerOptions) {
+    new URL(options.url);
+    new Headers({ 'x-api-key': options.apiKey });
+    this.#options = {
+      maxRetries: 5,
+      maxWaitSeconds: 60,
+      timeoutSeconds: 60,
+      fetch: (request) => fetch(request),
+      ...options,
+    };
+  }
+
+  /**
+   * Carries out a request, again with the same `Idempotency-Key` where that may help. Rejects with `ChartledgerError`, or with the
+   * signal's reason.
+   */
+  async call<Data>(send: (api: Api) => Promise<Answer<Data>>, options: AttemptOptions = {}): Promise<Data> {
+    const named = { ...options, idempotency_key: options.idempotency_key ?? crypto.randomUUID() };
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.attempt(send, named);
+      } catch (error) {
+        if (!(error instanceof ChartledgerError && error.retryable)) throw error;
+        if (!(await this.waitToRetry(tries, error.retryAfter, options.signal))) throw error;
+      }
+    }
+  }
+
+  /**
+   * Waits after try number `tries`, for `retryAfter` seconds at least; false, at once, when it was the last one or that would be too
+   * long. Rejects with the signal's reason.
+   */
+  async waitToRetry(tries: number, retryAfter = 0, signal?: AbortSignal): Promise<boolean> {
+    const { maxRetries, maxWaitSeconds } = this.#options;
+    const seconds = Math.max(retryAfter, backoffSeconds(tries));
+    if (tries > maxRetries || seconds > maxWaitSeconds) return false;
+    await pause(seconds, signal);
+    return true;
+  }
+
+  /** Carries out a request once. Rejects as `call` does. */
+  async attempt<Data>(send: (api: Api) => Promise<Answer<Data>>, options: AttemptOptions): Promise<Data> {
+    const { url, apiKey, fetch, timeoutSeconds } = this.#options;
+    const { signal, idempotency_key: idempotencyKey } = options;
+    const ends = endOf(signal, options.timeoutSeconds ?? timeoutSeconds);
+    let sent = false;
+    const api = createClient<paths>({
+      baseUrl: url,
+      headers: { 'x-api-key': apiKey },
+      ...(ends && { signal: ends }),
+      fetch(request) {
+        sent = true;
+        if (idempotencyKey && request.method !== 'GET')
+          request.headers.set('Idempotency-Key', idempotencyKey);
+        return fetch(request);
+      },
+    });
+    const answer = await send(api).catch((error) => {
+      signal?.throwIfAborted();
+      throw sent ? ChartledgerError.noAnswer(error) : error;
+    });
+    if (!answer.response.ok) throw ChartledgerError.of(answer.response, answer.error);
+    return answer.data as Data;
+  }
+}
+
+/** Aborted with a caller's signal, and after so many seconds. */
+function endOf(signal: AbortSignal | undefined, seconds: number): AbortSignal | undefined {
+  if (seconds === Number.POSITIVE_INFINITY) return signal;
+  const timeout = AbortSignal.timeout(seconds * 1_000);
+  return signal ? AbortSignal.any([signal, timeout]) : timeout;
+}

@@ -1,0 +1,181 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Chartledger, ChartledgerError } from '../../clients/typescript/src/index.ts';
+import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { pdf, samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let chartledger: Chartledger;
+  beforeAll(async () => {
+    service = await start();
+    chartledger = chartledgerOf(service);
+  });
+  afterAll(() => service.stop());
+
+  test('a record of each kind is stored and read back', async () => {
+    const { payers, patients, providers, facilities, encounters } = chartledger;
+    const [payer, provider, facility] = [samples.payer(), samples.provider(), samples.facility()];
+    const patient = { ...samples.patient(), primary_insurance: { payer_id: payer.id } };
+    const encounter = {
+      ...samples.encounter(patient.id),
+      provider_id: provider.id,
+      facility_id: facility.id,
+    };
+    const appended = await appendedBy(service, async () => {
+      const written = await payers.upsert(payer);
+      expect(written).toMatchObject({ version: 1, outcome: 'created', warnings: [] });
+      await patients.upsert(patient);
+      await providers.upsert(provider);
+      await facilities.upsert(facility);
+      await encounters.upsert(encounter);
+    });
+    expect(appended).toEqual([
+      `clinic.payer-${payer.id}: PayerUpserted`,
+      `clinic.patient-${patient.id}: PatientUpserted`,
+      `clinic.provider-${provider.id}: ProviderUpserted`,
+      `clinic.facility-${facility.id}: FacilityUpserted`,
+      `clinic.encounter-${encounter.id}: EncounterUpserted`,
+    ]);
+    expect((await payers.read(payer.id)).record).toMatchObject(payer);
+    expect((await patients.read(patient.id)).record).toMatchObject(patient);
+    expect((await providers.read(provider.id)).record).toMatchObject(provider);
+    expect((await facilities.read(facility.id)).record).toMatchObject(facility);
+    expect((await encounters.read(encounter.id)).record).toMatchObject(encounter);
+  });
+
+  test('a dry run writes nothing', async () => {
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      const written = await chartledger.payers.upsert(payer, { dry_run: true });
+      expect(written).toMatchObject({ dry_run: true, outcome: 'created' });
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('a patch changes what it names, of a record that is there', async () => {
+    const [payer, patient] = [samples.payer(), samples.patient()];
+    const insurance = { payer_id: payer.id, group_number: '1' };
+    await chartledger.payers.upsert(payer);
+    await chartledger.patients.upsert({ ...patient, city: 'Omaha', primary_insurance: insurance });
+    const appended = await appendedBy(service, async () => {
+      const changes = { city: null, primary_insurance: { group_number: '2' } };
+      const written = await chartledger.patients.patch(patient.id, changes, { if_match: 1 });
+      expect(written).toMatchObject({ version: 2, outcome: 'updated' });
+      expect(await errorOf(chartledger.patients.patch('none', changes))).toMatchObject({ code: 'not_found' });
+    });
+    expect(appended).toEqual([`clinic.patient-${patient.id}: PatientUpserted`]);
+    const { record } = await chartledger.patients.read(patient.id);
+    expect(record).toMatchObject({ ...patient, primary_insurance: { ...insurance, group_number: '2' } });
+    expect(record).not.toHaveProperty('city');
+  });
+
+  test('an error tells code, status, request id and the fields at fault', async () => {
+    const patient = { ...samples.patient(), state: 'Nebraska', primary_insurance: { payer_id: 'none' } };
+    const appended = await appendedBy(service, async () => {
+      const invalid = await errorOf(chartledger.patients.upsert(patient));
+      expect(invalid).toBeInstanceOf(ChartledgerError);
+      expect(invalid).toMatchObject({
+        ...{ code: 'validation_failed', status: 400, retryable: false },
+        details: [{ field: 'state', message: expect.any(String) }],
+        requestId: expect.stringMatching(/^[\da-f-]{36}$/),
+      });
+      const { state: _, ...valid } = patient;
+      const dangling = await errorOf(chartledger.patients.upsert(valid));
+      expect(dangling).toMatchObject({
+        code: 'reference_not_found',
+        details: [{ kind: 'payer', id: 'none' }],
+      });
+      const unknown = await errorOf(chartledger.payers.read('none'));
+      expect(unknown).toMatchObject({ code: 'not_found', status: 404 });
+      const refused = await errorOf(chartledgerOf(service, { apiKey: 'clk_none' }).payers.read('none'));
+      expect(refused).toMatchObject({ code: 'unauthorized', status: 401 });
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('conditions guard against the writes of others', async () => {
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      await chartledger.payers.upsert(payer, { if_none_match: '*' });
+      const { version } = await chartledger.payers.upsert(payer, { if_match: 1 });
+      expect(version).toBe(2);
+      const late = await errorOf(chartledger.payers.upsert(payer, { if_match: 1 }));
+      expect(late).toMatchObject({ code: 'version_conflict', status: 412, version: 2 });
+    });
+    expect(appended).toHaveLength(2);
+  });
+
+  test('a call with the key of an earlier one is not carried out again', async () => {
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      for (const version of [1, 1])
+        expect(await chartledger.payers.upsert(payer, { idempotency_key: payer.id })).toMatchObject({
+          version,
+        });
+    });
+    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+  });
+
+  test('lists and histories are read through all their pages', async () => {
+    const facilities = chartledgerOf({ ...service, key: (await service.createKey('pages')).key }).facilities;
+    const sent = Array.from({ length: 5 }, samples.facility);
+    for (const facility of sent) await facilities.upsert(facility);
+    const listed = await collect(facilities.list({ limit: 2 }));
+    expect(listed.map(({ id }) => id)).toEqual(sent.map(({ id }) => id));
+    const { id } = sent[0] as { id: string };
+    for (const city of ['Omaha', 'Lincoln']) await facilities.upsert({ ...samples.facility(), id, city });
+    const versions = await collect(facilities.history(id, { limit: 1 }));
+    expect(versions.map(({ version }) => version)).toEqual([3, 2, 1]);
+    expect((await facilities.read(id, { version: 2 })).record).toMatchObject({ city: 'Omaha' });
+  });
+
+  test('a document is uploaded, listed, downloaded, replaced and removed', async () => {
+    const { patients, encounters, documents } = chartledger;
+    const patient = samples.patient();
+    const { id } = samples.encounter(patient.id);
+    await patients.upsert(patient);
+    await encounters.upsert({ id, patient_id: patient.id });
+    const about = { document_id: 'report/1', category: 'lab_results' } as const;
+    const stream = `clinic.document-${id}%2Freport%252F1`;
+    const appended = await appendedBy(service, async () => {
+      const first = { ...about, file: new Blob([pdf('first')]), filename: 'a.pdf' };
+      expect(await documents.upload(id, first)).toMatchObject({ document_id: 'report/1', version: 1 });
+      const second = { ...about, file: new File([pdf('second')], 'b.pdf') };
+      expect(await documents.upload(id, second, { if_match: 1 })).toMatchObject({ version: 2 });
+      expect(await collect(documents.list(id))).toMatchObject([
+        { document_id: 'report/1', filename: 'b.pdf' },
+      ]);
+      const files = [
+        await documents.download(id, 'report/1', { version: 1 }),
+        await documents.download(id, 'report/1'),
+      ];
+      const texts = await Promise.all(files.map((file) => new Response(file).text()));
+      expect(texts).toEqual([pdf('first').toString(), pdf('second').toString()]);
+      await documents.remove(id, 'report/1');
+      expect(await errorOf(documents.remove(id, 'report/1'))).toMatchObject({ code: 'not_found' });
+    });
+    expect(appended).toEqual([
+      `${stream}: DocumentUploaded`,
+      `${stream}: DocumentUploaded`,
+      `${stream}: DocumentRemoved`,
+    ]);
+    const versions = await collect(documents.history(id, 'report/1'));
+    expect(versions.map(({ type }) => type)).toEqual([
+      'DocumentRemoved',
+      'DocumentUploaded',
+      'DocumentUploaded',
+    ]);
+  });
+
+  test('any other request of the service can be sent', async () => {
+    const { key } = await service.createKey('clinic', ['webhooks']);
+    const request = chartledgerOf({ ...service, key });
+    const appended = await appendedBy(service, async () => {
+      const page = await request.request((api) => api.GET('/integration/webhooks', {}));
+      expect(page.items).toEqual([]);
+    });
+    expect(appended).toEqual([]);
+  });
+});

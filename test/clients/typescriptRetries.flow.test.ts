@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { badRoad, type Fault } from '../support/badRoad.ts';
+import { chartledgerOf, errorOf } from '../support/chartledger.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { freePort } from '../support/freePort.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** What an upsert comes to on a way on which its tries fail so, one after the other; and with what it was tried. */
+  async function upsertThrough(faults: Fault[], options = {}) {
+    const road = await badRoad(
+      () => service.url,
+      (number) => faults[number],
+    );
+    const payer = samples.payer();
+    const { payers } = chartledgerOf({ ...service, url: road.url }, options);
+    const appended = await appendedBy(service, async () => {
+      await payers.upsert(payer).catch((error) => {
+        if (error.code === undefined) throw error;
+      });
+    });
+    road.stop();
+    const keys = road.requests.map(({ headers }) => headers['idempotency-key']);
+    return { payer, appended, tries: keys.length, keys: new Set(keys) };
+  }
+
+  test.each<Fault[]>([['cut after'], ['cut amid'], ['cut before'], [503], ['cut after', 503, 429]])(
+    'an upsert is sent again, with its key, and appends one event: %s',
+    async (...faults) => {
+      const { payer, appended, tries, keys } = await upsertThrough(faults);
+      expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+      expect(tries).toBe(faults.length + 1);
+      expect([...keys]).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)]);
+    },
+  );
+
+  test('each call has a key of its own, and reads have none', async () => {
+    const road = await badRoad(() => service.url);
+    const { payers } = chartledgerOf({ ...service, url: road.url });
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      await payers.upsert(payer);
+      await payers.upsert(payer);
+      await payers.read(payer.id);
+    });
+    road.stop();
+    const keys = road.requests.map(({ headers }) => headers['idempotency-key']);
+    expect(appended).toHaveLength(2);
+    expect(new Set(keys).size).toBe(3);
+    expect(keys[2]).toBeUndefined();
+  });
+
+  test('the service is not asked before it wants to be: a wait that is too long fails the call at once', async () => {
+    const { appended, tries } = await upsertThrough([429], { maxWaitSeconds: 0.9 });
+    expect([appended, tries]).toEqual([[], 1]);
+  });
+
+  test('tries are bounded, and what is wrong with the request itself is not tried again', async () => {
+    const { appended, tries } = await upsertThrough(Array(4).fill('cut before'), { maxRetries: 3 });
+    expect([appended, tries]).toEqual([[], 4]);
+    const road = await badRoad(() => service.url);
+    const { payers } = chartledgerOf({ ...service, url: road.url });
+    expect(await errorOf(payers.upsert({ id: '', name: '' }))).toMatchObject({ status: 400 });
+    road.stop();
+    expect(road.requests).toHaveLength(1);
+  });
+
+  test('the error tells that nobody answered, and why', async () => {
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const { payers } = chartledgerOf({ ...service, url }, { maxRetries: 0 });
+    const error = await errorOf(payers.read('payer-1'));
+    expect(error).toMatchObject({ code: 'no_answer', status: undefined, retryable: true });
+    expect(error.cause).toBeInstanceOf(Error);
+  });
+
+  test('an answer that does not come in time is waited for no longer', async () => {
+    const { payers } = chartledgerOf(service, {
+      ...{ maxRetries: 0, timeoutSeconds: 0.05 },
+      fetch: ({ signal }) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+    });
+    expect(await errorOf(payers.read('payer-1'))).toMatchObject({ code: 'no_answer' });
+  });
+
+  test('a caller ends a call, also while it waits', async () => {
+    const ended = new AbortController();
+    const road = await badRoad(
+      () => service.url,
+      () => {
+        ended.abort(new Error('enough'));
+        return 503;
+      },
+    );
+    const { payers } = chartledgerOf({ ...service, url: road.url });
+    const appended = await appendedBy(service, async () => {
+      await expect(payers.upsert(samples.payer(), { signal: ended.signal })).rejects.toThrow('enough');
+    });
+    road.stop();
+    expect([appended, road.requests.length]).toEqual([[], 1]);
+  });
+
+  test('a refusal by the limit of requests tells how long to wait', async () => {
+    const limited = await start({ RATE_LIMIT_PER_MINUTE: '1' });
+    const { payers } = chartledgerOf(limited, { maxWaitSeconds: 0 });
+    const payer = samples.payer();
+    const appended = await appendedBy(limited, async () => {
+      await payers.upsert(payer);
+      const refused = await errorOf(payers.upsert(payer));
+      expect(refused).toMatchObject({ code: 'rate_limited', status: 429, retryable: true });
+      expect(refused.retryAfter).toBeGreaterThan(0);
+    });
+    await limited.stop();
+    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+  });
+});
