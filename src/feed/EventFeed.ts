@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
+import { createDeidentifier, type Deidentifier } from './format/Deidentifier.ts';
 import type { Selection } from './selection.ts';
 import { FeedThread } from './thread/FeedThread.ts';
 import type { LiveWindow } from './thread/LiveWindow.ts';
@@ -38,6 +39,7 @@ export class EventFeed {
   readonly #windows = new Map<string, SharedWindow>();
   readonly #closing = new AbortController();
   #thread: FeedThread | undefined;
+  #deidentifier: Deidentifier | undefined;
   #secretTold = false;
 
   /**
@@ -109,6 +111,13 @@ export class EventFeed {
       return this.page(selection, { after: page.position }, limit, signal);
     }
     return { ...page, position: subscription.position ?? page.position };
+  }
+
+  /** What makes the de-identified view, for what is shown beside the stream and joins with it. */
+  async deidentifier(): Promise<Deidentifier> {
+    const secret = await this.#secret();
+    this.#deidentifier ??= createDeidentifier(Buffer.from(secret));
+    return this.#deidentifier;
   }
 
   /** Ends all subscriptions, then the thread. What is asked for later is refused as `unavailable`. */

@@ -92,9 +92,10 @@ function takesGzip(req: Sender['req'], headers: string[]): boolean {
 
 async function sendStream({ req, res, headers }: Sender, status: number, stream: Readable): Promise<void> {
   const length = headers.indexOf('Content-Length');
-  const isLines = headers.includes(NDJSON) && Number(headers[length + 1]) >= MIN_COMPRESSED_BYTES;
-  const isCompressed = isLines && takesGzip(req, headers);
-  if (isCompressed) headers.splice(length, 2);
+  // What has no length is made while it is sent, and may be long.
+  const isLong = length === -1 || Number(headers[length + 1]) >= MIN_COMPRESSED_BYTES;
+  const isCompressed = headers.includes(NDJSON) && isLong && takesGzip(req, headers);
+  if (isCompressed && length !== -1) headers.splice(length, 2);
   res.writeHead(status, headers);
   if (req.method === 'HEAD') {
     stream.destroy();

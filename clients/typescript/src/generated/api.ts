@@ -832,6 +832,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/snapshot": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read every record of a kind
+         * @description Every record of a kind of the workspace, as a line of JSON each, in the view that the key has on `GET /events`; for who begins to consume the stream and does not want to fold it from its first event. The first line and the header `Chartledger-Position` tell the position after which `GET /events` goes on. A record may be newer than that: pass over events whose `version` is not above the one here. `record` has the fields as they were sent, merged. The last line, `end`, tells how many records there were; without it the snapshot is not whole, and has to be read again. `unreadable` counts records beside them that are left out because an event of theirs cannot be read; lists name them. Records that were erased are not in it.
+         *
+         *     Needs the permission `events` or `events:deidentified`.
+         */
+        get: operations["readSnapshot"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/asyncapi/json": {
         parameters: {
             query?: never;
@@ -5348,6 +5370,40 @@ export interface operations {
                 content: {
                     "application/x-ndjson": string;
                     "text/event-stream": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    readSnapshot: {
+        parameters: {
+            query: {
+                /** @description The kind of record */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /** @description Default `full`, or `deidentified` for a key that may see no other */
+                view?: "full" | "deidentified";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The records, in the order of their creation. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/x-ndjson": string;
                 };
             };
             /** @description An error */

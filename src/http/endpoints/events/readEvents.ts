@@ -29,7 +29,8 @@ export interface EventsPorts extends StartPorts {
   publicUrl: string | undefined;
 }
 
-const ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
+/** The permissions of which a key needs one for the stream. */
+export const EVENT_ACCESS: readonly Permission[] = ['events', 'events:deidentified'];
 const LOOK_MS = 500;
 
 /** Times of live streams, in milliseconds. */
@@ -58,7 +59,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
       '`limit` and `wait` do not apply.\n\n' +
       'The de-identified view is for keys with the permission `events:deidentified`.',
     tag: 'Events',
-    permission: ACCESS,
+    permission: EVENT_ACCESS,
     query: eventsQuerySchema,
     headers: z.object({ 'Last-Event-ID': lastEventIdSchema.optional() }),
     answers: {
@@ -166,7 +167,7 @@ async function page(
     .finally(() => clearInterval(looking));
   // While it was waited, the key may have changed.
   exchange.found = directory.current(exchange.found as FoundKey);
-  requireUsable(exchange.found, ACCESS, exchange.clientIp);
+  requireUsable(exchange.found, EVENT_ACCESS, exchange.clientIp);
   const { first, position, count } = found;
   if (first !== undefined) {
     await recordAccess(eventLog, callerOf(exchange), {
@@ -189,7 +190,7 @@ async function page(
 /** Whether the key of a request that lasts is still good for it. */
 function isAllowed(directory: KeyDirectory, exchange: Exchange): boolean {
   try {
-    requireUsable(directory.current(exchange.found as FoundKey), ACCESS, exchange.clientIp);
+    requireUsable(directory.current(exchange.found as FoundKey), EVENT_ACCESS, exchange.clientIp);
     return true;
   } catch {
     return false;

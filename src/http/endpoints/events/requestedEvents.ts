@@ -31,17 +31,23 @@ export function eventsQueryOf(exchange: Exchange): EventsQuery {
   return validate(eventsQuerySchema, withPlus(exchange));
 }
 
+/** The view that a key has of events where `asked` was asked for, if one was. Throws `permission_denied`. */
+export function viewOf({ key }: FoundKey, asked: EventsQuery['view']): Selection['view'] {
+  const full = key.permissions.includes('events');
+  if (asked === 'full' && !full) {
+    throw lackingPermission(['events']);
+  }
+  return asked ?? (full ? 'full' : 'deidentified');
+}
+
 /** Which events a key and a query select. Throws `permission_denied`, `validation_failed`. */
 export function selectionOf(
-  { key, workspace }: FoundKey,
-  { kinds, types, view, unchanged }: EventsQuery,
+  found: FoundKey,
+  { kinds, types, view: asked, unchanged }: EventsQuery,
   format: Selection['format'],
   address: string,
 ): Selection {
-  const full = key.permissions.includes('events');
-  if (view === 'full' && !full) {
-    throw lackingPermission(['events']);
-  }
+  const view = viewOf(found, asked);
   const eventTypes = feedEventTypes
     .filter(
       ({ kind, type }) =>
@@ -52,8 +58,8 @@ export function selectionOf(
     throw validationError([{ field: 'types', message: 'must be of the kinds in kinds' }]);
   }
   return {
-    workspace: workspace.id,
-    view: view ?? (full ? 'full' : 'deidentified'),
+    workspace: found.workspace.id,
+    view,
     eventTypes,
     unchanged,
     format,

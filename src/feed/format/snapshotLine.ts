@@ -1,0 +1,42 @@
+import type { CatalogEntry } from '../../records/catalog.ts';
+import type { RecordState } from '../../records/fold.ts';
+import { feedEventTypes } from './cloudEvent.ts';
+import type { Deidentifier } from './Deidentifier.ts';
+
+/** A record of a snapshot, as the events up to its version left it. */
+export interface SnapshotLine {
+  /** As its events name it: `{kind}/{percent-encoded id}`. */
+  subject: string;
+  version: number;
+  created_at: string;
+  updated_at: string;
+  /** The fields as they were sent, merged; none is `null`, and defaults are not among them. */
+  record: Record<string, unknown>;
+}
+
+/** A record as a snapshot shows it; with a deidentifier as the de-identified view shows its events. */
+export function snapshotLine(
+  workspace: string,
+  { kind, eventType }: CatalogEntry,
+  { fields, version, createdAt, updatedAt }: RecordState,
+  deidentify?: Deidentifier,
+): SnapshotLine {
+  const subject = `${kind}/${encodeURIComponent(fields.id)}`;
+  if (deidentify === undefined) {
+    return { subject, version, created_at: createdAt, updated_at: updatedAt, record: fields };
+  }
+  const type = feedEventTypes.find((one) => one.eventType === eventType)?.type as string;
+  const shown = deidentify(workspace, {
+    specversion: '1.0',
+    id: '',
+    source: '',
+    type,
+    subject,
+    time: updatedAt,
+    datacontenttype: 'application/json',
+    sequence: '',
+    data: { version, sent: fields, changed: [] },
+  });
+  const created_at = `${createdAt.slice(0, 4)}${shown.time.slice(4)}`;
+  return { subject: shown.subject, version, created_at, updated_at: shown.time, record: shown.data.sent };
+}

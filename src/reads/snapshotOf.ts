@@ -1,0 +1,84 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { bodyOf, type Incomplete } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
+import { UnreadableError, unavailable } from '../errors.ts';
+import type { Position } from '../events/event.ts';
+import { kindPartition } from '../events/streamNames.ts';
+import type { Row } from '../ports/readModels.ts';
+import type { CatalogEntry } from '../records/catalog.ts';
+import { evolveRecord, type RecordState } from '../records/fold.ts';
+import { type Evolve, foldStream } from './foldStream.ts';
+import { caughtUp } from './page.ts';
+import type { QueryPorts } from './readRecord.ts';
+
+/** Records that are held at once. */
+const PART = 200;
+
+/** Every record of a kind, as it was at a position or later. */
+export interface Snapshot {
+  position: Position;
+  /**
+   * Those that were created up to the position, in the order of creation, some at once; undefined for one of which an event
+   * cannot be read. `check` is called before each part. Rejects with what it throws, and with `unavailable`, also when the
+   * read model was begun anew meanwhile.
+   */
+  parts(check: () => void): AsyncIterable<(RecordState | undefined)[]>;
+}
+
+/** A snapshot with every write that was acknowledged before the call. Rejects with `unavailable`. */
+export async function snapshotOf(
+  ports: QueryPorts,
+  workspace: string,
+  { kind }: CatalogEntry,
+): Promise<Snapshot> {
+  const position = await caughtUp(ports, recordsModel, 'snapshot');
+  const place = { kind, partition: kindPartition(workspace, kind), position };
+  return { position, parts: (check) => partsOf(ports, place, check) };
+}
+
+interface Place {
+  kind: string;
+  partition: string;
+  position: Position;
+}
+
+async function* partsOf(
+  ports: QueryPorts,
+  { kind, partition, position }: Place,
+  check: () => void,
+): AsyncGenerator<(RecordState | undefined)[]> {
+  const { readModels } = ports;
+  for (let after: number | undefined; ; ) {
+    check();
+    const query = { partition, limit: PART, ...(after !== undefined && { after }) };
+    const rows = await readModels.page(recordsModel, query);
+    // One that was emptied meanwhile would end the snapshot as if that were all.
+    if ((await readModels.checkpoint(recordsModel)) < position) throw unavailable('snapshot');
+    const part: (RecordState | undefined)[] = [];
+    for (const row of rows) {
+      if (row.order > position) break;
+      const state = await stateOf(ports, kind, row);
+      if (!state?.erased) part.push(state);
+    }
+    yield part;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PART || last.order > position) return;
+    after = last.order;
+    await nextTurn();
+  }
+}
+
+/** What a row holds; of one that is incomplete what its stream says, undefined where that cannot be read. */
+async function stateOf(
+  { eventLog }: QueryPorts,
+  kind: string,
+  row: Row<RecordState | Incomplete>,
+): Promise<RecordState | undefined> {
+  const evolve: Evolve<RecordState> = (state, event) => evolveRecord(kind, state, event);
+  try {
+    return bodyOf(row) ?? (await foldStream(eventLog, row.id, evolve));
+  } catch (error) {
+    if (error instanceof UnreadableError) return undefined;
+    throw error;
+  }
+}
