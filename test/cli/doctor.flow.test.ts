@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { roomFor } from '../../src/cli/doctor/checkFiles.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, startTestService, type TestService } from '../support/service.ts';
 
@@ -24,6 +25,8 @@ async function doctor({ config }: TestService, env: Record<string, string> = {})
   return { code, results, of: (check: string) => results.filter((result) => result.check === check) };
 }
 
+const behind = expect.objectContaining({ code: 'behind' });
+
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
@@ -33,6 +36,7 @@ onEveryEngine((start) => {
 
   test('of a service that is well each check is ok, in a line, and nothing is changed', async () => {
     expect((await service.post('/integration/payers', samples.payer())).status).toBe(200);
+    await eventually(async () => expect((await doctor(service)).results).not.toContainEqual(behind));
     const events = await newEvents(service, async () => {
       const { code, results } = await doctor(service);
       expect(

@@ -66,12 +66,14 @@ onEveryEngine((start) => {
     const { id } = await service.createKey('clinic');
     const rotated = await service.createKey('clinic');
     await service.keys.updateKey(rotated.id, { purpose: 'payment' });
+    await service.keys.setLimits(rotated.id, { rate_limit: 600 });
     await service.keys.rotateKey(rotated.id, 0);
     for (const state of ['deactivated', 'active', 'deleted'] as const)
       await service.keys.setKeyState(id, state);
     for (const state of ['deactivated', 'active'] as const)
       await service.keys.setWorkspaceState(clinic(), state);
     await service.keys.setRetention(clinic(), 7);
+    await service.keys.setUnchanged(clinic(), 'skip');
     const caller = {
       workspace: clinic(),
       principal: { type: 'operator', id: 'test' },

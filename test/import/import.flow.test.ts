@@ -157,7 +157,10 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       const refusals: [string, RegExp][] = [
         [generateApiKey(), /refuses the API key \(401\): The API key is not valid\.\n$/],
-        [readOnly.key, /refuses the API key \(403\): The API key lacks the permission 'write'\.\n$/],
+        [
+          readOnly.key,
+          /refuses the API key \(403\): The API key lacks the permission 'write' or 'write:payer'\.\n$/,
+        ],
       ];
       for (const [key, message] of refusals) {
         const result = await importLines(lines, { key, args: ['--json'] });
