@@ -57,6 +57,14 @@ onEveryEngine((start) => {
     ]);
   });
 
+  test('a dry run of a batch writes nothing', async () => {
+    const appended = await appendedBy(service, async () => {
+      const results = await collect(chartledger.batch([payerLine(), payerLine()], { dry_run: true }));
+      expect(results).toMatchObject(Array(2).fill({ status: 200, outcome: 'created', dry_run: true }));
+    });
+    expect(appended).toEqual([]);
+  });
+
   test('records are taken as their results are', async () => {
     let taken = 0;
     function* lines() {

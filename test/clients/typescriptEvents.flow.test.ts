@@ -6,7 +6,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
-const LONG_MS = 60_000;
+const LONG_MS = 120_000;
 
 onEveryEngine((start) => {
   let service: TestService;

@@ -3,7 +3,7 @@ import { badRoad, type Fault } from '../support/badRoad.ts';
 import { chartledgerOf, errorOf } from '../support/chartledger.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { freePort } from '../support/freePort.ts';
-import { samples } from '../support/samples.ts';
+import { pdf, samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 onEveryEngine((start) => {
@@ -40,6 +40,26 @@ onEveryEngine((start) => {
       expect([...keys]).toEqual([expect.stringMatching(/^[\da-f-]{36}$/)]);
     },
   );
+
+  test('so is an upload, whose file is sent again', async () => {
+    const patient = samples.patient();
+    const { id } = samples.encounter(patient.id);
+    await service.post('/integration/patients', patient);
+    await service.post('/integration/encounters', { id, patient_id: patient.id });
+    const road = await badRoad(
+      () => service.url,
+      (number) => (number === 0 ? 'cut after' : undefined),
+    );
+    const { documents } = chartledgerOf({ ...service, url: road.url });
+    const file = new File([pdf()], 'a.pdf');
+    const appended = await appendedBy(service, async () => {
+      const uploaded = await documents.upload(id, { document_id: 'report', category: 'lab_results', file });
+      expect(uploaded).toMatchObject({ version: 1 });
+    });
+    road.stop();
+    expect(appended).toEqual([`clinic.document-${id}%2Freport: DocumentUploaded`]);
+    expect(road.requests).toHaveLength(2);
+  });
 
   test('each call has a key of its own, and reads have none', async () => {
     const road = await badRoad(() => service.url);

@@ -1,11 +1,11 @@
 import { ChartledgerError } from './ChartledgerError.ts';
 import type { Connection } from './Connection.ts';
-import type { BatchLine, BatchResult, CallOptions } from './types.ts';
+import type { BatchLine, BatchQuery, BatchResult, CallOptions } from './types.ts';
 
 /** Characters of one request; the service takes more, but answers when it has all of them. */
 const CHUNK_CHARACTERS = 4_000_000;
 
-export interface BatchOptions extends CallOptions {
+export interface BatchOptions extends CallOptions, BatchQuery {
   /** Lines of one request. Default 1,000. */
   chunkLines?: number;
 }
@@ -18,11 +18,11 @@ export interface BatchOptions extends CallOptions {
 export async function* sendBatch(
   connection: Connection,
   records: Iterable<BatchLine> | AsyncIterable<BatchLine>,
-  { chunkLines = 1_000, signal }: BatchOptions = {},
+  { chunkLines = 1_000, ...how }: BatchOptions = {},
 ): AsyncGenerator<BatchResult, void, undefined> {
   let sent = 0;
   for await (const lines of chunks(records, chunkLines)) {
-    for (const result of await sendChunk(connection, lines, signal)) {
+    for (const result of await sendChunk(connection, lines, how)) {
       yield { ...result, line: sent + result.line };
     }
     sent += lines.length;
@@ -52,17 +52,17 @@ async function* chunks(
 async function sendChunk(
   connection: Connection,
   lines: string[],
-  signal: AbortSignal | undefined,
+  how: CallOptions & BatchQuery,
 ): Promise<BatchResult[]> {
-  const results = await send(connection, lines, signal);
+  const results = await send(connection, lines, how);
   for (let tries = 1; ; tries += 1) {
     const again = retried(results);
     if (again.length === 0) return results;
     const seconds = Math.max(...again.map(({ retryAfter = 0 }) => retryAfter));
-    if (!(await connection.waitToRetry(tries, seconds, signal))) return results;
+    if (!(await connection.waitToRetry(tries, seconds, how.signal))) return results;
     const repeats = again.map(({ line }) => lines[line - 1] as string);
     try {
-      for (const [index, result] of (await send(connection, repeats, signal)).entries()) {
+      for (const [index, result] of (await send(connection, repeats, how)).entries()) {
         const { line } = again[index] as BatchResult;
         results[line - 1] = { ...result, line };
       }
@@ -89,11 +89,12 @@ function retried(results: BatchResult[]): BatchResult[] {
 async function send(
   connection: Connection,
   lines: string[],
-  signal: AbortSignal | undefined,
+  { signal, ...query }: CallOptions & BatchQuery,
 ): Promise<BatchResult[]> {
   const options = { signal, timeoutSeconds: Number.POSITIVE_INFINITY };
   return connection.call(async (api) => {
     const { data, error, response } = await api.POST('/integration/batch', {
+      params: { query },
       body: lines.join(''),
       bodySerializer: (body: unknown) => body,
       headers: { 'Content-Type': 'application/x-ndjson' },

@@ -60,6 +60,9 @@ export type EventsQuery = QueryOf<paths['/events']['get']>;
 /** How a record is written. */
 export type WriteQuery = QueryOf<paths['/integration/payers']['post']>;
 
+/** How the records of a batch are written. */
+export type BatchQuery = QueryOf<paths['/integration/batch']['post']>;
+
 /** A record of any kind, as a batch takes it. */
 export type BatchLine = {
   [K in Kind]: {
