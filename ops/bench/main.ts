@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
 import type { Bench, Report, Scenario } from './scenario.ts';
 import { audit } from './scenarios/audit.ts';
+import { batch } from './scenarios/batch.ts';
 import { bytes } from './scenarios/bytes.ts';
 import { checkpoint } from './scenarios/checkpoint.ts';
 import { clinic } from './scenarios/clinic.ts';
@@ -30,6 +31,7 @@ import { compileSyncLibrary } from './support/syncs/syncGauge.ts';
 const scenarios: Scenario[] = [
   upsert,
   cores,
+  batch,
   encounter,
   clinic,
   read,

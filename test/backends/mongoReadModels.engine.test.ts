@@ -4,6 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openRateLimiters } from '../../src/app/openBackend.ts';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
+import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
 import { eventually } from '../support/eventually.ts';
 import { existing } from '../support/existing.ts';
@@ -136,6 +137,8 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
       await opened.close();
     });
   });
+
+  describe('MongoRateLimiter', () => rateLimitersContract(() => openRateLimiters(urlOf(database))));
 
   test('a limit is one for all instances', async () => {
     const limit = { name: 'requests', points: 10, seconds: 60 };

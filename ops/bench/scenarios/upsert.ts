@@ -1,5 +1,6 @@
 import type { Bench, Check, Report, Scenario, Table } from '../scenario.ts';
-import { number, withRange } from '../support/report.ts';
+import { withRange } from '../support/report.ts';
+import { requireSyncs } from '../support/requireSyncs.ts';
 import {
   columns,
   type Figure,
@@ -22,8 +23,6 @@ const BUSY = 64;
 const SYNC_MS = [0.5, 2];
 /** What the quick form leaves of the tables of slowed syncs. */
 const QUICK = { syncMs: [2], connections: [1, 64] };
-/** A peer that writes what it is sent syncs once a request; its checkpoints are few. */
-const SYNCS_OF_PEER = { atLeast: 0.9, atMost: 1.1 };
 
 interface Target {
   atLeast: number;
@@ -63,14 +62,6 @@ function throughput(results: Results, where: string, to: string, target?: Target
   };
 }
 
-/** Throws unless the peer synced once for each request. Of those without an answer it may have carried out none or all. */
-function requireSyncs(results: Results): void {
-  for (const { syncs, sent, requests } of results.get('peer') ?? []) {
-    if ((syncs * sent) / requests >= SYNCS_OF_PEER.atLeast && syncs <= SYNCS_OF_PEER.atMost) continue;
-    throw new Error(`the peer synced ${number(syncs)} times a request, not once: it is no comparison`);
-  }
-}
-
 function processorTime(results: Results): Check {
   return {
     what: `${at(BUSY)}: processor time of all threads an upsert, to the limit`,
@@ -108,7 +99,7 @@ async function native(bench: Bench, { contestants }: UpsertContestants): Promise
     const results = await inTurns(bench, contestants, connections, () => {
       here.push(1000 / fdatasyncRate(bench.folder, DISK_SECONDS));
     });
-    requireSyncs(results);
+    requireSyncs(results.get('peer'));
     syncMs.push(...here);
     figures.rows.push(...rowsOf(connections, results));
     if (connections === BUSY) {
@@ -141,7 +132,7 @@ async function slowed(bench: Bench, all: UpsertContestants, leastMs: number): Pr
   const checks: Check[] = [];
   for (const connections of bench.quick ? QUICK.connections : CONNECTIONS) {
     const results = await inTurns(bench, contestants, connections);
-    requireSyncs(results);
+    requireSyncs(results.get('peer'));
     figures.rows.push(...rowsOf(connections, results).map((row) => [`${leastMs} ms`, ...row]));
     const target = leastMs === 2 ? toPeerAt2Ms[connections] : undefined;
     checks.push(throughput(results, `syncs of ${leastMs} ms, ${at(connections)}`, 'peer', target));
