@@ -1,13 +1,11 @@
 import { gone } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { eventIdTime } from '../events/eventIdTime.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { type ErasedVersion, tombstoneTypes } from '../events/recordErased.ts';
+import { recordedNoEarlier } from '../events/recordedNoEarlier.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 
 const PAGE = 100;
-/** The log's clock and that of whoever made an event id differ by less. */
-const CLOCKS_APART_MS = 600_000;
 
 /**
  * The event of the caller's request, where an earlier try of it appended that to the stream; undefined where none did, and
@@ -20,7 +18,7 @@ export async function findEarlier(
   { earlier }: Pick<Caller, 'earlier'>,
 ): Promise<RecordedEvent | undefined> {
   if (earlier === undefined) return undefined;
-  const since = eventIdTime(earlier.eventId) - CLOCKS_APART_MS;
+  const since = recordedNoEarlier(earlier.eventId);
   for (let from: number | undefined; ; ) {
     const options = { direction: 'backwards', limit: PAGE, ...(from !== undefined && { from }) } as const;
     const events = await eventLog.readStream(stream, options);

@@ -1,13 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eventIdTime } from '../../events/eventIdTime.ts';
+import { recordedNoEarlier } from '../../events/recordedNoEarlier.ts';
 import type { Appended } from '../../ports/eventLog.ts';
 import type { LogReader } from './LogReader.ts';
 
 /** So many events of a stream are looked at in any case, and so many at the most. */
 const LEAST_EVENTS = 32;
 const MOST_EVENTS = 1_000;
-/** The server's clock and that of whoever made an event id differ by less. */
-const CLOCKS_APART_MS = 60_000;
 
 interface Look {
   ids: Set<string>;
@@ -42,7 +40,7 @@ export class StreamEnds {
     await nextTurn();
     this.#next.delete(stream);
     const found = new Map<string, Appended>();
-    const oldest = Math.min(...Array.from(ids, eventIdTime)) - CLOCKS_APART_MS;
+    const oldest = Math.min(...Array.from(ids, recordedNoEarlier));
     await this.#reader.lookBack(stream, MOST_EVENTS, ({ id, revision, position, recordedAt }, seen) => {
       if (ids.has(id)) found.set(id, { revision, position });
       return found.size < ids.size && (seen < LEAST_EVENTS || Date.parse(recordedAt) >= oldest);
