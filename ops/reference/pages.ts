@@ -4,6 +4,7 @@ import { cliPage } from './cliPage.ts';
 import { endpointsPage } from './endpointsPage.ts';
 import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
+import { pythonTypes } from './pythonTypes.ts';
 import { envExample, settingsPage } from './settingsPage.ts';
 import { warningsPage } from './warningsPage.ts';
 
@@ -18,4 +19,5 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/events.md': eventsPage,
   'docs/reference/audit-actions.md': auditActionsPage,
   'clients/typescript/src/generated/api.ts': clientTypes,
+  'clients/python/src/chartledger_client/types.py': pythonTypes,
 };

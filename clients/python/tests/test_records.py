@@ -1,0 +1,130 @@
+import pytest
+
+from chartledger_client import Chartledger, ChartledgerError
+
+
+def test_a_record_of_each_kind_is_stored_and_read_back(chartledger, fresh, appended):
+    payer = {"id": fresh("payer"), "name": "Aetna"}
+    patient = {
+        **{
+            "id": fresh("patient"),
+            "first_name": "Maria",
+            "last_name": "Lopez",
+            "date_of_birth": "1984-02-29",
+        },
+        "primary_insurance": {"payer_id": payer["id"]},
+    }
+    provider = {"id": fresh("provider"), "first_name": "Ada", "last_name": "Nguyen"}
+    facility = {"id": fresh("facility"), "name": "Elm Street Clinic"}
+    encounter = {
+        **{"id": fresh("encounter"), "patient_id": patient["id"]},
+        **{"provider_id": provider["id"], "facility_id": facility["id"], "is_completed": True},
+    }
+    written = chartledger.payers.upsert(payer)
+    assert (written["version"], written["outcome"], written["warnings"]) == (1, "created", [])
+    chartledger.patients.upsert(patient)
+    chartledger.providers.upsert(provider)
+    chartledger.facilities.upsert(facility)
+    chartledger.encounters.upsert(encounter)
+    records = {
+        "payer": payer,
+        "patient": patient,
+        "provider": provider,
+        "facility": facility,
+        "encounter": encounter,
+    }
+    assert appended() == [f"upserted {kind}/{record['id']}" for kind, record in records.items()]
+    plurals = ("payers", "patients", "providers", "facilities", "encounters")
+    for plural, record in zip(plurals, records.values()):
+        read = getattr(chartledger, plural).read(record["id"])["record"]
+        assert {field: read[field] for field in record} == record
+
+
+def test_ids_may_hold_any_character(chartledger, fresh):
+    id = fresh("a/b?c#d%2Fé\u2028")
+    chartledger.payers.upsert({"id": id, "name": "Aetna"})
+    assert chartledger.payers.read(id)["id"] == id
+
+
+def test_a_dry_run_writes_nothing(chartledger, fresh, appended):
+    written = chartledger.payers.upsert({"id": fresh("payer"), "name": "Aetna"}, dry_run=True)
+    assert (written["dry_run"], written["outcome"]) == (True, "created")
+    assert appended() == []
+
+
+def test_a_patch_changes_what_it_names_of_a_record_that_is_there(chartledger, fresh, appended):
+    id = fresh("payer")
+    chartledger.payers.upsert({"id": id, "name": "Aetna", "city": "Omaha"})
+    assert chartledger.payers.patch(id, {"city": None, "fax": "1"}, if_match=1)["version"] == 2
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.payers.patch(fresh("payer"), {"city": "Omaha"})
+    assert caught.value.code == "not_found"
+    assert appended() == [f"upserted payer/{id}"] * 2
+    record = chartledger.payers.read(id)["record"]
+    assert (record.get("city"), record["fax"], record["name"]) == (None, "1", "Aetna")
+
+
+def test_an_error_tells_code_status_request_id_and_the_fields_at_fault(chartledger, fresh, appended):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.patients.upsert({**patient, "state": "Nebraska"})
+    invalid = caught.value
+    assert (invalid.code, invalid.status, invalid.retryable) == ("validation_failed", 400, False)
+    assert [detail["field"] for detail in invalid.details] == ["state"]
+    assert len(invalid.request_id) == 36
+    assert "state" in str(invalid)
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.patients.upsert({**patient, "primary_insurance": {"payer_id": "none"}})
+    assert caught.value.code == "reference_not_found"
+    assert (caught.value.details[0]["kind"], caught.value.details[0]["id"]) == ("payer", "none")
+    with Chartledger(url=str(chartledger._connection.http.base_url), api_key="clk_none") as stranger:
+        with pytest.raises(ChartledgerError) as caught:
+            stranger.payers.read("none")
+    assert (caught.value.code, caught.value.status) == ("unauthorized", 401)
+    assert appended() == []
+
+
+def test_conditions_guard_against_the_writes_of_others(chartledger, fresh, appended):
+    payer = {"id": fresh("payer"), "name": "Aetna"}
+    chartledger.payers.upsert(payer, if_none_match="*")
+    assert chartledger.payers.upsert(payer, if_match=1)["version"] == 2
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.payers.upsert(payer, if_match=1)
+    assert (caught.value.code, caught.value.version) == ("version_conflict", 2)
+    assert len(appended()) == 2
+
+
+def test_a_call_with_the_key_of_an_earlier_one_is_not_carried_out_again(chartledger, fresh, appended):
+    id = fresh("payer")
+    versions = [
+        chartledger.payers.upsert({"id": id, "name": "Aetna"}, idempotency_key=id)["version"]
+        for _ in range(2)
+    ]
+    assert versions == [1, 1]
+    assert appended() == [f"upserted payer/{id}"]
+
+
+def test_lists_and_histories_are_read_through_all_their_pages(chartledger, fresh, eventually):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+    chartledger.patients.upsert(patient)
+    ids = [fresh("encounter") for _ in range(5)]
+    for id in ids:
+        chartledger.encounters.upsert({"id": id, "patient_id": patient["id"]})
+    listed = lambda: [view["id"] for view in chartledger.encounters.list(limit=2, patient_id=patient["id"])]
+    eventually(lambda: listed() == ids)
+    for city in ("Omaha", "Lincoln"):
+        chartledger.patients.patch(patient["id"], {"city": city})
+    history = list(chartledger.patients.history(patient["id"], limit=2))
+    assert [version["version"] for version in history] == [3, 2, 1]
+    assert chartledger.patients.read(patient["id"], version=2)["record"]["city"] == "Omaha"
+
+
+def test_any_other_request_can_be_sent(chartledger, appended):
+    assert chartledger.request("GET", "/integration/webhooks", params={"limit": 1})["next_page_token"] is None
+    assert appended() == []
+
+
+@pytest.mark.parametrize("options", [{"url": "chartledger"}, {"api_key": "clk_\n"}, {"api_key": ""}])
+def test_what_is_no_address_and_no_key_is_refused_at_once(options):
+    with pytest.raises(ValueError):
+        Chartledger(**{"url": "http://127.0.0.1", "api_key": "clk_", **options})

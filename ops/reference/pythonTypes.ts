@@ -1,0 +1,219 @@
+import { openapiDocument } from '../../src/http/endpoints/index.ts';
+
+interface JsonSchema {
+  $ref?: string;
+  type?: string | string[];
+  description?: string;
+  enum?: (string | number | boolean | null)[];
+  anyOf?: JsonSchema[];
+  oneOf?: JsonSchema[];
+  items?: JsonSchema;
+  properties?: Record<string, JsonSchema>;
+  required?: string[];
+  additionalProperties?: boolean | JsonSchema;
+}
+
+interface Parameter {
+  name: string;
+  in: string;
+  required?: boolean;
+  schema: JsonSchema;
+}
+
+interface Document {
+  paths: Record<string, Record<string, { parameters?: Parameter[] }>>;
+  webhooks: Record<
+    string,
+    { post: { requestBody: { content: { 'application/cloudevents+json': { schema: JsonSchema } } } } }
+  >;
+  components: { schemas: Record<string, JsonSchema> };
+}
+
+const LINE_WIDTH = 110;
+/** About what stands before a type. */
+const INDENT = 40;
+
+/** Words that no field of a class may be named. */
+const keywords =
+  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
+    ' ',
+  );
+
+/** What describes the service itself, and the form with a file, which the client makes. */
+const leftOut = ['AsyncApi', 'DocumentUpload', 'Health', 'JsonSchema', 'OpenApi', 'Readiness'];
+
+const scalars: Record<string, string> = {
+  string: 'str',
+  integer: 'int',
+  number: 'float',
+  boolean: 'bool',
+  null: 'None',
+};
+
+const pascal = (name: string) => name.replace(/(?:^|[_.])(\w)/g, (_, letter) => letter.toUpperCase());
+
+/** Values one after the other, on lines that are full. */
+function filled(values: string[]): string {
+  const lines: string[] = [];
+  for (const value of values) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + value.length + 2 > LINE_WIDTH) lines.push(`        ${value},`);
+    else lines[lines.length - 1] = `${last} ${value},`;
+  }
+  return lines.join('\n');
+}
+
+function literal(values: (string | number | boolean)[]): string {
+  const written = values.map((value) =>
+    typeof value === 'boolean' ? pascal(String(value)) : JSON.stringify(value),
+  );
+  const line = `Literal[${written.join(', ')}]`;
+  return line.length < LINE_WIDTH - INDENT ? line : `Literal[\n${filled(written)}\n    ]`;
+}
+
+/** Python's types of JSON Schemas: classes for objects, one after the other, each named. */
+class PythonModule {
+  readonly #parts: string[] = [];
+  readonly #classes = new Set<string>();
+  /** The names of lists of values, by the values. */
+  readonly #named = new Map<string, string>();
+
+  /** Defines a name. */
+  alias(name: string, type: string): void {
+    this.#parts.push(`${name} = ${type.replaceAll('\n    ', '\n')}`);
+  }
+
+  /** Defines a name for a list of values, which stands wherever the list does. */
+  values(name: string, { enum: values = [] }: JsonSchema = {}): void {
+    const known = values.filter((value) => value !== null);
+    this.alias(name, literal(known));
+    this.#named.set(JSON.stringify(known), name);
+  }
+
+  /** Defines the class of an object. Throws when there is one of that name. */
+  define(name: string, schema: JsonSchema): void {
+    if (this.#classes.has(name)) throw new Error(`two types are named ${name}`);
+    this.#classes.add(name);
+    const properties = Object.entries(schema.properties ?? {});
+    const fields = properties.map(([field, part]) => {
+      const type = this.#type(part, name + pascal(field));
+      return { field, type: schema.required?.includes(field) ? type : `NotRequired[${type}]`, part };
+    });
+    if (fields.some(({ field }) => keywords.includes(field))) {
+      const items = fields.map(({ field, type }) => `"${field}": "${type}"`);
+      this.alias(name, `TypedDict("${name}", {${items.join(', ')}})`);
+      return;
+    }
+    const lines = [
+      ...(schema.description ? [`    """${schema.description}"""`, ''] : []),
+      ...fields.flatMap(({ field, type, part }) => [
+        ...(part.description ? [`    # ${part.description}`] : []),
+        `    ${field}: ${type}`,
+      ]),
+    ];
+    this.#parts.push([`class ${name}(TypedDict):`, ...(fields.length > 0 ? lines : ['    pass'])].join('\n'));
+  }
+
+  #type(schema: JsonSchema, name: string): string {
+    if (schema.$ref !== undefined) return schema.$ref.replace('#/components/schemas/', '');
+    const alternatives = schema.anyOf ?? schema.oneOf;
+    if (alternatives) {
+      return alternatives
+        .map((part, index) => this.#type(part, index === 0 ? name : name + (index + 1)))
+        .join(' | ');
+    }
+    const types = [schema.type ?? []].flat();
+    if (types.length === 0 && schema.enum === undefined) return 'Any';
+    const none = types.includes('null') ? ' | None' : '';
+    if (schema.enum) {
+      const values = schema.enum.filter((value) => value !== null);
+      if (values.join() === 'true,false') return `bool${none}`;
+      return (this.#named.get(JSON.stringify(values)) ?? literal(values)) + none;
+    }
+    return types.map((type) => this.#plain(type, schema, name)).join(' | ');
+  }
+
+  #plain(type: string, schema: JsonSchema, name: string): string {
+    if (type === 'array') return `list[${this.#type(schema.items ?? {}, name)}]`;
+    if (type !== 'object') return scalars[type] as string;
+    if (schema.properties === undefined) return 'dict[str, Any]';
+    this.define(name, schema);
+    return name;
+  }
+
+  toString(): string {
+    return `${this.#parts.join('\n\n\n')}\n`;
+  }
+}
+
+/** The parameters of an operation's query as an object's schema. */
+function queryOf(document: Document, method: string, path: string, but: string[] = []): JsonSchema {
+  const parameters = (document.paths[path]?.[method]?.parameters ?? []).filter(
+    ({ name, in: place }) => place === 'query' && !but.includes(name),
+  );
+  return {
+    properties: Object.fromEntries(parameters.map(({ name, schema }) => [name, schema])),
+    required: parameters.filter(({ required }) => required).map(({ name }) => name),
+  };
+}
+
+/** The forms that the data of a message may have, in the order of the document. */
+const payloads = ['Reference', '', 'Deidentified'];
+
+function defineMessages(module: PythonModule, { webhooks }: Document): void {
+  const unions: Record<string, string[]> = {};
+  for (const [type, { post }] of Object.entries(webhooks)) {
+    const { schema } = post.requestBody.content['application/cloudevents+json'];
+    const data = schema.properties?.data as JsonSchema;
+    const name = `${pascal(type.replace(/^chartledger\.(.*)\.v1$/, '$1'))}Event`;
+    if (data.anyOf === undefined) {
+      module.define(name, schema);
+      continue;
+    }
+    for (const [index, form] of data.anyOf.entries()) {
+      const payload = payloads[index] as string;
+      const message = payload + name;
+      module.define(message, { ...schema, properties: { ...schema.properties, data: form } });
+      unions[`${payload}Event`] = [...(unions[`${payload}Event`] ?? []), message];
+    }
+  }
+  for (const [name, members] of Object.entries(unions)) {
+    module.alias(name, `Union[\n${filled(members)}\n    ]`);
+  }
+  module.alias('WebhookMessage', `Union[${[...Object.keys(unions), 'WebhookPingEvent'].join(', ')}]`);
+}
+
+const head = `"""What is sent and read, as the service's OpenAPI document has it. \`npm run docs\` writes this file."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Union
+
+from typing_extensions import NotRequired, TypedDict
+
+
+`;
+
+/** The types of the Python client. */
+export function pythonTypes(): string {
+  const document = openapiDocument(false) as Document;
+  const { schemas } = document.components;
+  const module = new PythonModule();
+  module.values('Kind', schemas.BatchLine?.properties?.kind);
+  module.values('DocumentCategory', schemas.Document?.properties?.category);
+  module.values('ErrorCode', schemas.ErrorBody?.properties?.code);
+  module.values('State', schemas.DeidentifiedInsurance?.properties?.subscriber_state);
+  module.values('EventType', {
+    enum: Object.keys(document.webhooks).filter((type) => !type.includes('.webhook.')),
+  });
+  for (const [name, schema] of Object.entries(schemas)) {
+    if (!leftOut.includes(name)) module.define(name, schema);
+  }
+  module.define('WriteQuery', queryOf(document, 'post', '/integration/payers'));
+  module.define('BatchQuery', queryOf(document, 'post', '/integration/batch'));
+  module.define('ReadQuery', queryOf(document, 'get', '/integration/payers/{id}'));
+  module.define('ListQuery', queryOf(document, 'get', '/integration/payers', ['page_token']));
+  module.define('EncounterListQuery', queryOf(document, 'get', '/integration/encounters', ['page_token']));
+  defineMessages(module, document);
+  return head + module;
+}
