@@ -99,7 +99,7 @@ onEveryEngine((start) => {
     );
     expect((await cli(['retention', '--workspace', workspace()], setting)).code).toBe(1);
     const list = await cli(['workspaces', 'list']);
-    expect(list.stdout).toMatch(new RegExp(`^${workspace()} +active +\\S+ +off +append +no$`, 'm'));
+    expect(list.stdout).toMatch(new RegExp(`^${workspace()} +active +\\S+ +off +append +-$`, 'm'));
     await choose('default');
     const byDefault = await cli(['retention', '--workspace', workspace()], setting);
     expect(byDefault.stdout).toContain('Retention of 8 years: ');
