@@ -14,14 +14,25 @@ export type StartService = (env?: Record<string, string>, timing?: ServiceOption
 /** The production engines have a phase of their own, which needs their servers. */
 const isProductionPhase = process.env.TEST_PHASE === 'production';
 
+/** A set of engines. */
+export interface Engines {
+  /** Settings of a service on fresh stores, for a process of its own; the embedded engines are in its DATA_DIR. */
+  settings(): Record<string, string>;
+  /** The server that keeps the log, where it is one of the tests' own. */
+  logServer: StandIn | undefined;
+}
+
+const embedded: Engines = { settings: () => ({}), logServer: undefined };
+
 /** Runs a suite on the embedded engines, and in its phase on the production engines where their servers are at hand. */
-export function onEveryEngine(suite: (start: StartService) => void): void {
+export function onEveryEngine(suite: (start: StartService, engines: Engines) => void): void {
   if (!isProductionPhase) {
-    describe('embedded engines', () => suite(startTestService));
+    describe('embedded engines', () => suite(startTestService, embedded));
     return;
   }
-  if (missingServer === undefined) describe('production engines', () => suite(startOnProduction));
-  else describe.skip(`production engines (${missingServer})`, () => suite(startOnProduction));
+  const production: Engines = { settings: productionSettings, logServer: ownLog };
+  const name = missingServer === undefined ? 'production engines' : `production engines (${missingServer})`;
+  describe.skipIf(missingServer !== undefined)(name, () => suite(startOnProduction, production));
 }
 
 const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb(), googleCloudStorage()]) : [];

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -50,6 +50,11 @@ export class StandIn {
 
   thaw(): void {
     this.#process?.kill('SIGCONT');
+  }
+
+  /** What its file holds. */
+  stored(): Buffer {
+    return readFileSync(join(this.#folder, 'log'));
   }
 
   /** Kills it and deletes its data. */
