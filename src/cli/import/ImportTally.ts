@@ -1,42 +1,54 @@
+import { z } from 'zod';
 import type { FieldMessage } from '../../errors.ts';
-import type { SendResult } from './RecordSender.ts';
+
+const kindCountsSchema = z.object({ accepted: z.int(), rejected: z.int() });
+
+const warningCountSchema = z.object({
+  kind: z.string(),
+  field: z.string(),
+  message: z.string(),
+  count: z.int(),
+});
+
+/** What an import counted so far. */
+export const tallySchema = z.object({
+  accepted: z.int().default(0),
+  rejected: z.int().default(0),
+  created: z.int().default(0),
+  updated: z.int().default(0),
+  unchanged: z.int().default(0),
+  by_kind: z.record(z.string(), kindCountsSchema).default({}),
+  warnings: z.array(warningCountSchema).default([]),
+  seconds: z.number().default(0),
+});
+
+type TallySnapshot = z.infer<typeof tallySchema>;
 
 /** What an import did, as its last line tells it. */
-export interface ImportCounts {
-  accepted: number;
-  rejected: number;
-  created: number;
-  updated: number;
+export interface ImportCounts extends Omit<TallySnapshot, 'warnings'> {
   /** Remarks on accepted records, of the service and of the mapping. */
   warnings: number;
-  by_kind: Record<string, KindCounts>;
-  seconds: number;
 }
 
 /** A remark that was made, and how often. */
-export interface WarningCount extends FieldMessage {
-  kind: string;
-  count: number;
-}
+export type WarningCount = z.infer<typeof warningCountSchema>;
 
-export interface KindCounts {
-  accepted: number;
-  rejected: number;
-}
+/** What became of one record or document. */
+export type SendResult =
+  | { accepted: true; outcome: string; warnings: FieldMessage[] }
+  | { accepted: false; status: number | null; error: string; details?: unknown };
 
 /** Counts as results come in. */
 export class ImportTally {
   readonly #startedAt = performance.now();
-  readonly #counts: Omit<ImportCounts, 'seconds'> = {
-    accepted: 0,
-    rejected: 0,
-    created: 0,
-    updated: 0,
-    warnings: 0,
-    by_kind: {},
-  };
+  readonly #counts: Omit<TallySnapshot, 'warnings'>;
+  readonly #warnings: Map<string, WarningCount>;
 
-  readonly #warnings = new Map<string, WarningCount>();
+  /** Goes on from what was counted before. */
+  constructor({ warnings, ...counts }: TallySnapshot) {
+    this.#counts = structuredClone(counts);
+    this.#warnings = new Map(warnings.map((warning) => [keyOf(warning), { ...warning }]));
+  }
 
   /** Counts a line of the input that holds no record. */
   unreadable(): void {
@@ -51,14 +63,14 @@ export class ImportTally {
     counts[side]++;
     counts.by_kind[kind][side]++;
     if (!result.accepted) return;
-    if (result.outcome === 'created') counts.created++;
-    if (result.outcome === 'updated') counts.updated++;
-    for (const warning of result.warnings) this.#warn(kind, warning);
+    const { outcome } = result;
+    if (outcome === 'created' || outcome === 'updated' || outcome === 'unchanged') counts[outcome]++;
+    for (const warning of result.warnings) this.#warn({ kind, ...warning });
   }
 
-  #warn(kind: string, { field, message }: FieldMessage): void {
-    this.#counts.warnings++;
-    const key = JSON.stringify([kind, field, message]);
+  #warn(warning: Omit<WarningCount, 'count'>): void {
+    const { kind, field, message } = warning;
+    const key = keyOf(warning);
     const counted = this.#warnings.get(key) ?? { kind, field, message, count: 0 };
     counted.count++;
     this.#warnings.set(key, counted);
@@ -69,9 +81,18 @@ export class ImportTally {
     return [...this.#warnings.values()].sort((a, b) => b.count - a.count);
   }
 
-  /** The counts so far, and the seconds since the beginning. */
-  counts(): ImportCounts {
-    const seconds = Math.round(performance.now() - this.#startedAt) / 1000;
-    return { ...this.#counts, seconds };
+  /** All that was counted so far; `seconds` since the beginning, without the time between two starts. */
+  snapshot(): TallySnapshot {
+    const seconds = Math.round(performance.now() - this.#startedAt) / 1000 + this.#counts.seconds;
+    return { ...this.#counts, warnings: [...this.#warnings.values()], seconds };
   }
+
+  counts(): ImportCounts {
+    const { warnings, ...counts } = this.snapshot();
+    return { ...counts, warnings: warnings.reduce((sum, { count }) => sum + count, 0) };
+  }
+}
+
+function keyOf({ kind, field, message }: Omit<WarningCount, 'count'>): string {
+  return JSON.stringify([kind, field, message]);
 }

@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { z } from 'zod';
 import { catalog } from '../../records/catalog.ts';
+import { type Fingerprint, fingerprintOf } from './fingerprint.ts';
 import type { ImportSource, SourceRecord, UnreadableEntry } from './importSource.ts';
 import { isUtf8, readLines } from './readLines.ts';
 
@@ -29,6 +30,10 @@ export class NdjsonSource implements ImportSource {
 
   constructor(path: string) {
     this.#path = path;
+  }
+
+  fingerprint(): Promise<Fingerprint> {
+    return fingerprintOf([this.#path]);
   }
 
   async survey(

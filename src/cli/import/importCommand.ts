@@ -1,89 +1,45 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import { createHash } from 'node:crypto';
+import { type Command, Option } from 'commander';
 import { terminal } from '../../app/terminal.ts';
+import { type DocumentCategory, documentFieldsSchema } from '../../records/document.ts';
 import { version } from '../../version.ts';
-import { example, writeLine, writeTable } from '../output.ts';
+import { example } from '../output.ts';
 import { addServiceOptions, requireKey, type ServiceOptions } from '../service/serviceOptions.ts';
-import { INTERRUPTED, onInterruption } from '../untilInterrupted.ts';
-import type { ImportCounts, ImportTally } from './ImportTally.ts';
-import { ImportError, type ImportSource } from './importSource.ts';
-import { NdjsonSource } from './NdjsonSource.ts';
+import { onInterruption } from '../untilInterrupted.ts';
+import { BatchSender } from './BatchSender.ts';
+import { DocumentFolder } from './documents/DocumentFolder.ts';
+import { ImportClient } from './ImportClient.ts';
+import type { ImportJob } from './ImportJob.ts';
+import { type ImportIdentity, ImportState, stateFileName } from './ImportState.ts';
+import { ImportTally } from './ImportTally.ts';
+import { tellEnd } from './importSummary.ts';
+import { type OpenedSource, openSource } from './openSource.ts';
 import { createProgress } from './progress.ts';
-import { RecordSender } from './RecordSender.ts';
-import { type RejectLine, ReportFile, type WarningLine } from './ReportFile.ts';
+import { ReportFile } from './ReportFile.ts';
 import { runImport } from './runImport.ts';
-import { SyntheaSource } from './SyntheaSource.ts';
 
 interface ImportOptions extends ServiceOptions {
-  format: 'synthea' | 'ndjson';
+  format?: 'synthea' | 'ndjson';
+  mapping?: string;
+  documents?: string;
+  category: DocumentCategory;
+  unchanged?: 'skip';
+  fresh?: boolean;
   key?: string;
-  concurrency: number;
   rejectFile?: string;
   warningFile?: string;
+  stateFile?: string;
   allowMissing?: boolean;
   json?: boolean;
 }
 
-const MAX_CONCURRENCY = 256;
-/** Different warnings that the summary shows; all of them are in the file. */
-const MOST_WARNINGS = 20;
 /** How long, after Ctrl-C, requests under way may take. */
 const GRACE_MS = 5_000;
-
-function parseConcurrency(text: string): number {
-  const value = Number(text);
-  if (Number.isInteger(value) && value >= 1 && value <= MAX_CONCURRENCY) return value;
-  throw new InvalidArgumentError(`Give a whole number from 1 to ${MAX_CONCURRENCY}.`);
-}
-
-async function openSource(path: string, options: ImportOptions): Promise<ImportSource> {
-  if (options.format === 'ndjson') return new NdjsonSource(path);
-  const source = await SyntheaSource.open(path);
-  for (const file of source.missingFiles) terminal().stderr.write(`There is no ${file}: passed over.\n`);
-  const missing = await source.missingColumns();
-  const columns = missing.map(({ file, columns }) => `${file} lacks ${columns.join(', ')}`).join('; ');
-  if (missing.length === 0) return source;
-  if (!options.allowMissing) {
-    throw new ImportError(
-      `${columns}. Nothing was imported. With --allow-missing, records go in without what these columns hold.`,
-    );
-  }
-  terminal().stderr.write(`${columns}: imported without.\n`);
-  return source;
-}
 
 /** `rejected-20260314T093000Z.ndjson`: an earlier import's file is never written over. */
 function reportName(content: string): string {
   const stamp = new Date().toISOString().replace(/\.\d+|[-:]/g, '');
   return `${content}-${stamp}.ndjson`;
-}
-
-function writeSummary(tally: ImportTally, json: boolean): void {
-  if (json) {
-    terminal().stdout.write(`${JSON.stringify(tally.counts())}\n`);
-    return;
-  }
-  writeCounts(tally.counts());
-  const warnings = tally.warnings();
-  if (warnings.length === 0) return;
-  const rows = warnings
-    .slice(0, MOST_WARNINGS)
-    .map(({ kind, field, message, count }) => [String(count), kind, field, message]);
-  writeLine();
-  writeTable(['WARNINGS', 'KIND', 'FIELD', 'MESSAGE'], rows);
-  if (warnings.length > MOST_WARNINGS) writeLine(`and ${warnings.length - MOST_WARNINGS} other kinds`);
-}
-
-function writeCounts(counts: ImportCounts): void {
-  const { accepted, created, updated, rejected, warnings, by_kind, seconds } = counts;
-  const rows = Object.entries(by_kind).map(([kind, count]) => [
-    kind,
-    String(count.accepted),
-    String(count.rejected),
-  ]);
-  writeTable(['KIND', 'ACCEPTED', 'REJECTED'], rows);
-  writeLine(
-    `${accepted} accepted (${created} created, ${updated} updated), ${rejected} rejected, ${warnings} warnings, in ${seconds.toFixed(1)} s`,
-  );
 }
 
 /** The first signal lets requests under way end, for a while. The result ends that. */
@@ -94,44 +50,104 @@ function stopOnSignal(stop: AbortController, abandon: AbortController): () => vo
   });
 }
 
-async function importRecords(path: string, options: ImportOptions, command: Command): Promise<void> {
-  const key = await requireKey(command, options.keyFile, options.key);
-  const source = await openSource(path, options);
-  const stop = new AbortController();
-  const abandon = new AbortController();
-  const endOfSignals = stopOnSignal(stop, abandon);
+/** Ends the command with wrong usage where it does not say what to import, or as what. */
+function requireInput(path: string | undefined, options: ImportOptions, command: Command): void {
+  const { format, mapping, documents } = options;
+  const isTyped = format !== undefined || mapping !== undefined;
+  if (path === undefined && documents === undefined) {
+    command.error('error: name a file or folder of records, or a folder of documents with --documents');
+  }
+  if (path === undefined && isTyped) command.error('error: name the file or folder of records');
+  if (path !== undefined && !isTyped) {
+    command.error("error: required option '--format <format>' not specified, nor '--mapping <file>'");
+  }
+}
+
+async function identityOf(
+  key: string,
+  opened: OpenedSource | undefined,
+  documents: DocumentFolder | undefined,
+  { category, unchanged }: ImportOptions,
+): Promise<ImportIdentity> {
+  const [records, files] = await Promise.all([opened?.source.fingerprint(), documents?.fingerprint()]);
+  return {
+    key: createHash('sha256').update(key).digest('hex'),
+    options: {
+      ...(opened && { mapping: opened.digest }),
+      ...(unchanged && { unchanged }),
+      ...(documents && { category }),
+    },
+    input: { ...records, ...files },
+  };
+}
+
+/** What there is to do, and how far it is done. Rejects with `ImportError`. */
+async function openJob(
+  path: string | undefined,
+  options: ImportOptions,
+  key: string,
+  stop: AbortController,
+  abandon: AbortController,
+): Promise<ImportJob> {
+  const { url } = options;
+  const opened = path === undefined ? undefined : await openSource(path, options);
+  const documents =
+    options.documents === undefined ? undefined : new DocumentFolder(options.documents, options.category);
+  const identity = await identityOf(key, opened, documents, options);
+  const inputs = [path, options.documents].filter((input) => input !== undefined);
+  const reports = {
+    rejects: { path: options.rejectFile ?? reportName('rejected'), size: 0 },
+    warnings: { path: options.warningFile ?? reportName('warnings'), size: 0 },
+  };
+  const state = ImportState.open(options.stateFile ?? stateFileName(url, inputs), {
+    identity,
+    reports,
+    isFresh: options.fresh === true,
+  });
   const progress = createProgress(terminal().stderr.isTTY === true);
-  const sender = new RecordSender({
-    url: options.url,
+  const client = new ImportClient({
+    url,
     key,
     userAgent: `chartledger-import/${version}`,
     stop: stop.signal,
     abandon: abandon.signal,
     onWait: progress.wait,
   });
-  const rejects = new ReportFile<RejectLine>(options.rejectFile ?? reportName('rejected'));
-  const warnings = new ReportFile<WarningLine>(options.warningFile ?? reportName('warnings'));
-  const { concurrency } = options;
-  const tally = await runImport({ source, sender, rejects, warnings, progress, concurrency, stop }).finally(
-    endOfSignals,
-  );
-  rejects.close();
-  warnings.close();
-  if (rejects.written) terminal().stderr.write(`What was rejected, and why, is in ${rejects.path}.\n`);
-  if (warnings.written) {
-    terminal().stderr.write(`What was accepted with warnings is in ${warnings.path}.\n`);
-  }
-  terminal().exitCode = endOf(stop.signal, tally.counts());
-  writeSummary(tally, options.json === true);
+  return {
+    source: opened?.source,
+    documents,
+    client,
+    batches: new BatchSender(client, options.unchanged),
+    state,
+    tally: new ImportTally(state.progress.tally),
+    rejects: new ReportFile(state.progress.rejects),
+    warnings: new ReportFile(state.progress.warnings),
+    progress,
+    stop,
+  };
 }
 
-/** The exit code; says why an import ended early. */
-function endOf({ aborted, reason }: AbortSignal, counts: ImportCounts): number {
-  if (!aborted) return counts.rejected === 0 ? 0 : 1;
-  const interrupted = reason === 'interrupted';
-  const why = interrupted ? 'interrupted' : reason instanceof Error ? reason.message : String(reason);
-  terminal().stderr.write(`The import stopped early: ${why}\n`);
-  return interrupted ? INTERRUPTED : 1;
+async function importRecords(
+  path: string | undefined,
+  options: ImportOptions,
+  command: Command,
+): Promise<void> {
+  requireInput(path, options, command);
+  const key = await requireKey(command, options.keyFile, options.key);
+  const stop = new AbortController();
+  const abandon = new AbortController();
+  const job = await openJob(path, options, key, stop, abandon);
+  const { isResumed, progress } = job.state;
+  if (isResumed) {
+    terminal().stderr.write(
+      `Going on with the import that was begun at ${progress.begun}, behind ${progress.rows + progress.documents} that were answered.\n`,
+    );
+  }
+  const endOfSignals = stopOnSignal(stop, abandon);
+  await runImport(job).finally(endOfSignals);
+  job.rejects.close();
+  job.warnings.close();
+  tellEnd(job, options.json === true);
 }
 
 /** `chartledger import` */
@@ -139,26 +155,43 @@ export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
     .description(
-      'Send records through the REST interface of a service, in the order in which they refer to each other. ' +
-        'It waits when the service limits requests. Importing the same again is safe.',
+      'Send records through the REST interface of a service, in batches and in the order in which they refer to each ' +
+        'other, and then documents. It waits when the service limits requests. An import that was cut off goes on where it ' +
+        'stopped when it is started again, and sends nothing twice.',
     )
-    .argument('<path>', 'a folder of CSV files that Synthea exported, or an NDJSON file')
+    .argument('[path]', 'a folder of CSV files, one of them, or an NDJSON file')
     .addOption(
       new Option(
         '--format <format>',
         'what the path holds; NDJSON lines are {"kind": "patient", "record": {…}}',
-      )
-        .choices(['synthea', 'ndjson'])
-        .makeOptionMandatory(),
+      ).choices(['synthea', 'ndjson']),
+    )
+    .addOption(
+      new Option('--mapping <file>', 'what the columns of CSV files are, as JSON').conflicts('format'),
+    )
+    .option(
+      '--documents <folder>',
+      'PDF and DOCX files to upload: ENCOUNTER/DOCUMENT.pdf, or ENCOUNTER/CATEGORY/DOCUMENT.pdf',
+    )
+    .addOption(
+      new Option('--category <category>', 'of documents whose path names none')
+        .choices(documentFieldsSchema.shape.category.options)
+        .default('medical_record'),
     );
   addServiceOptions(command, 'write')
     .option('--key <key>', 'the API key itself, which other users of the machine can see')
-    .option('--concurrency <n>', 'records sent at once', parseConcurrency, 16)
+    .addOption(
+      new Option('--unchanged <what>', 'make no new version of records that are so already').choices([
+        'skip',
+      ]),
+    )
+    .option('--fresh', 'begin anew, although an earlier import of the same is not finished')
     .option('--reject-file <file>', 'where refused records are listed (default: rejected-<time>.ndjson)')
     .option(
       '--warning-file <file>',
       'where accepted records with warnings are listed (default: warnings-<time>.ndjson)',
     )
+    .option('--state-file <file>', 'where it keeps how far it came (default: import-<digest>.state.json)')
     .option('--allow-missing', 'import CSV files although expected columns are missing')
     .option('--json', 'print the counts as one line of JSON')
     .addHelpText(
@@ -166,6 +199,7 @@ export function addImportCommand(program: Command): void {
       example(
         'export CHARTLEDGER_API_KEY=clk_…',
         'chartledger import ./synthea/csv --format synthea',
+        'chartledger import ./csv --mapping ours.json --documents ./scans',
         'chartledger import records.ndjson --format ndjson --url https://billing.example --json',
       ),
     )

@@ -1,5 +1,6 @@
 import type { FieldMessage } from '../../errors.ts';
 import { CommandError } from '../CommandError.ts';
+import type { Fingerprint } from './fingerprint.ts';
 
 /** A record that an import is to send. */
 export interface SourceRecord {
@@ -18,8 +19,11 @@ export interface UnreadableEntry {
   error: string;
 }
 
-/** The input of an import. It is read as a stream, once for each kind. */
+/** The input of an import. It is read as a stream, once for each kind, and gives the same each time. */
 export interface ImportSource {
+  /** By what an import that goes on tells that the input is still the same. Rejects with `ImportError`. */
+  fingerprint(): Promise<Fingerprint>;
+
   /**
    * Reads everything once: how many records there are of each kind, and through `onUnreadable` what is none.
    * Ends early when `stop` is aborted. Rejects with `ImportError` when the input as a whole cannot be read.
@@ -32,3 +36,6 @@ export interface ImportSource {
 
 /** What ends an import early; the message says what to do about it. */
 export class ImportError extends CommandError {}
+
+/** The service takes nothing at all: not from this key, or not at this address. */
+export class NothingTaken extends ImportError {}

@@ -3,10 +3,10 @@ import { terminal } from '../../app/terminal.ts';
 
 /** How an import tells people, on standard error, how far it is. */
 export interface Progress {
-  start(total: number): void;
-  /** The kind of records, in the plural, that is sent now. */
-  kind(plural: string): void;
-  advance(): void;
+  /** Of so many rows and documents, so many were done before. */
+  start(total: number, done: number): void;
+  /** So many more are done. */
+  advance(count: number): void;
   /** A line on why the import waits. */
   wait(reason: string): void;
   stop(): void;
@@ -17,22 +17,43 @@ export function createProgress(onTerminal: boolean): Progress {
   return onTerminal ? barProgress() : plainProgress();
 }
 
+/** How fast it goes, and how long it will take: `2,400/s, 3 min left`. */
+export function paceText(sent: number, seconds: number, left: number): string {
+  if (sent === 0 || seconds <= 0) return '';
+  const perSecond = sent / seconds;
+  const rate = perSecond >= 10 ? Math.round(perSecond).toLocaleString('en') : perSecond.toFixed(1);
+  return `${rate}/s, ${durationText(left / perSecond)} left`;
+}
+
+function durationText(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+
 function barProgress(): Progress {
   const bar = new SingleBar({
-    format: '{bar} {value}/{total} {note}',
+    format: '{bar} {value}/{total} {pace}{note}',
     barsize: 30,
-    stream: terminal().stderr,
+    stream: terminal().stderr as NodeJS.WritableStream,
     hideCursor: true,
   });
-  let kind = '';
+  let sent = 0;
+  let startedAt = performance.now();
+  let left = 0;
   return {
-    start: (total) => bar.start(total, 0, { note: '' }),
-    kind(plural) {
-      kind = plural;
-      bar.update({ note: kind });
+    start(total, done) {
+      startedAt = performance.now();
+      left = total - done;
+      bar.start(total, done, { pace: '', note: '' });
     },
-    advance: () => bar.increment(1, { note: kind }),
-    wait: (reason) => bar.update({ note: `${kind} (${reason})` }),
+    advance(count) {
+      sent += count;
+      left -= count;
+      const pace = paceText(sent, (performance.now() - startedAt) / 1000, left);
+      bar.increment(count, { pace, note: '' });
+    },
+    wait: (reason) => bar.update({ note: ` (${reason})` }),
     stop: () => bar.stop(),
   };
 }
@@ -42,7 +63,6 @@ function plainProgress(): Progress {
   const nothing = () => undefined;
   return {
     start: nothing,
-    kind: nothing,
     advance: nothing,
     wait(reason) {
       const subject = reason.split(';')[0] as string;

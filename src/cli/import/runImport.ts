@@ -1,82 +1,43 @@
-import { catalog } from '../../records/catalog.ts';
-import { ImportTally } from './ImportTally.ts';
-import type { ImportSource, SourceRecord } from './importSource.ts';
-import type { Progress } from './progress.ts';
-import type { RecordSender } from './RecordSender.ts';
-import type { RejectLine, ReportFile, WarningLine } from './ReportFile.ts';
-
-export interface ImportJob {
-  source: ImportSource;
-  sender: RecordSender;
-  rejects: ReportFile<RejectLine>;
-  warnings: ReportFile<WarningLine>;
-  progress: Progress;
-  /** Records sent at once. */
-  concurrency: number;
-  /** Aborted, with the reason, by what makes going on senseless; the caller may abort it too. */
-  stop: AbortController;
-}
+import { sendDocuments } from './documents/sendDocuments.ts';
+import { type ImportJob, note } from './ImportJob.ts';
+import { NothingTaken } from './importSource.ts';
+import { sendRecords } from './sendRecords.ts';
 
 /**
- * Sends all records of a source. A kind begins when those that it refers to are done (the catalog's order); records
- * of one id are sent one after the other, in the order of the input. Resolves with what was counted, also when it
- * was stopped; then `job.stop` says why. Rejects with `ImportError` when the source cannot be surveyed.
+ * Sends all that is not sent yet, first records and then documents, and takes the state away when all was answered. When it was
+ * stopped, `job.stop` says why, and the same import goes on from there. Rejects with `ImportError` when the input cannot be
+ * surveyed.
  */
-export async function runImport(job: ImportJob): Promise<ImportTally> {
-  const tally = new ImportTally();
-  const totals = await job.source.survey(({ source, error }) => {
-    job.rejects.write({ kind: null, source, id: null, status: null, error });
+export async function runImport(job: ImportJob): Promise<void> {
+  const { source, documents, state, progress, stop } = job;
+  const totals = (await source?.survey(unreadable(job), stop.signal)) ?? new Map<string, number>();
+  const files = (await documents?.list(unreadable(job))) ?? [];
+  if (stop.signal.aborted) return;
+  const { rows, documents: uploaded } = state.progress;
+  progress.start(
+    [...totals.values(), files.length].reduce((sum, count) => sum + count, 0),
+    rows + uploaded,
+  );
+  try {
+    // What could not be read is listed; from here on the key of what is sent first is known.
+    if (!state.isResumed) note(job, {});
+    if (source) await sendRecords(job, source, totals);
+    await sendDocuments(job, files);
+    state.remove();
+  } catch (error) {
+    if (!stop.signal.aborted) stop.abort(error);
+    // Another key or address is another import.
+    if (error instanceof NothingTaken && state.isUntouched) state.remove();
+  } finally {
+    progress.stop();
+  }
+}
+
+/** Lists what holds no record, once. */
+function unreadable({ state, rejects, tally }: ImportJob) {
+  return ({ source, error }: { source: string; error: string }) => {
+    if (state.isResumed) return;
+    rejects.write({ kind: null, source, id: null, status: null, error });
     tally.unreadable();
-  }, job.stop.signal);
-  job.progress.start([...totals.values()].reduce((sum, count) => sum + count, 0));
-  for (const { kind, plural } of catalog) {
-    if (!totals.has(kind) || job.stop.signal.aborted) continue;
-    job.progress.kind(plural);
-    await sendKind(job, tally, kind, plural);
-  }
-  job.progress.stop();
-  return tally;
-}
-
-/** So many workers as records may be sent at once, all drawing from one stream of records. */
-async function sendKind(job: ImportJob, tally: ImportTally, kind: string, plural: string): Promise<void> {
-  const records = job.source.records(kind);
-  const lastOfId = new Map<unknown, Promise<void>>();
-  const work = async () => {
-    try {
-      for await (const item of records) {
-        if (job.stop.signal.aborted) return;
-        const { id } = item.record;
-        const turn = sendInTurn(job, tally, plural, item, lastOfId.get(id));
-        lastOfId.set(id, turn);
-        await turn;
-        if (lastOfId.get(id) === turn) lastOfId.delete(id);
-      }
-    } catch (error) {
-      job.stop.abort(error);
-    }
   };
-  await Promise.all(Array.from({ length: job.concurrency }, work));
-}
-
-async function sendInTurn(
-  job: ImportJob,
-  tally: ImportTally,
-  plural: string,
-  { kind, source, record, warnings = [] }: SourceRecord,
-  before: Promise<void> | undefined,
-): Promise<void> {
-  await before;
-  const result = await job.sender.send(plural, record);
-  const id = record.id ?? null;
-  if (!result.accepted) {
-    const { status, error, details } = result;
-    job.rejects.write({ kind, source, id, status, error, ...(details !== undefined && { details }) });
-    tally.add(kind, result);
-  } else {
-    const all = [...warnings, ...result.warnings];
-    if (all.length > 0) job.warnings.write({ kind, source, id, warnings: all });
-    tally.add(kind, { ...result, warnings: all });
-  }
-  job.progress.advance();
 }

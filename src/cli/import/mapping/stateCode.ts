@@ -59,6 +59,6 @@ const codes: Partial<Record<string, string>> = {
 };
 
 /** The code of a state given by name; anything else as it is, so that the service can say what is wrong with it. */
-export function stateCode(state: string | undefined): string | undefined {
-  return codes[state?.trim().toLowerCase() ?? ''] ?? state;
+export function stateCode(state: string): string {
+  return codes[state.trim().toLowerCase()] ?? state;
 }

@@ -1,0 +1,53 @@
+import type { BatchSender } from './BatchSender.ts';
+import type { DocumentFolder } from './documents/DocumentFolder.ts';
+import type { ImportClient } from './ImportClient.ts';
+import type { ImportState } from './ImportState.ts';
+import type { ImportTally, SendResult } from './ImportTally.ts';
+import type { ImportSource } from './importSource.ts';
+import type { Progress } from './progress.ts';
+import type { RejectLine, ReportFile, WarningLine } from './ReportFile.ts';
+
+/** What an import sends, with what, and where it says so. */
+export interface ImportJob {
+  /** Records; undefined where only documents are sent. */
+  source: ImportSource | undefined;
+  documents: DocumentFolder | undefined;
+  client: ImportClient;
+  batches: BatchSender;
+  state: ImportState;
+  tally: ImportTally;
+  rejects: ReportFile<RejectLine>;
+  warnings: ReportFile<WarningLine>;
+  progress: Progress;
+  /** Aborted, with the reason, by what makes going on senseless; the caller may abort it too. */
+  stop: AbortController;
+}
+
+/** A record or document, for reports. */
+export interface Subject {
+  kind: string;
+  source: string;
+  id: unknown;
+}
+
+/** Counts what became of a record or document, and lists it where there is something to say. */
+export function takeIn({ rejects, warnings, tally }: ImportJob, subject: Subject, result: SendResult): void {
+  if (!result.accepted) {
+    const { status, error, details } = result;
+    rejects.write({ ...subject, status, error, ...(details !== undefined && { details }) });
+  } else if (result.warnings.length > 0) warnings.write({ ...subject, warnings: result.warnings });
+  tally.add(subject.kind, result);
+}
+
+/** Keeps how far the import has come, with all that was taken in until then. */
+export function note(
+  { state, rejects, warnings, tally }: ImportJob,
+  progress: { rows?: number; left?: number[] | undefined; round?: number; documents?: number },
+): void {
+  state.note({
+    ...progress,
+    tally: tally.snapshot(),
+    rejects: rejects.settle(),
+    warnings: warnings.settle(),
+  });
+}

@@ -1,0 +1,175 @@
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { z } from 'zod';
+import { changedFiles } from './fingerprint.ts';
+import { tallySchema } from './ImportTally.ts';
+import { ImportError } from './importSource.ts';
+
+/** What an import has to have in common with the one that it goes on with. */
+const identitySchema = z.object({
+  /** Digest of the API key: keys of an `Idempotency-Key` are its own. */
+  key: z.string(),
+  /** All that decides what is sent, beside the input. */
+  options: z.record(z.string(), z.string()),
+  input: z.record(z.string(), z.string()),
+});
+
+export type ImportIdentity = z.infer<typeof identitySchema>;
+
+const placeSchema = z.object({ path: z.string(), size: z.int() });
+
+const stateSchema = z.object({
+  /** Makes the keys under which this import sends. */
+  run: z.string(),
+  begun: z.string(),
+  identity: identitySchema,
+  /** Rows of the input whose answers have been taken in. */
+  rows: z.int(),
+  /** Of the rows behind them, those of their chunk that are to be sent (again), by their places in it; without it all. */
+  left: z.array(z.int()).optional(),
+  /** How often rows of that chunk were answered and are to be sent again. */
+  round: z.int(),
+  /** Documents that have been answered. */
+  documents: z.int(),
+  tally: tallySchema,
+  rejects: placeSchema,
+  warnings: placeSchema,
+});
+
+export type ImportProgress = z.infer<typeof stateSchema>;
+
+interface StateOptions {
+  identity: ImportIdentity;
+  /** Those of an import that begins. */
+  reports: Pick<ImportProgress, 'rejects' | 'warnings'>;
+  /** What the file holds does not matter. */
+  isFresh: boolean;
+}
+
+const OWNER_ONLY = 0o600;
+
+/** The name of the file that an import of this input into this service has, unless it is given another. */
+export function stateFileName(url: URL, paths: readonly string[]): string {
+  const digest = createHash('sha256').update(
+    JSON.stringify([url.href, ...paths.map((path) => resolve(path))]),
+  );
+  return `import-${digest.digest('hex').slice(0, 8)}.state.json`;
+}
+
+/**
+ * How far an import has come, in a file that outlives its process and the machine's: each `note` is on the disk before it
+ * returns. What is sent next follows from it and from the input alone.
+ */
+export class ImportState {
+  readonly path: string;
+  readonly isResumed: boolean;
+  #progress: ImportProgress;
+
+  private constructor(path: string, progress: ImportProgress, isResumed: boolean) {
+    this.path = path;
+    this.isResumed = isResumed;
+    this.#progress = progress;
+  }
+
+  /**
+   * The state in the file, or of an import that begins. Throws `ImportError` when the file is that of an import of something else,
+   * or cannot be read.
+   */
+  static open(path: string, { identity, reports, isFresh }: StateOptions): ImportState {
+    if (existsSync(path) && !isFresh) {
+      const progress = read(path);
+      requireSame(path, progress, identity);
+      return new ImportState(path, progress, true);
+    }
+    const run = randomUUID();
+    const begun = new Date().toISOString();
+    const tally = tallySchema.parse({});
+    const progress = { run, begun, identity, rows: 0, round: 0, documents: 0, tally, ...reports };
+    return new ImportState(path, progress, false);
+  }
+
+  /** Whether no answer was taken in, by this process or one before it. */
+  get isUntouched(): boolean {
+    const { rows, round, documents } = this.#progress;
+    return !this.isResumed && rows + round + documents === 0;
+  }
+
+  /** Whether another process can go on with it. */
+  get isKept(): boolean {
+    return existsSync(this.path);
+  }
+
+  get progress(): Readonly<ImportProgress> {
+    return this.#progress;
+  }
+
+  /** Keeps how far the import has come. Throws `ImportError` when it cannot. */
+  note(progress: Partial<ImportProgress>): void {
+    this.#progress = { ...this.#progress, ...progress };
+    try {
+      writeDurably(this.path, `${JSON.stringify(this.#progress)}\n`);
+    } catch (error) {
+      throw new ImportError(
+        `The file ${this.path} cannot be written (${(error as { code?: string }).code}).`,
+      );
+    }
+  }
+
+  /** Takes the file away: the import is over, or has not begun. */
+  remove(): void {
+    rmSync(this.path, { force: true });
+  }
+}
+
+function read(path: string): ImportProgress {
+  try {
+    return stateSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+  } catch {
+    throw new ImportError(`${path} cannot be read as the state of an import. Begin anew with --fresh.`);
+  }
+}
+
+function requireSame(path: string, { begun, identity }: ImportProgress, now: ImportIdentity): void {
+  const changed = changedFiles(identity.input, now.input);
+  const options = changedFiles(identity.options, now.options);
+  const what =
+    changed.length > 0
+      ? `${changed.slice(0, 5).join(', ')} changed since`
+      : options.length > 0
+        ? `it had other options (${options.join(', ')})`
+        : identity.key !== now.key
+          ? 'it had another API key'
+          : undefined;
+  if (what === undefined) return;
+  throw new ImportError(
+    `The import that was begun at ${begun} is not finished (${path}), and ${what}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`,
+  );
+}
+
+function writeDurably(path: string, text: string): void {
+  const temporary = `${path}.new`;
+  const file = openSync(temporary, 'w', OWNER_ONLY);
+  try {
+    writeSync(file, text);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}

@@ -1,0 +1,78 @@
+import { catalog } from '../../records/catalog.ts';
+import type { ImportSource, SourceRecord } from './importSource.ts';
+
+/** A record on its way. */
+export interface Row {
+  item: SourceRecord;
+  /** The line of a batch that it is. */
+  line: string;
+}
+
+const MOST_ROWS = 1_000;
+/** In UTF-16 units; a single row may be longer. */
+const MOST_TEXT = 4 * 1024 * 1024;
+
+/**
+ * All records of a source behind the first `skipped` ones, in lots that are sent together. Kinds come in the order in which they
+ * refer to each other (the catalog's), records of a kind in the order of the source; so the same input is always cut alike.
+ */
+export async function* chunks(
+  source: ImportSource,
+  totals: ReadonlyMap<string, number>,
+  skipped: number,
+): AsyncGenerator<Row[]> {
+  let rows: Row[] = [];
+  let size = 0;
+  for await (const item of recordsOf(source, totals, skipped)) {
+    const { kind, record } = item;
+    const line = `${JSON.stringify({ kind, record })}\n`;
+    if (rows.length === MOST_ROWS || (rows.length > 0 && size + line.length > MOST_TEXT)) {
+      yield rows;
+      rows = [];
+      size = 0;
+    }
+    rows.push({ item, line });
+    size += line.length;
+  }
+  if (rows.length > 0) yield rows;
+}
+
+async function* recordsOf(
+  source: ImportSource,
+  totals: ReadonlyMap<string, number>,
+  skipped: number,
+): AsyncGenerator<SourceRecord> {
+  let toSkip = skipped;
+  for (const { kind } of catalog) {
+    const total = totals.get(kind) ?? 0;
+    if (toSkip >= total) {
+      toSkip -= total;
+      continue;
+    }
+    for await (const record of source.records(kind)) {
+      if (toSkip > 0) toSkip--;
+      else yield record;
+    }
+  }
+}
+
+/** The same values; while one is worked on, the next is made. */
+export async function* oneAhead<Value>(values: AsyncGenerator<Value>): AsyncGenerator<Value> {
+  const ahead = () => {
+    const next = values.next();
+    // It is awaited later, if at all.
+    next.catch(() => undefined);
+    return next;
+  };
+  let next = ahead();
+  try {
+    for (;;) {
+      const { done, value } = await next;
+      if (done) return;
+      next = ahead();
+      yield value;
+    }
+  } finally {
+    await values.return(undefined);
+  }
+}
