@@ -63,12 +63,13 @@ onEveryEngine((start) => {
     const names = Array.from({ length: 30 }, (_, index) => `${phi('Aetna')}-${index}`);
     const events = await newEvents(service, async () => {
       const lines = names.map((name) => ({ kind: 'payer', record: { ...payer, name, fax: '1' } }));
-      const result = await importLines(lines, { args: ['--json', '--concurrency', '30'] });
+      const result = await importLines(lines, { args: ['--json'] });
       expect(counts(result)).toEqual({
         accepted: 30,
         rejected: 0,
         created: 1,
         updated: 29,
+        unchanged: 0,
         warnings: 30,
         by_kind: { payer: { accepted: 30, rejected: 0 } },
         seconds: expect.any(Number),
@@ -157,10 +158,7 @@ onEveryEngine((start) => {
     const appended = await appendedBy(service, async () => {
       const refusals: [string, RegExp][] = [
         [generateApiKey(), /refuses the API key \(401\): The API key is not valid\.\n$/],
-        [
-          readOnly.key,
-          /refuses the API key \(403\): The API key lacks the permission 'write' or 'write:payer'\.\n$/,
-        ],
+        [readOnly.key, /refuses the API key \(403\): The API key lacks the permission 'write' or .+\.\n$/],
       ];
       for (const [key, message] of refusals) {
         const result = await importLines(lines, { key, args: ['--json'] });

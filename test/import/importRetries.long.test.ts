@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
@@ -10,10 +10,10 @@ let service: FakeService;
 afterEach(() => service.stop());
 
 const ids = Array.from({ length: 40 }, (_, index) => `payer-${index}`);
+/** More than one batch takes. */
+const manyIds = Array.from({ length: 2_500 }, (_, index) => `payer-${index}`);
 
-/** Imports one payer for each of `sent`; `more` of `spawnCli`. */
-function importPayers(more: Parameters<typeof spawnCli>[1] = {}, sent = ids) {
-  const folder = temporaryFolder();
+function payersFile(sent = ids, folder = temporaryFolder()): string {
   const path = join(folder, 'payers.ndjson');
   writeFileSync(
     path,
@@ -21,28 +21,38 @@ function importPayers(more: Parameters<typeof spawnCli>[1] = {}, sent = ids) {
       .map((id, line) => JSON.stringify({ kind: 'payer', record: { id, name: `name ${line}` } }))
       .join('\n'),
   );
-  return spawnCli(['import', path, '--format', 'ndjson', '--url', `${service.url}/`, '--json'], {
+  return folder;
+}
+
+const apiKey = generateApiKey();
+
+/** Imports the payers of a folder; `more` of `spawnCli`. */
+function importPayers(
+  more: Parameters<typeof spawnCli>[1] = {},
+  folder = payersFile(),
+  args: string[] = [],
+) {
+  return spawnCli(['import', 'payers.ndjson', '--format', 'ndjson', '--url', `${service.url}/`, '--json', ...args], {
     cwd: folder,
-    env: { CHARTLEDGER_API_KEY: generateApiKey() },
+    env: { CHARTLEDGER_API_KEY: apiKey },
     ...more,
   });
 }
 
+const away = { status: 503, body: { error: 'The event log is not available.' } };
+const statesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith('.state.json'));
+
 test('a rate limit is waited out as told, and every record is taken exactly once', async () => {
-  let limitedUntil = 0;
-  service = await startFakeService(({ number }) => {
-    const now = performance.now();
-    if (number === 10) limitedUntil = now + 1000;
-    if (now >= limitedUntil) return 'accept';
-    return { status: 429, body: { error: 'Too many requests.', retryAfter: 1 } };
-  });
+  service = await startFakeService(({ number }) =>
+    number === 0 ? { status: 429, body: { error: 'Too many requests.', retryAfter: 1 } } : 'accept',
+  );
   const { code, stdout, stderr } = await importPayers();
   expect({ code, stderr }).toEqual({
     code: 0,
     stderr: 'Waiting: the service limits requests; going on in 1 s.\n',
   });
   expect(JSON.parse(stdout)).toMatchObject({ accepted: 40, rejected: 0, created: 40 });
-  expect(service.accepted.toSorted()).toEqual(ids.toSorted());
+  expect(service.accepted).toEqual(ids);
 });
 
 test('the header Retry-After does where the body does not tell', async () => {
@@ -50,34 +60,54 @@ test('the header Retry-After does where the body does not tell', async () => {
     number === 0 ? { status: 429, body: {}, headers: { 'retry-after': '1' } } : 'accept',
   );
   expect((await importPayers()).stderr).toBe('Waiting: the service limits requests; going on in 1 s.\n');
-  expect(service.accepted.toSorted()).toEqual(ids.toSorted());
+  expect(service.accepted).toEqual(ids);
 });
 
-test('connections that break and a store that is away are tried again', async () => {
-  service = await startFakeService(({ number }) => {
-    if (number % 7 === 3) return 'hang up';
-    return number % 7 === 5 ? { status: 503, body: { error: 'The event log is not available.' } } : 'accept';
+test('what broke off is sent again under the same key, and other rows never are', async () => {
+  const sent = new Map<string | undefined, Set<string>>();
+  service = await startFakeService(({ lines, key, number }) => {
+    const texts = sent.get(key) ?? new Set();
+    sent.set(key, texts.add(JSON.stringify(lines)));
+    if (number === 0) return 'hang up';
+    if (number === 2) return { lines: [], isCutOff: true };
+    return number === 4 ? away : 'accept';
   });
-  const { code, stdout } = await importPayers();
+  const { code, stdout } = await importPayers({}, payersFile(manyIds));
   expect(code).toBe(0);
-  expect(JSON.parse(stdout)).toMatchObject({ accepted: 40, rejected: 0 });
-  expect(service.accepted.toSorted()).toEqual(ids.toSorted());
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 2_500, rejected: 0 });
+  expect(service.requests()).toBe(6);
+  expect([...sent.values()].map((texts) => texts.size)).toEqual([1, 1, 1]);
+  expect(new Set(service.accepted)).toEqual(new Set(manyIds));
 });
 
-test('lines for one record stay in order when the first of them has to be sent again', async () => {
-  const taken: (string | undefined)[] = [];
-  service = await startFakeService(({ id, name, number }) => {
-    if (number === 0) return { status: 503, body: { error: 'The event log is not available.' } };
-    if (id === 'again') taken.push(name);
-    return 'accept';
+test('rows that may be accepted later are sent again by themselves, with what refers to them', async () => {
+  const batches: [string | undefined, string[]][] = [];
+  const missing = { status: 400, code: 'reference_not_found', error: 'not found', retryable: false };
+  const limited = { status: 429, code: 'rate_limited', error: 'Too many.', retryable: true, retryAfter: 1 };
+  const invalid = { status: 400, code: 'validation_failed', error: 'name is required', retryable: false };
+  service = await startFakeService(({ lines, key, number }) => {
+    batches.push([key, lines.map(({ record }) => record.id)]);
+    return number === 0 ? { lines: ['accept', limited, missing, invalid] } : 'accept';
   });
-  const sent = ['again', ...ids.slice(0, 10), 'again', 'again'];
-  const { code } = await importPayers({}, sent);
-  expect(code).toBe(0);
-  expect(taken).toEqual(['name 0', 'name 11', 'name 12']);
+  const folder = payersFile(['a', 'b', 'c', 'd', 'e']);
+  const { code, stdout } = await importPayers({}, folder, ['--reject-file', 'refused.ndjson']);
+  expect(code).toBe(1);
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 4, rejected: 1, by_kind: { payer: { accepted: 4, rejected: 1 } } });
+  expect(batches.map(([, rows]) => rows)).toEqual([
+    ['a', 'b', 'c', 'd', 'e'],
+    ['b', 'c'],
+  ]);
+  expect(batches[0]?.[0]).not.toBe(batches[1]?.[0]);
+  expect(JSON.parse(readFileSync(join(folder, 'refused.ndjson'), 'utf8'))).toEqual({
+    kind: 'payer',
+    source: 'payers.ndjson:4',
+    id: 'd',
+    status: 400,
+    error: 'name is required',
+  });
 });
 
-test('an address that is not a service’s stops the import at once', async () => {
+test('an address that is not a service’s stops the import at once, and leaves no state', async () => {
   const answers = [
     { status: 404, body: { error: 'Not found' } },
     { status: 200, body: { hello: 'world' } },
@@ -85,24 +115,56 @@ test('an address that is not a service’s stops the import at once', async () =
   ];
   for (const answer of answers) {
     service = await startFakeService(() => answer);
-    const { code, stdout, stderr } = await importPayers();
+    const folder = payersFile();
+    const { code, stdout, stderr } = await importPayers({}, folder);
     expect(code).toBe(1);
     expect(stderr).toContain(`answers with ${answer.status}, not as a Chartledger service does. Check`);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: 0, rejected: 0 });
-    expect(service.requests()).toBeLessThanOrEqual(16);
+    expect(service.requests()).toBe(1);
+    expect(statesIn(folder)).toEqual([]);
     service.stop();
   }
 });
 
-test('Ctrl-C ends an import in good order, with the counts so far', async () => {
-  service = await startFakeService(({ number }) =>
-    number < 5 ? 'accept' : { status: 429, body: { error: 'Too many requests.', retryAfter: 3600 } },
+test('Ctrl-C ends an import in good order, with the counts so far, and the same command goes on', async () => {
+  const limit = { status: 429, body: { error: 'Too many requests.', retryAfter: 3600 } };
+  let isLimited = true;
+  service = await startFakeService(({ number }) => (number > 0 && isLimited ? limit : 'accept'));
+  const folder = payersFile(manyIds);
+  const { code, stdout, stderr } = await importPayers(
+    { onStderr: (text, kill) => text.endsWith('going on in 3600 s.\n') && kill('SIGINT') },
+    folder,
   );
-  const { code, stdout, stderr } = await importPayers({
-    onStderr: (text, kill) => text.endsWith('going on in 3600 s.\n') && kill('SIGINT'),
-  });
   expect(code).toBe(130);
-  expect(stderr).toMatch(/The import stopped early: interrupted\n$/);
-  expect(JSON.parse(stdout)).toMatchObject({ accepted: 5, rejected: 0 });
-  expect(service.accepted).toHaveLength(5);
+  expect(stderr).toMatch(/: the same command goes on from there\.\nThe import stopped early: interrupted\n$/);
+  expect(JSON.parse(stdout)).toMatchObject({ accepted: 1_000, rejected: 0 });
+  isLimited = false;
+  const second = await importPayers({}, folder);
+  expect(second.stderr).toMatch(/^Going on with the import that was begun at .+, behind 1000 that were answered\.\n$/);
+  expect(JSON.parse(second.stdout)).toMatchObject({ accepted: 2_500, created: 2_500, rejected: 0 });
+  expect(service.accepted).toEqual(manyIds);
+  expect(statesIn(folder)).toEqual([]);
+});
+
+test('an import goes on with the input, options and key that it began with, or begins anew with --fresh', async () => {
+  service = await startFakeService(({ number }) => (number === 1 ? { status: 403, body: { error: 'No.' } } : 'accept'));
+  const folder = payersFile(manyIds);
+  expect((await importPayers({}, folder)).stderr).toContain('The service refuses the API key (403): No.');
+  const refusals: [Parameters<typeof importPayers>[0], string[], string][] = [
+    [{}, ['--unchanged', 'skip'], 'it had other options (unchanged)'],
+    [{ env: { CHARTLEDGER_API_KEY: generateApiKey() } }, [], 'it had another API key'],
+  ];
+  for (const [more, args, reason] of refusals) {
+    const { code, stderr } = await importPayers(more, folder, args);
+    expect(code).toBe(1);
+    expect(stderr).toContain(`, and ${reason}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`);
+  }
+  payersFile(ids, folder);
+  expect((await importPayers({}, folder)).stderr).toContain('and payers.ndjson changed since. Nothing was sent.');
+  expect(service.requests()).toBe(2);
+  const { code, stdout } = await importPayers({}, folder, ['--fresh']);
+  expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, accepted: 40 });
+  expect(service.accepted.slice(1_000)).toEqual(ids);
+  expect(existsSync(join(folder, 'payers.ndjson'))).toBe(true);
+  expect(readdirSync(folder)).toEqual(['payers.ndjson']);
 });

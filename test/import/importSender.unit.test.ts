@@ -1,14 +1,16 @@
 import { afterEach, expect, test } from 'vitest';
+import { BatchSender } from '../../src/cli/import/BatchSender.ts';
+import type { Row } from '../../src/cli/import/chunks.ts';
+import { ImportClient } from '../../src/cli/import/ImportClient.ts';
 import { ImportError } from '../../src/cli/import/importSource.ts';
-import { RecordSender } from '../../src/cli/import/RecordSender.ts';
 import { startFakeService } from '../support/fakeService.ts';
 
 let service: Awaited<ReturnType<typeof startFakeService>>;
 afterEach(() => service.stop());
 
 /** A sender that hardly waits between its attempts. */
-function senderTo(url: string, onWait: () => void = () => undefined): RecordSender {
-  return new RecordSender({
+function senderTo(url: string, onWait: () => void = () => undefined): BatchSender {
+  const client = new ImportClient({
     url: new URL(url),
     key: 'key',
     userAgent: 'test',
@@ -17,35 +19,36 @@ function senderTo(url: string, onWait: () => void = () => undefined): RecordSend
     onWait,
     retries: { attempts: 4, firstDelayMs: 1, maxDelayMs: 2 },
   });
+  return new BatchSender(client, undefined);
 }
 
-test('a record that the service fails on is given up, while others are answered', async () => {
-  service = await startFakeService(({ id }) =>
-    id === 'bad' ? { status: 500, body: { error: 'Something went wrong.' } } : 'accept',
-  );
-  const sender = senderTo(service.url);
-  let given: unknown;
-  const bad = sender.send('payers', { id: 'bad' }).then((result) => {
-    given = result;
+function rowsOf(...ids: string[]): Row[] {
+  return ids.map((id) => {
+    const item = { kind: 'payer', source: 'payers.ndjson:1', record: { id } };
+    return { item, line: `${JSON.stringify({ kind: 'payer', record: { id } })}\n` };
   });
-  await sender.send('payers', { id: 'good' });
-  await bad;
-  expect(given).toEqual({
-    accepted: false,
-    status: 500,
-    error: 'Given up after 4 attempts: status 500.',
-  });
-  expect(service.requests()).toBe(5);
-});
+}
 
 test('a service that answers nothing any more ends the import', async () => {
   service = await startFakeService(({ number }) => (number === 0 ? 'accept' : 'hang up'));
   const sender = senderTo(service.url);
-  await sender.send('payers', { id: 'good' });
-  const failing = sender.send('payers', { id: 'next' });
+  await sender.send(rowsOf('good'), 'key-0');
+  const failing = sender.send(rowsOf('next'), 'key-1');
   await expect(failing).rejects.toThrow(ImportError);
-  await expect(failing).rejects.toThrow(/cannot take records \(.+\)\. Import again when it can/);
+  await expect(failing).rejects.toThrow(/cannot take records \(.+\)\. Start the same import again when it can/);
   expect(service.requests()).toBe(5);
+});
+
+test('answers that are always cut off end the import', async () => {
+  service = await startFakeService(() => ({ lines: [], isCutOff: true }));
+  await expect(senderTo(service.url).send(rowsOf('a', 'b'), 'key')).rejects.toThrow(/answers are cut off/);
+  expect(service.requests()).toBe(4);
+});
+
+test('an earlier try that is still under way is waited for', async () => {
+  const inUse = { status: 409, body: { error: 'In use.', code: 'idempotency_key_in_use', retryAfter: 0.01 } };
+  service = await startFakeService(({ number }) => (number < 6 ? inUse : 'accept'));
+  expect(await senderTo(service.url).send(rowsOf('a'), 'key')).toMatchObject([{ line: 1, status: 200 }]);
 });
 
 test('what is sent while a rate limit is waited out waits too', async () => {
@@ -59,10 +62,10 @@ test('what is sent while a rate limit is waited out waits too', async () => {
     return { status: 429, body: { error: 'Too many requests.', retryAfter: 1 } };
   });
   let second: Promise<unknown> | undefined;
-  const sender: RecordSender = senderTo(service.url, () => {
-    second = Promise.resolve().then(() => sender.send('payers', { id: 'second' }));
+  const sender: BatchSender = senderTo(service.url, () => {
+    second = Promise.resolve().then(() => sender.send(rowsOf('second'), 'key-1'));
   });
-  await sender.send('payers', { id: 'first' });
+  await sender.send(rowsOf('first'), 'key-0');
   await second;
   expect(service.accepted.toSorted()).toEqual(['first', 'second']);
   expect(refused).toBe(1);

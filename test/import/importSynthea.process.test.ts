@@ -55,6 +55,7 @@ onEveryEngine((start) => {
         accepted: total,
         rejected: 0,
         ...counts,
+        unchanged: 0,
         warnings: 0,
         by_kind: Object.fromEntries(
           Object.entries(sizes).map(([kind, accepted]) => [kind, { accepted, rejected: 0 }]),

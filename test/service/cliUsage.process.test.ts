@@ -78,7 +78,10 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [['import', 'x.ndjson', '--format', 'xml'], 'Allowed choices are synthea, ndjson'],
     [[...import_], 'give the API key in the environment variable CHARTLEDGER_API_KEY'],
     [[...import_, '--url', 'localhost:3000'], 'Give an address such as http://127.0.0.1:3000'],
-    [[...import_, '--concurrency', '0'], 'Give a whole number from 1 to 256'],
+    [['import'], 'name a file or folder of records, or a folder of documents with --documents'],
+    [['import', '--documents', 'x', '--format', 'ndjson'], 'name the file or folder of records'],
+    [[...import_, '--mapping', 'x.json'], 'cannot be used with option'],
+    [[...import_, '--category', 'scan'], 'Allowed choices are radiology_report, lab_results'],
   ];
   for (const [args, message] of wrong) {
     const { code, stdout, stderr } = await spawnCli(args, { env: { DATA_DIR: join(folder, 'data') } });

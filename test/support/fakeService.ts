@@ -1,31 +1,51 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { gunzipSync } from 'node:zlib';
 
-/** A record as it came in, with how many requests came before it. */
+/** A batch as it came in, with how many requests came before it. */
 export interface Received {
-  id: string;
-  name?: string;
+  lines: { kind: string; record: { id: string; name?: string } }[];
+  key: string | undefined;
   number: number;
 }
 
-type Answer = { status: number; body: unknown; headers?: Record<string, string> } | 'hang up' | 'accept';
+/** What a line is answered with: accepted, or with what its result says. */
+type LineAnswer = 'accept' | { status: number; [field: string]: unknown };
 
-/** A stand-in for a service that answers as `answer` says, and keeps what it accepted. */
+type Answer =
+  | { status: number; body: unknown; headers?: Record<string, string> }
+  | { lines: LineAnswer[]; isCutOff?: boolean }
+  | 'hang up'
+  | 'accept';
+
+/** A stand-in for a service that answers batches as `answer` says, and keeps what it accepted. */
 export async function startFakeService(answer: (received: Received) => Answer) {
   const accepted: string[] = [];
   let number = 0;
+  function resultsOf(received: Received, { lines, isCutOff }: { lines: LineAnswer[]; isCutOff?: boolean }) {
+    const results = received.lines.map(({ kind, record }, index) => {
+      const told = lines[index] ?? 'accept';
+      if (told !== 'accept') return { line: index + 1, kind, id: record.id, ...told };
+      accepted.push(record.id);
+      return { line: index + 1, kind, id: record.id, status: 200, outcome: 'created', version: 1, warnings: [] };
+    });
+    const told = isCutOff ? results.slice(0, 1) : [...results, { summary: { lines: results.length } }];
+    return told.map((line) => `${JSON.stringify(line)}\n`).join('');
+  }
   async function handle(req: IncomingMessage, res: ServerResponse) {
-    let text = '';
-    for await (const chunk of req) text += chunk;
-    const { id, name } = JSON.parse(text);
-    const chosen = answer({ id, name, number: number++ });
+    const text = gunzipSync(await buffer(req)).toString();
+    const lines = text.split('\n').slice(0, -1);
+    const key = req.headers['idempotency-key'] as string | undefined;
+    const received = { lines: lines.map((line) => JSON.parse(line)), key, number: number++ };
+    const chosen = answer(received);
     if (chosen === 'hang up') return req.socket.destroy();
-    if (chosen === 'accept') accepted.push(id);
-    const { status, body, headers } =
-      chosen === 'accept'
-        ? { status: 200, body: { success: true, outcome: 'created', warnings: [] } }
-        : chosen;
+    if (chosen === 'accept' || 'lines' in chosen) {
+      res.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      return res.end(resultsOf(received, chosen === 'accept' ? { lines: [] } : chosen));
+    }
+    const { status, body, headers } = chosen;
     res.writeHead(status, { 'content-type': 'application/json', ...headers });
     return res.end(JSON.stringify(body));
   }
