@@ -75,7 +75,7 @@ onEveryEngine((start) => {
       [`${id}/notes.txt`]: 'text',
       [`${id}/xrays/a.pdf`]: pdf(),
       [`${id}/%/a.pdf`]: pdf(),
-      [`%zz/a.pdf`]: pdf(),
+      '%zz/a.pdf': pdf(),
       [`${id}/${good}.pdf`]: pdf(),
       [`${id}/${bad}.pdf`]: 'no PDF at all',
       [`${stray}/a.pdf`]: pdf(),

@@ -22,15 +22,33 @@ test.each([
   [{ files: { 'a.csv': { kind: 'claim', fields: {} } } }, /files\.a\.csv\.kind: Invalid option/],
   [{ files: { 'a.csv': { kind: 'payer' } } }, /files\.a\.csv: "kind" and "fields" belong together\.$/],
   [{ files: {}, colums: {} }, /Unrecognized key: "colums"/],
-  [ofPayers({ ...payerFields, nam: 'NAME' }), /files\.payers\.csv\.fields\.nam: there is no such field in Payer; its fields are id, name,/],
+  [
+    ofPayers({ ...payerFields, nam: 'NAME' }),
+    /files\.payers\.csv\.fields\.nam: there is no such field in Payer; its fields are id, name,/,
+  ],
   [ofPayers({ id: 'ID' }), /files\.payers\.csv\.fields: Payer needs name\.$/],
-  [ofPayers({ ...payerFields, zip_code: { column: 'ZIP', as: 'zip' } }), /fields\.zip_code: as: Invalid option/],
+  [
+    ofPayers({ ...payerFields, zip_code: { column: 'ZIP', as: 'zip' } }),
+    /fields\.zip_code: as: Invalid option/,
+  ],
   [ofPayers({ ...payerFields, city: { columns: 'CITY' } }), /fields\.city: column: Invalid input/],
-  [ofPayers({ ...payerFields, city: { column: 'CITY', values: ['a'] } }), /fields\.city: values: Invalid input/],
-  [ofEncounters({ visit_type: { column: 'TYPE', values: { a: 'visit' } } }), /fields\.visit_type: "visit" is no value of the field/],
-  [ofEncounters({ visit_type: { column: 'TYPE', values: {}, otherwise: 'none' } }), /"none" is no value of the field/],
+  [
+    ofPayers({ ...payerFields, city: { column: 'CITY', values: ['a'] } }),
+    /fields\.city: values: Invalid input/,
+  ],
+  [
+    ofEncounters({ visit_type: { column: 'TYPE', values: { a: 'visit' } } }),
+    /fields\.visit_type: "visit" is no value of the field/,
+  ],
+  [
+    ofEncounters({ visit_type: { column: 'TYPE', values: {}, otherwise: 'none' } }),
+    /"none" is no value of the field/,
+  ],
   [ofEncounters({ status: [{ value: 7 }] }), /fields\.status\[0\]: 7 is no value of the field/],
-  [ofEncounters({ is_completed: 'DONE' }), /fields\.is_completed: the field is true or false; say with "values"/],
+  [
+    ofEncounters({ is_completed: 'DONE' }),
+    /fields\.is_completed: the field is true or false; say with "values"/,
+  ],
   [ofEncounters({ status: { fields: {} } }), /fields\.status: the field holds no object/],
 ])('what is wrong with a mapping is told by its place: %#', async (content, message) => {
   await expect(readMapping(mappingFile(content))).rejects.toThrow(message as RegExp);
@@ -41,11 +59,19 @@ test('a nested object is mapped by its fields, and needs those that it must have
     files: {
       'p.csv': {
         kind: 'patient',
-        fields: { id: 'ID', first_name: 'F', last_name: 'L', date_of_birth: 'D', primary_insurance: insurance },
+        fields: {
+          id: 'ID',
+          first_name: 'F',
+          last_name: 'L',
+          date_of_birth: 'D',
+          primary_insurance: insurance,
+        },
       },
     },
   });
-  await expect(readMapping(mappingFile(patient('PAYER')))).rejects.toThrow(/holds an object; give its "fields"/);
+  await expect(readMapping(mappingFile(patient('PAYER')))).rejects.toThrow(
+    /holds an object; give its "fields"/,
+  );
   await expect(readMapping(mappingFile(patient({ fields: { group_number: 'G' } })))).rejects.toThrow(
     /primary_insurance\.fields: Insurance needs payer_id/,
   );
@@ -54,7 +80,9 @@ test('a nested object is mapped by its fields, and needs those that it must have
 test('a join names a file of the mapping', async () => {
   const joins = { cover: { file: 'cover.csv', column: 'ID', equals: 'ID' } };
   const content = { files: { 'payers.csv': { kind: 'payer', joins, fields: payerFields } } };
-  await expect(readMapping(mappingFile(content))).rejects.toThrow(/joins\.cover: there is no file cover\.csv in "files"/);
+  await expect(readMapping(mappingFile(content))).rejects.toThrow(
+    /joins\.cover: there is no file cover\.csv in "files"/,
+  );
 });
 
 test('constants, value maps, conditions and alternatives make a record; a single file may have any name', async () => {
@@ -81,7 +109,10 @@ test('constants, value maps, conditions and alternatives make a record; a single
   const told = (field: string) => ({ field, message: 'is left out: the mapping has no value for this text' });
   const common = { patient_id: 'p1', status: 'imported' };
   expect(made).toEqual([
-    [{ id: 'v1', ...common, visit_type: 'office_visit', is_completed: true, date_of_service: '2026-01-02' }, []],
+    [
+      { id: 'v1', ...common, visit_type: 'office_visit', is_completed: true, date_of_service: '2026-01-02' },
+      [],
+    ],
     [{ id: 'v2', ...common, visit_type: 'telehealth', is_completed: false }, []],
     [{ id: 'v3', ...common }, [told('visit_type'), told('is_completed')]],
   ]);

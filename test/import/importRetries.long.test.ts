@@ -27,16 +27,15 @@ function payersFile(sent = ids, folder = temporaryFolder()): string {
 const apiKey = generateApiKey();
 
 /** Imports the payers of a folder; `more` of `spawnCli`. */
-function importPayers(
-  more: Parameters<typeof spawnCli>[1] = {},
-  folder = payersFile(),
-  args: string[] = [],
-) {
-  return spawnCli(['import', 'payers.ndjson', '--format', 'ndjson', '--url', `${service.url}/`, '--json', ...args], {
-    cwd: folder,
-    env: { CHARTLEDGER_API_KEY: apiKey },
-    ...more,
-  });
+function importPayers(more: Parameters<typeof spawnCli>[1] = {}, folder = payersFile(), args: string[] = []) {
+  return spawnCli(
+    ['import', 'payers.ndjson', '--format', 'ndjson', '--url', `${service.url}/`, '--json', ...args],
+    {
+      cwd: folder,
+      env: { CHARTLEDGER_API_KEY: apiKey },
+      ...more,
+    },
+  );
 }
 
 const away = { status: 503, body: { error: 'The event log is not available.' } };
@@ -92,7 +91,11 @@ test('rows that may be accepted later are sent again by themselves, with what re
   const folder = payersFile(['a', 'b', 'c', 'd', 'e']);
   const { code, stdout } = await importPayers({}, folder, ['--reject-file', 'refused.ndjson']);
   expect(code).toBe(1);
-  expect(JSON.parse(stdout)).toMatchObject({ accepted: 4, rejected: 1, by_kind: { payer: { accepted: 4, rejected: 1 } } });
+  expect(JSON.parse(stdout)).toMatchObject({
+    accepted: 4,
+    rejected: 1,
+    by_kind: { payer: { accepted: 4, rejected: 1 } },
+  });
   expect(batches.map(([, rows]) => rows)).toEqual([
     ['a', 'b', 'c', 'd', 'e'],
     ['b', 'c'],
@@ -140,14 +143,18 @@ test('Ctrl-C ends an import in good order, with the counts so far, and the same 
   expect(JSON.parse(stdout)).toMatchObject({ accepted: 1_000, rejected: 0 });
   isLimited = false;
   const second = await importPayers({}, folder);
-  expect(second.stderr).toMatch(/^Going on with the import that was begun at .+, behind 1000 that were answered\.\n$/);
+  expect(second.stderr).toMatch(
+    /^Going on with the import that was begun at .+, behind 1000 that were answered\.\n$/,
+  );
   expect(JSON.parse(second.stdout)).toMatchObject({ accepted: 2_500, created: 2_500, rejected: 0 });
   expect(service.accepted).toEqual(manyIds);
   expect(statesIn(folder)).toEqual([]);
 });
 
 test('an import goes on with the input, options and key that it began with, or begins anew with --fresh', async () => {
-  service = await startFakeService(({ number }) => (number === 1 ? { status: 403, body: { error: 'No.' } } : 'accept'));
+  service = await startFakeService(({ number }) =>
+    number === 1 ? { status: 403, body: { error: 'No.' } } : 'accept',
+  );
   const folder = payersFile(manyIds);
   expect((await importPayers({}, folder)).stderr).toContain('The service refuses the API key (403): No.');
   const refusals: [Parameters<typeof importPayers>[0], string[], string][] = [
@@ -157,10 +164,14 @@ test('an import goes on with the input, options and key that it began with, or b
   for (const [more, args, reason] of refusals) {
     const { code, stderr } = await importPayers(more, folder, args);
     expect(code).toBe(1);
-    expect(stderr).toContain(`, and ${reason}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`);
+    expect(stderr).toContain(
+      `, and ${reason}. Nothing was sent. Go on with what it had, or begin anew with --fresh.`,
+    );
   }
   payersFile(ids, folder);
-  expect((await importPayers({}, folder)).stderr).toContain('and payers.ndjson changed since. Nothing was sent.');
+  expect((await importPayers({}, folder)).stderr).toContain(
+    'and payers.ndjson changed since. Nothing was sent.',
+  );
   expect(service.requests()).toBe(2);
   const { code, stdout } = await importPayers({}, folder, ['--fresh']);
   expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, accepted: 40 });

@@ -35,7 +35,9 @@ test('a service that answers nothing any more ends the import', async () => {
   await sender.send(rowsOf('good'), 'key-0');
   const failing = sender.send(rowsOf('next'), 'key-1');
   await expect(failing).rejects.toThrow(ImportError);
-  await expect(failing).rejects.toThrow(/cannot take records \(.+\)\. Start the same import again when it can/);
+  await expect(failing).rejects.toThrow(
+    /cannot take records \(.+\)\. Start the same import again when it can/,
+  );
   expect(service.requests()).toBe(5);
 });
 

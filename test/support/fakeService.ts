@@ -29,7 +29,15 @@ export async function startFakeService(answer: (received: Received) => Answer) {
       const told = lines[index] ?? 'accept';
       if (told !== 'accept') return { line: index + 1, kind, id: record.id, ...told };
       accepted.push(record.id);
-      return { line: index + 1, kind, id: record.id, status: 200, outcome: 'created', version: 1, warnings: [] };
+      return {
+        line: index + 1,
+        kind,
+        id: record.id,
+        status: 200,
+        outcome: 'created',
+        version: 1,
+        warnings: [],
+      };
     });
     const told = isCutOff ? results.slice(0, 1) : [...results, { summary: { lines: results.length } }];
     return told.map((line) => `${JSON.stringify(line)}\n`).join('');
