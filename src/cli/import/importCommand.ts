@@ -12,7 +12,7 @@ import { ImportClient } from './ImportClient.ts';
 import type { ImportJob } from './ImportJob.ts';
 import { type ImportIdentity, ImportState, stateFileName } from './ImportState.ts';
 import { ImportTally } from './ImportTally.ts';
-import { tellEnd } from './importSummary.ts';
+import { tellEnd } from './tellEnd.ts';
 import { type OpenedSource, openSource } from './openSource.ts';
 import { createProgress } from './progress.ts';
 import { ReportFile } from './ReportFile.ts';
