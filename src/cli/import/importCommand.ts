@@ -12,11 +12,11 @@ import { ImportClient } from './ImportClient.ts';
 import type { ImportJob } from './ImportJob.ts';
 import { type ImportIdentity, ImportState, stateFileName } from './ImportState.ts';
 import { ImportTally } from './ImportTally.ts';
-import { tellEnd } from './tellEnd.ts';
 import { type OpenedSource, openSource } from './openSource.ts';
 import { createProgress } from './progress.ts';
 import { ReportFile } from './ReportFile.ts';
 import { runImport } from './runImport.ts';
+import { tellEnd } from './tellEnd.ts';
 
 interface ImportOptions extends ServiceOptions {
   format?: 'synthea' | 'ndjson';
