@@ -25,7 +25,7 @@ const PAYERS = 20;
 const ENCOUNTERS = 2_280;
 /** Events after which a server is killed: the event log's twice, and then MongoDB's twice. */
 const KILLS = [300, 900, 1_500, 2_200];
-const LONG_MS = 120_000;
+const LONG_MS = 240_000;
 
 /** Records of an import, each once, those referred to first. */
 function sampleRecords(): { kind: SpecKind; record: { id: string } }[] {
@@ -100,7 +100,8 @@ withOwnServers('an import during which servers are killed', (servers) => {
       const ids = (await rows.find().toArray()).map(({ _id }) => _id);
       let found = 0;
       for (let at = 0; at < ids.length; at += 500) {
-        found += (await existing(readModels, model, ids.slice(at, at + 500))).size;
+        const part = ids.slice(at, at + 500);
+        found += await eventually(async () => (await existing(readModels, model, part)).size, LONG_MS);
       }
       if (found < ids.length) await readModels.drop(model);
     }

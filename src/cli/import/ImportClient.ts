@@ -44,6 +44,8 @@ type Outcome = (Answer & { retryAfter: number; code: string | undefined }) | { f
 
 const defaultRetries: Retries = { attempts: 10, firstDelayMs: 500, maxDelayMs: 30_000 };
 const REQUEST_TIMEOUT_MS = 120_000;
+/** The service waited in vain for the whole of a body. */
+const REQUEST_TIMEOUT = 408;
 
 export const refusedSchema = z.object({
   error: z.string(),
@@ -54,7 +56,7 @@ export const refusedSchema = z.object({
 
 /**
  * Sends what an import sends, again where that is safe. 429 pauses all requests for as long as the service says; a service
- * that is away or failing (5xx) is tried again with growing delays, and so is a connection that breaks.
+ * that is away or failing (5xx, 408) is tried again with growing delays, and so is a connection that breaks.
  */
 export class ImportClient {
   readonly #options: ClientOptions;
@@ -78,7 +80,7 @@ export class ImportClient {
       await this.#pause;
       this.#options.stop.throwIfAborted();
       const outcome = await this.#post(sending);
-      if ('failure' in outcome || outcome.status >= 500) {
+      if ('failure' in outcome || outcome.status >= 500 || outcome.status === REQUEST_TIMEOUT) {
         failures++;
         if (failures === this.retries.attempts) return this.#giveUp(outcome, startedAt);
         await this.delay(failures, reasonOf(outcome));

@@ -23,7 +23,7 @@ export function compileFields(written: Record<string, unknown>, target: Target):
   const { place, title, schema } = target;
   const shape = schema.shape as Record<string, z.ZodType>;
   const rules = Object.entries(written).map(([field, rule]) => {
-    const fieldSchema = shape[field];
+    const fieldSchema = Object.hasOwn(shape, field) ? shape[field] : undefined;
     if (fieldSchema)
       return { field, rule: compileRule(rule, { place: `${place}.${field}`, field, fieldSchema }) };
     const known = Object.keys(shape).join(', ');
