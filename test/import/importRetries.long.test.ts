@@ -110,6 +110,25 @@ test('rows that may be accepted later are sent again by themselves, with what re
   });
 });
 
+test('rows whose fate is open keep their batch and its key, also when a limit comes in between', async () => {
+  const batches: [string | undefined, number][] = [];
+  const open = { status: 503, code: 'unavailable', error: 'Away.', retryable: true };
+  const limited = { status: 429, code: 'rate_limited', error: 'Too many.', retryable: true, retryAfter: 1 };
+  service = await startFakeService(({ lines, key, number }) => {
+    batches.push([key, lines.length]);
+    if (number === 0) return { lines: ['accept', open, 'accept'] };
+    return number === 1 ? { lines: ['accept', 'accept', limited] } : 'accept';
+  });
+  const { code, stdout } = await importPayers({}, payersFile(['a', 'b', 'c']));
+  expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 0, accepted: 3, rejected: 0 });
+  const [[key] = []] = batches;
+  expect(batches).toEqual([
+    [key, 3],
+    [key, 3],
+    [key, 3],
+  ]);
+});
+
 test('an address that is not a service’s stops the import at once, and leaves no state', async () => {
   const answers = [
     { status: 404, body: { error: 'Not found' } },

@@ -50,7 +50,9 @@ test('answers that are always cut off end the import', async () => {
 test('an earlier try that is still under way is waited for', async () => {
   const inUse = { status: 409, body: { error: 'In use.', code: 'idempotency_key_in_use', retryAfter: 0.01 } };
   service = await startFakeService(({ number }) => (number < 6 ? inUse : 'accept'));
-  expect(await senderTo(service.url).send(rowsOf('a'), 'key')).toMatchObject([{ line: 1, status: 200 }]);
+  expect(await senderTo(service.url).send(rowsOf('a'), 'key')).toMatchObject({
+    results: [{ line: 1, status: 200 }],
+  });
 });
 
 test('what is sent while a rate limit is waited out waits too', async () => {

@@ -23,6 +23,7 @@ type Answer =
 /** A stand-in for a service that answers batches as `answer` says, and keeps what it accepted. */
 export async function startFakeService(answer: (received: Received) => Answer) {
   const accepted: string[] = [];
+  const keys = new Set<string | undefined>();
   let number = 0;
   function resultsOf(received: Received, { lines, isCutOff }: { lines: LineAnswer[]; isCutOff?: boolean }) {
     const results = received.lines.map(({ kind, record }, index) => {
@@ -50,7 +51,12 @@ export async function startFakeService(answer: (received: Received) => Answer) {
     const chosen = answer(received);
     if (chosen === 'hang up') return req.socket.destroy();
     if (chosen === 'accept' || 'lines' in chosen) {
-      res.writeHead(200, { 'content-type': 'application/x-ndjson' });
+      const isRepeat = keys.has(key);
+      keys.add(key);
+      res.writeHead(200, {
+        'content-type': 'application/x-ndjson',
+        ...(isRepeat && { 'idempotent-replayed': 'true' }),
+      });
       return res.end(resultsOf(received, chosen === 'accept' ? { lines: [] } : chosen));
     }
     const { status, body, headers } = chosen;

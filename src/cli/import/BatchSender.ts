@@ -23,6 +23,13 @@ const resultSchema = z.object({
 /** What became of a row, as the service tells it. */
 export type RowResult = z.infer<typeof resultSchema>;
 
+export interface BatchAnswer {
+  /** Of each row, in their order. */
+  results: RowResult[];
+  /** There was an earlier try under the same key, which may have written rows. */
+  isRepeat: boolean;
+}
+
 /** Sends rows through `POST /integration/batch`. */
 export class BatchSender {
   readonly #client: ImportClient;
@@ -35,17 +42,17 @@ export class BatchSender {
   }
 
   /**
-   * What became of each row, in their order. The same rows under the same key are written once. Rejects as
+   * What became of each row. The same rows under the same key are written once. Rejects as
    * `ImportClient.send` does.
    */
-  async send(rows: readonly Row[], idempotencyKey: string): Promise<RowResult[]> {
+  async send(rows: readonly Row[], idempotencyKey: string): Promise<BatchAnswer> {
     const body = new Uint8Array(await gzip(rows.map(({ line }) => line).join(''), { level: 1 }));
     const headers = { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' };
     for (let failures = 0; ; ) {
       const sending = { path: this.#path, idempotencyKey, headers, body: () => body };
       const answer = await this.#client.send(sending);
       const results = this.#resultsIn(answer);
-      if (results?.length === rows.length) return results;
+      if (results?.length === rows.length) return { results, isRepeat: answer.isRepeat };
       failures++;
       if (failures === this.#client.retries.attempts) throw this.#client.away('answers are cut off');
       await this.#client.delay(failures, 'an answer was cut off');

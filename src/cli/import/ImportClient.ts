@@ -37,6 +37,8 @@ export interface Sending {
 export interface Answer {
   status: number;
   text: string;
+  /** There was an earlier try under the same key. */
+  isRepeat: boolean;
 }
 
 /** An answer, or why there was none; `retryAfter` in seconds. */
@@ -150,7 +152,8 @@ export class ImportClient {
       const text = await response.text();
       const refused = status === 200 ? undefined : refusedSchema.safeParse(parseJson(text)).data;
       const told = refused?.retryAfter ?? response.headers.get('retry-after');
-      return { status, text, code: refused?.code, retryAfter: retryAfterSeconds(told) };
+      const isRepeat = response.headers.has('idempotent-replayed');
+      return { status, text, isRepeat, code: refused?.code, retryAfter: retryAfterSeconds(told) };
     } catch (error) {
       abandon.throwIfAborted();
       if (error instanceof ImportError) throw error;
@@ -158,7 +161,7 @@ export class ImportClient {
     }
   }
 
-  #requireService({ status, text }: Answer): void {
+  #requireService({ status, text }: Pick<Answer, 'status' | 'text'>): void {
     if (status === 200) return;
     const { data: refused } = refusedSchema.safeParse(parseJson(text));
     if (refused === undefined || status < 400 || status === 405) throw this.stranger(status);

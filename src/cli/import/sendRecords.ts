@@ -20,30 +20,44 @@ export async function sendRecords(
  */
 async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
   const { state, client, batches } = job;
-  for (let failures = 0; ; ) {
+  let failures = 0;
+  let unanswered = chunk.length;
+  for (;;) {
     const { run, rows, round, left = [...chunk.keys()] } = state.progress;
     const sent = left.map((index) => ({ index, row: chunk[index] as Row }));
-    const results = await batches.send(
+    const key = `import-${run}-${rows}-${round}`;
+    const { results, isRepeat } = await batches.send(
       sent.map(({ row }) => row),
-      `import-${run}-${rows}-${round}`,
+      key,
     );
     const answered = sent.map((each, index) => ({ ...each, result: results[index] as RowResult }));
     const again = answered.filter(({ result }) => isToBeSentAgain(result, results));
     const isLimited = again.every(({ result }) => result.status === 429 || !result.retryable);
-    if (!isLimited) failures++;
+    // Only of a first try it is certain that what was refused was not written: anything else keeps its key.
+    const isPart = isLimited && !isRepeat;
+    failures = isPart || again.length < unanswered ? 0 : failures + 1;
+    unanswered = again.length;
     const isGivenUp = failures === client.retries.attempts;
     if (isGivenUp && again.length === chunk.length) throw client.away(`status ${again[0]?.result.status}`);
-    const final = isGivenUp ? answered : answered.filter((each) => !again.includes(each));
-    for (const { row, result } of final) takeInRow(job, row, result);
-    job.progress.advance(final.length);
-    if (final.length === answered.length)
+    if (again.length === 0 || isGivenUp) {
+      takeInRows(job, answered);
       return note(job, { rows: rows + chunk.length, left: undefined, round: 0 });
-    note(job, { left: again.map(({ index }) => index), round: round + 1 });
-    const seconds = Math.max(...again.map(({ result }) => result.retryAfter ?? 1));
-    if (isLimited) await client.pause(seconds);
-    else
-      await client.delay(failures, `status ${again.find(({ result }) => result.retryable)?.result.status}`);
+    }
+    if (isPart) {
+      takeInRows(
+        job,
+        answered.filter((each) => !again.includes(each)),
+      );
+      note(job, { left: again.map(({ index }) => index), round: round + 1 });
+    }
+    if (isLimited) await client.pause(Math.max(...again.map(({ result }) => result.retryAfter ?? 1)));
+    else await client.delay(failures + 1, 'a store is away');
   }
+}
+
+function takeInRows(job: ImportJob, answered: readonly { row: Row; result: RowResult }[]): void {
+  for (const { row, result } of answered) takeInRow(job, row, result);
+  job.progress.advance(answered.length);
 }
 
 /** What a row refers to may be among those that are to be sent again. */
