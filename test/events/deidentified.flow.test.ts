@@ -11,7 +11,7 @@ onEveryEngine((start) => {
   let service: TestService;
   let key: string;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ REQUEST_THREADS: '1' });
     ({ key } = await service.createKey('clinic', ['events:deidentified']));
   });
   afterAll(() => service.stop());

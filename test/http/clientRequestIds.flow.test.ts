@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { auditEntry } from '../../projections/audit/auditEntry.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
-import { outputFolder } from '../support/output.ts';
+import { logLines } from '../support/logLines.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
 
@@ -62,9 +62,11 @@ onEveryEngine((start) => {
       await service.post(paths.payer, samples.payer(), headers);
     });
     expect(auditEntry(event as RecordedEvent)).toMatchObject(kept);
-    const log = readFileSync(`${outputFolder}/logs/${process.pid}.log`, 'utf8').split('\n');
-    const line = log.find((one) => one.includes(`"requestId":"${event?.id}"`));
-    expect(JSON.parse(line ?? '{}')).toMatchObject({ status: 200, ...kept });
+    await eventually(async () =>
+      expect(logLines(`"requestId":"${event?.id}"`)).toEqual([
+        expect.objectContaining({ status: 200, ...kept }),
+      ]),
+    );
   });
 
   test('without them nothing is kept', async () => {

@@ -14,7 +14,7 @@ onEveryEngine((start) => {
   let service: TestService;
   let referred: Referred;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ REQUEST_THREADS: '1' });
     referred = await upsertReferred(service);
   });
   afterAll(() => service.stop());

@@ -13,7 +13,7 @@ const waiting = (path: string, seconds: number) => `${path}?wait=${seconds}`;
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start();
+    service = await start({ REQUEST_THREADS: '1' });
   });
   afterAll(() => service.stop());
 

@@ -2,12 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { outputFolder } from './output.ts';
 
+/** Characters of the shortest value that is noted: shorter ones would be found by chance. */
+export const SHORTEST = 6;
+
 /**
  * Notes values that no log may ever hold (names, ids, SSNs …); the suite's last phase looks for them in everything
- * that the tested services logged. Values under 6 characters would be found by chance and are passed over.
+ * that the tested services logged. Values that are too short are passed over.
  */
 export function notePhi(...values: string[]): void {
-  const lines = values.filter((value) => value.length >= 6).map((value) => `${JSON.stringify(value)}\n`);
+  const lines = values
+    .filter((value) => value.length >= SHORTEST)
+    .map((value) => `${JSON.stringify(value)}\n`);
   appendFileSync(`${outputFolder}/phi/${process.pid}.jsonl`, lines.join(''));
 }
 

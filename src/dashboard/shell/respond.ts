@@ -9,6 +9,7 @@ import { requireKnownParameters } from '../../http/server/requireKnownParameters
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { SignInPorts } from '../../principals/users/signIn.ts';
 import type { User } from '../../principals/users/user.ts';
+import { catchUp } from './catchUp.ts';
 import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
@@ -50,6 +51,7 @@ export function createResponder(ports: ResponderPorts): Responder {
         logFailure(ports.logger, error, { requestId, route: route.path }, 'page');
       };
       try {
+        if (!route.isBackground) await catchUp(ports);
         // A store of sessions that is away leaves a request without one.
         user = req.session && (await currentUser(req, ports.users));
         await ports.requestLimit(req, user, ports.clientIp(req));

@@ -63,13 +63,16 @@ export function upsertRequests(entry: CatalogEntry): Examples {
 
 /** Bodies of a patch. */
 export function patchRequests({ schema }: CatalogEntry): Examples {
-  const fields = Object.entries<z.ZodType>(schema.shape).filter(
-    ([, field]) => isOptional(field) && typeof exampleOf(field) === 'string',
+  const texts = Object.entries<z.ZodType>(schema.shape).filter(
+    ([name, field]) => name !== 'id' && typeof exampleOf(field) === 'string',
   );
-  const [[changed, field], [cleared]] = fields.slice(-2) as [[string, z.ZodType], [string, z.ZodType]];
+  const cleared = texts.findLast(([, field]) => isOptional(field))?.[0];
+  const changed = texts.findLast(([name]) => name !== cleared);
   return {
-    change: { summary: 'One field changes', value: { [changed]: exampleOf(field) } },
-    clear: { summary: '`null` clears a field', value: { [cleared]: null } },
+    ...(changed && {
+      change: { summary: 'One field changes', value: { [changed[0]]: exampleOf(changed[1]) } },
+    }),
+    ...(cleared && { clear: { summary: '`null` clears a field', value: { [cleared]: null } } }),
   };
 }
 

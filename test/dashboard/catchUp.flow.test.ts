@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let users: UserDirectory;
+  beforeAll(async () => {
+    service = await start();
+    users = await UserDirectory.open(service.eventLog);
+  });
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
+
+  test('a page shows the workspaces, keys and users that other processes made a moment ago', async () => {
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    const create = async () => {
+      const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
+      await manager.create({ ...made, role: 'admin' });
+      return made;
+    };
+    const visitor = new Visitor(service.url);
+    await visitor.signIn(await create());
+    const appended = await appendedBy(service, async () => {
+      // Each of several, since a directory that follows by itself may be fast by chance.
+      for (const label of ['dental', 'eyes', 'lungs', 'heart', 'skin']) {
+        const { id } = await service.createKey(label);
+        const { status, text } = await visitor.get(`/workspaces/${service.workspaceId(label)}/keys`);
+        expect([label, status]).toEqual([label, 200]);
+        expect(text).toContain(id);
+        const { name } = await create();
+        expect((await visitor.get('/users')).text).toContain(name);
+      }
+    });
+    expect(appended).toHaveLength(10);
+  });
+});
