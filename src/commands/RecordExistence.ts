@@ -1,4 +1,4 @@
-import { setInterval } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
@@ -33,7 +33,8 @@ export class RecordExistence {
   async followErasures(signal: AbortSignal): Promise<void> {
     let { place } = await this.#eventLog.removals();
     const follow = async () => {
-      for await (const _ of setInterval(POLL_MS, undefined, { signal })) {
+      for (;;) {
+        await sleep(POLL_MS, undefined, { signal });
         const removals = await this.#eventLog.removals(place).catch(() => undefined);
         for (const stream of removals?.streams ?? []) this.forget(stream);
         place = removals?.place ?? place;

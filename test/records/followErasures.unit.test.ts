@@ -1,0 +1,27 @@
+import { expect, test } from 'vitest';
+import { RecordExistence } from '../../src/commands/RecordExistence.ts';
+import type { EventLog, Removals } from '../../src/ports/eventLog.ts';
+import type { ReadModels } from '../../src/ports/readModels.ts';
+import { eventually } from '../support/eventually.ts';
+
+test('a log that was slow for long is not asked again for all the times that were missed', async () => {
+  const none: Removals = { streams: [], place: 0 };
+  const slow = Promise.withResolvers<Removals>();
+  let asked = 0;
+  const eventLog = {
+    removals: () => {
+      asked += 1;
+      return asked === 2 ? slow.promise : Promise.resolve(none);
+    },
+  } as unknown as EventLog;
+  const following = new AbortController();
+  await new RecordExistence(eventLog, {} as ReadModels).followErasures(following.signal);
+  await eventually(() => expect(asked).toBe(2));
+  const since = performance.now();
+  // Several times as long as it waits between two questions.
+  await eventually(() => expect(performance.now() - since).toBeGreaterThan(1_500));
+  following.abort();
+  slow.resolve(none);
+  await new Promise(setImmediate);
+  expect(asked).toBe(2);
+});
