@@ -1,6 +1,6 @@
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { laterTime } from '../../src/events/laterTime.ts';
-import type { Row } from '../../src/ports/readModels.ts';
+import type { ModelName, Row } from '../../src/ports/readModels.ts';
 import { modelName, type Projection } from '../projection.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
 import { signaturesOf } from './auditSignature.ts';
@@ -13,6 +13,8 @@ import {
   nothing,
   type PrincipalUses,
 } from './auditTally.ts';
+import { newestFirst } from './newestFirst.ts';
+import { type RefusedRequest, refusedRequestRow } from './refusedRequest.ts';
 
 /** Entries of one chunk: the head row, which every batch rewrites, has to stay small. */
 export const ENTRIES_A_CHUNK = 64;
@@ -55,7 +57,7 @@ export interface AuditIndexRow {
 }
 
 /** What the rows of the read model hold. */
-export type AuditBody = AuditHead | AuditChunk | AuditIndexRow;
+export type AuditBody = AuditHead | AuditChunk | AuditIndexRow | RefusedRequest;
 
 const emptyHead: AuditHead = {
   size: 0,
@@ -69,42 +71,54 @@ const emptyHead: AuditHead = {
 
 /**
  * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
- * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it.
+ * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it. Those of
+ * refused requests, which are few, have a row each beside.
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 3,
+  version: 4,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
-    const head = (row?.body as AuditHead | undefined) ?? emptyHead;
-    const size = head.size + 1;
-    const entries = [...head.entries, auditEntry(event)];
-    if (entries.length < ENTRIES_A_CHUNK) return headRow(row, event, { ...head, size, entries });
-    const index: AuditIndex = {
-      from: laterTime(head.latest, (entries[0] as AuditEntry).recordedAt),
-      to: entries.reduce((latest, { recordedAt }) => laterTime(latest, recordedAt), head.latest),
-      signatures: signaturesOf(entries),
-    };
-    const indexes = [...head.indexes, index];
-    const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
-    const after: AuditHead = {
-      size,
-      entries: [],
-      indexes: isIndexFull ? [] : indexes,
-      latest: index.to,
-      uses: addUses(head.uses, entries),
-      minutes: addMinutes(head.minutes, entries),
-      day: addDay(head.day, entries),
-    };
-    const chunks = size / ENTRIES_A_CHUNK;
-    const changed: [Row<AuditBody>, ...Row<AuditBody>[]] = [
-      headRow(row, event, after),
-      chunkRow(event, chunks - 1, { entries }),
-    ];
-    if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
-    return changed;
+    const entry = auditEntry(event);
+    const refused = refusedRequestRow(event, entry);
+    return [...withEntry(row, event, entry), ...(refused ? [refused] : [])];
   },
 };
+
+/** The head row with one more entry; behind it the rows that the entry fills. */
+function withEntry(
+  row: Row<AuditBody> | undefined,
+  event: RecordedEvent,
+  entry: AuditEntry,
+): [Row<AuditBody>, ...Row<AuditBody>[]] {
+  const head = (row?.body as AuditHead | undefined) ?? emptyHead;
+  const size = head.size + 1;
+  const entries = [...head.entries, entry];
+  if (entries.length < ENTRIES_A_CHUNK) return [headRow(row, event, { ...head, size, entries })];
+  const index: AuditIndex = {
+    from: laterTime(head.latest, (entries[0] as AuditEntry).recordedAt),
+    to: entries.reduce((latest, { recordedAt }) => laterTime(latest, recordedAt), head.latest),
+    signatures: signaturesOf(entries),
+  };
+  const indexes = [...head.indexes, index];
+  const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
+  const after: AuditHead = {
+    size,
+    entries: [],
+    indexes: isIndexFull ? [] : indexes,
+    latest: index.to,
+    uses: addUses(head.uses, entries),
+    minutes: addMinutes(head.minutes, entries),
+    day: addDay(head.day, entries),
+  };
+  const chunks = size / ENTRIES_A_CHUNK;
+  const changed: [Row<AuditBody>, ...Row<AuditBody>[]] = [
+    headRow(row, event, after),
+    chunkRow(event, chunks - 1, { entries }),
+  ];
+  if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
+  return changed;
+}
 
 /** Id of a chunk's row. */
 export function chunkId(workspace: string, number: number): string {
@@ -114,11 +128,6 @@ export function chunkId(workspace: string, number: number): string {
 /** The partition that lists the index rows of a workspace, newest first. */
 export function indexPartition(workspace: string): string {
   return `${workspace} index`;
-}
-
-/** The order of what has this number, so that pages begin with the highest. */
-export function newestFirst(number: number): number {
-  return Number.MAX_SAFE_INTEGER - number;
 }
 
 function headRow(
@@ -153,3 +162,6 @@ function indexRow(
 }
 
 export const auditModel = modelName(audit);
+
+/** The same read model, for the rows of refused requests. */
+export const refusedRequestsModel = modelName(audit) as ModelName<RefusedRequest>;

@@ -1,6 +1,7 @@
 import type { DisclosureTerms } from '../../src/events/disclosureTerms.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../src/events/event.ts';
 import type { Principal } from '../../src/events/eventMetadata.ts';
+import type { RefusedLines } from '../../src/events/refusedLines.ts';
 import type { Shown } from '../../src/events/shown.ts';
 import { upcast } from '../../src/events/upcast.ts';
 import { changedKind, eventSubject } from '../../src/records/eventSubject.ts';
@@ -35,9 +36,14 @@ export interface AuditEntry {
   version?: number;
   /** Why it was refused; left out where it was accepted. */
   code?: string;
-  /** Of a refused request. */
+  /** Of a refused request, or batch of which lines were. */
   method?: string;
   route?: string;
+  /** The HTTP status of the code; entries of earlier versions have none. */
+  status?: number;
+  /** Names of the fields at fault, where there are any. */
+  fields?: string[];
+  lines?: RefusedLines;
   /** What was shown or sent, where it was more than one thing. */
   shown?: Shown;
   /** How many of these there were, where the entry stands for several. */
@@ -81,6 +87,9 @@ function addAccess(entry: AuditEntry, { data }: RecordedEvent): void {
   if (code !== undefined) entry.code = code;
   if (method !== undefined) entry.method = method;
   if (route !== undefined) entry.route = route;
+  if (data.status !== undefined) entry.status = data.status as number;
+  if (data.fields !== undefined) entry.fields = data.fields as string[];
+  if (data.lines !== undefined) entry.lines = dataAs<RefusedLines>(data.lines as object);
   if (data.webhook_id !== undefined) {
     entry.kind = 'webhook';
     entry.id = String(data.webhook_id);

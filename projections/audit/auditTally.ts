@@ -18,7 +18,7 @@ interface Tally {
   events: number;
   /** Requests with a key: changes, reads and what was refused. */
   requests: number;
-  /** How many were refused, sign-ins too, by code. */
+  /** How many of those were refused, by code: pages of the dashboard that a role may not see do not count. */
   refused: Record<string, number>;
 }
 
@@ -84,10 +84,11 @@ export function dayOf(time: number): number {
 
 function counted<Counts extends Tally>(before: Counts, { type, principal, code }: AuditEntry): Counts {
   const { events, requests, refused } = before;
+  const isRequest = principal.type === 'api_key';
   return {
     ...before,
     events: events + (type === 'AccessRecorded' ? 0 : 1),
-    requests: requests + (principal.type === 'api_key' ? 1 : 0),
-    refused: code === undefined ? refused : { ...refused, [code]: (refused[code] ?? 0) + 1 },
+    requests: requests + (isRequest ? 1 : 0),
+    refused: isRequest && code !== undefined ? { ...refused, [code]: (refused[code] ?? 0) + 1 } : refused,
   };
 }

@@ -8,10 +8,10 @@ import {
   chunkId,
   ENTRIES_A_CHUNK,
   indexPartition,
-  newestFirst,
 } from '../../projections/audit/audit.ts';
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
 import { type AuditFacetValues, signatureTest } from '../../projections/audit/auditSignature.ts';
+import { newestFirst } from '../../projections/audit/newestFirst.ts';
 import { unavailable } from '../errors.ts';
 import { laterTime } from '../events/laterTime.ts';
 import type { ReadModels } from '../ports/readModels.ts';

@@ -2,6 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { DisclosureTerms } from '../events/disclosureTerms.ts';
 import type { JsonObject, Position } from '../events/event.ts';
 import { type Caller, newActorEvent, newEvent } from '../events/newEvent.ts';
+import type { RefusedLines } from '../events/refusedLines.ts';
 import type { Shown } from '../events/shown.ts';
 import { auditStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -73,11 +74,18 @@ export interface AccessRecorded extends AccessSubject {
   outcome?: 'refused';
   /** Why it was refused: there whenever it was. */
   code?: ErrorCode | SignInRefusal;
-  /** Of a batch: how many lines were sent, and how many of them were refused, by code. */
-  lines?: { sent: number; refused: Partial<Record<ErrorCode, number>> };
-  /** Of a refused request; the route is its template. */
+  /** Of a batch of which lines were refused. */
+  lines?: RefusedLines;
+  /** Of a refused request, or batch of which lines were; the route is its template. */
   method?: string;
   route?: string;
+  /** The HTTP status that belongs to the code. */
+  status?: number;
+  /**
+   * Of a refused request: names of the fields at fault, dotted, at most 20, as the interface knows them; `unknown_field` stands
+   * for any other. Never what was sent in them.
+   */
+  fields?: string[];
 }
 
 /**

@@ -100,6 +100,8 @@ onEveryEngine((start) => {
         code: 'validation_failed',
         method: 'POST',
         route: '/integration/payers',
+        status: 400,
+        fields: ['name'],
       },
       {
         ...common,

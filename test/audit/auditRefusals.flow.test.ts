@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { unavailable } from '../../src/errors.ts';
+import { type ErrorCode, unavailable } from '../../src/errors.ts';
+import { statusOf } from '../../src/http/server/errorAnswer.ts';
 import { startFaultyApp } from '../support/app.ts';
 import { documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -18,13 +19,14 @@ onEveryEngine((start) => {
   const refused = (work: () => Promise<unknown>) =>
     refusalsBy(service, async () => expect(await appendedBy(service, work)).toEqual([]));
 
-  const entry = (code: string, method: string, route: string, subject: object = {}) => ({
+  const entry = (code: ErrorCode, method: string, route: string, more: object = {}) => ({
     action: 'request.refused',
     outcome: 'refused',
     code,
+    status: statusOf[code],
     method,
     route,
-    ...subject,
+    ...more,
   });
 
   describe('a refused request of a known key is in the audit trail', () => {
@@ -39,8 +41,13 @@ onEveryEngine((start) => {
         expect((await service.post('/integration/encounters', encounter)).status).toBe(400);
       });
       expect(refusals).toEqual([
-        entry('validation_failed', 'POST', '/integration/payers', { kind: 'payer', record_id: payer.id }),
+        entry('validation_failed', 'POST', '/integration/payers', {
+          fields: ['name'],
+          kind: 'payer',
+          record_id: payer.id,
+        }),
         entry('reference_not_found', 'POST', '/integration/encounters', {
+          fields: ['patient_id'],
           kind: 'encounter',
           record_id: encounter.id,
         }),
@@ -50,19 +57,15 @@ onEveryEngine((start) => {
     test('without the id that was refused', async () => {
       const name = phi('Aetna');
       const long = phi('x'.repeat(256));
-      const bodies = [
-        { id: long, name },
-        { id: `${phi('id')}\n`, name },
-        { id: 7, name },
-        { name },
-        [phi('id')],
-        null,
-        phi('id'),
-      ];
-      for (const body of bodies) {
+      const objects = [{ id: long, name }, { id: `${phi('id')}\n`, name }, { id: 7, name }, { name }];
+      for (const body of [...objects, [phi('id')], null, phi('id')]) {
         const refusals = await refused(() => service.post('/integration/payers', body));
+        const isObject = objects.some((one) => one === body);
         expect(refusals).toEqual([
-          entry('validation_failed', 'POST', '/integration/payers', { kind: 'payer' }),
+          entry('validation_failed', 'POST', '/integration/payers', {
+            ...(isObject && { fields: ['id'] }),
+            kind: 'payer',
+          }),
         ]);
       }
     });
@@ -74,7 +77,7 @@ onEveryEngine((start) => {
         await service.send(payers, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{}' });
         await service.post(payers, samples.payer(), { 'if-match': 'seven' });
       });
-      const codes = ['malformed_body', 'unsupported_media_type', 'validation_failed'];
+      const codes = ['malformed_body', 'unsupported_media_type', 'validation_failed'] as const;
       expect(refusals).toEqual(codes.map((code) => entry(code, 'POST', payers, { kind: 'payer' })));
     });
 
@@ -103,7 +106,7 @@ onEveryEngine((start) => {
       expect(refusals).toEqual([
         entry('not_found', 'GET', '/integration/patients/:id', aboutPatient),
         entry('not_found', 'GET', '/integration/patients/:id/history', aboutPatient),
-        entry('validation_failed', 'GET', '/integration/patients', { kind: 'patient' }),
+        entry('validation_failed', 'GET', '/integration/patients', { fields: ['limit'], kind: 'patient' }),
         entry('not_found', 'GET', documents, { kind: 'document', record_id: encounter }),
         entry('not_found', 'DELETE', `${documents}/:documentId`, aboutDocument),
         entry('not_found', 'GET', `${documents}/:documentId/history`, aboutDocument),

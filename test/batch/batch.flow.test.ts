@@ -124,9 +124,13 @@ onEveryEngine((start) => {
         action: 'record.batch',
         outcome: 'refused',
         code: 'malformed_body',
+        status: 400,
+        method: 'POST',
+        route: '/integration/batch',
         lines: {
           sent: 300,
           refused: { validation_failed: 1, malformed_body: 1, reference_not_found: 1 },
+          fields: { name: 1, 'primary_insurance.payer_id': 1 },
         },
       },
     ]);

@@ -57,6 +57,7 @@ beforeAll(async () => {
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ state: 'disabled' }),
   });
+  const refused = await service.post('/integration/patients', { id: patient.id, nickname: 'Ada' });
   const user = await dashboard.createUser('viewer');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
   const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
@@ -71,6 +72,7 @@ beforeAll(async () => {
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
     keys: key.id,
     '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,
+    requests: String(refused.headers['request-id']),
     webhooks: webhook.id,
     '/workspaces/:workspace/webhooks/:id/enable': `${root}/webhooks/${disabled.id}/enable`,
     encounters: encounter,
@@ -95,7 +97,7 @@ afterAll(async () => {
 
 /** The address of the page of a route, of things that there are. */
 function addressOf(path: string): string {
-  const [, collection = ''] = /\/(keys|webhooks|encounters)\/:id/.exec(path) ?? [];
+  const [, collection = ''] = /\/(keys|webhooks|encounters|requests)\/:id/.exec(path) ?? [];
   const filled = path.replace(/:\w+/g, (name) =>
     encodeURIComponent((name === ':id' && things[collection]) || (things[name] ?? '')),
   );

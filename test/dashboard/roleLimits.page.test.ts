@@ -45,6 +45,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     'get /workspaces/:workspace/holds',
+    'get /workspaces/:workspace/requests',
+    'get /workspaces/:workspace/requests/:id',
     'get /workspaces/:workspace/audit',
     'get /workspaces/:workspace/audit/export',
     ...['', '/state', '/head', '/verified-head', '/public-key'].map(
@@ -166,6 +168,7 @@ describe.each(roles)('the role %s', (role) => {
             code: 'permission_denied',
             method: 'GET',
             route: `/dashboard${path}`,
+            status: 403,
           },
         ],
       ]);

@@ -1,6 +1,9 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
+import { isRefusedRequest } from '../../../projections/audit/refusedRequest.ts';
+import { INSTALLATION } from '../../events/streamNames.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
+import { requestPath } from '../requests/requestPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { principalTexts } from '../ui/principal.ts';
 import type { TableColumn } from '../ui/table.ts';
@@ -20,16 +23,19 @@ export function auditColumns(names: PrincipalNames, place: Place): TableColumn<A
     { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
     { title: 'Who', cell: ({ principal }) => who(principal, names, place) },
     { title: 'What', isHeader: true, cell: what },
-    { title: 'On', cell: (entry) => subject(entry, names, place) },
+    { title: 'On', cell: (entry) => auditSubject(entry, names, place.workspace) },
     { title: 'Outcome', cell: outcome },
-    { title: 'Request', cell: origin },
+    { title: 'Request', cell: (entry) => origin(entry, place) },
   ];
 }
 
-/** From where it came, and its id. */
-function origin({ clientIp, userAgent, requestId, eventId, clientRequestId }: AuditEntry): Html {
+/** From where it came, and its id; that of a refused request leads to all that is known of it. */
+function origin(entry: AuditEntry, { workspace }: Place): Html {
+  const { clientIp, userAgent, eventId, requestId = eventId, clientRequestId } = entry;
+  const id = code(requestId);
+  const isKnown = isRefusedRequest(entry) && workspace !== INSTALLATION;
   return html`${clientIp}${userAgent && html`<div class="user-agent" title="${userAgent}">${userAgent}</div>`}
-<div class="request-id">${code(requestId ?? eventId)}</div>${
+<div class="request-id">${isKnown ? html`<a href="/dashboard${requestPath(workspace, requestId)}">${id}</a>` : id}</div>${
     clientRequestId && html`<div class="request-id">${code(clientRequestId)}</div>`
   }`;
 }
@@ -49,10 +55,11 @@ function what({ type, action, method, route, shown, count }: AuditEntry): Html {
   }`;
 }
 
-function subject(
+/** What an entry is about, with links to records. */
+export function auditSubject(
   { kind, id, documentId, version }: AuditEntry,
   names: PrincipalNames,
-  place: Place,
+  workspace: string,
 ): HtmlValue {
   if (kind === undefined) return '';
   if (id === undefined) return titleOf(kind);
@@ -60,7 +67,6 @@ function subject(
     return html`${titleOf(kind)} ${names.nameOf({ type: kind, id }) ?? ''}<br>${code(id)}`;
   }
   if (kind === 'webhook' || kind === 'workspace') return html`${titleOf(kind)}<br>${code(id)}`;
-  const { workspace } = place;
   if (kind === 'document') {
     const link = (path: string, text: string) => html`<a href="/dashboard${path}">${text}</a>`;
     return html`Document${documentId && html` ${link(documentsPath(workspace, id, documentId), documentId)}`}
@@ -77,7 +83,7 @@ function ofVersion(version: number | undefined): Html {
   return html`${version && html`<br><small class="muted">version ${version}</small>`}`;
 }
 
-function outcome({ code: reason }: AuditEntry): Html {
+function outcome({ code: reason, fields }: AuditEntry): Html {
   if (reason === undefined) return badge('accepted', 'good');
-  return html`${badge('refused', 'bad')}<br><small>${wordsOf(reason)}</small>`;
+  return html`${badge('refused', 'bad')}<br><small>${wordsOf(reason)}${fields && `: ${fields.join(', ')}`}</small>`;
 }

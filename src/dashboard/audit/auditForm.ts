@@ -41,7 +41,7 @@ export function auditForm(
       name,
       label,
       type,
-      value: shown(sent[name], type),
+      value: type === 'datetime-local' ? shownMoment(sent[name]) : sent[name],
       error: messageOf(refusal?.details, name),
       ...(type === 'datetime-local' && { step: 1 }),
     });
@@ -80,8 +80,8 @@ ${choice('outcome', 'Outcome', 'Any outcome', [
   );
 }
 
-/** What a field of that type can show. */
-function shown(sent: string | undefined, type: 'datetime-local' | 'search'): string | undefined {
-  if (type !== 'datetime-local' || !requiredDate('').safeParse(sent).success) return sent;
+/** A moment that was sent, as a field of date and time can show it, in UTC; what is none stays as it was sent. */
+export function shownMoment(sent: string | undefined): string | undefined {
+  if (!requiredDate('').safeParse(sent).success) return sent;
   return new Date(instantOf(sent as string)).toISOString().slice(0, 19);
 }

@@ -32,6 +32,6 @@ function bodyParts(content: Record<string, MediaType>): string[] {
 }
 
 /** One word of a shell's command line. */
-function quoted(text: string): string {
+export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

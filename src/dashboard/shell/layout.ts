@@ -16,6 +16,7 @@ interface Section {
 const workspaceSections: Section[] = [
   { name: 'Overview', path: '', roles: everyone },
   { name: 'Records', path: '/records', roles: phiReaders },
+  { name: 'Requests', path: '/requests', roles: phiReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },
   { name: 'Evidence', path: '/evidence', roles: phiReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },

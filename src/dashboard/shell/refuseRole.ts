@@ -1,6 +1,7 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
+import { statusOf } from '../../http/server/errorAnswer.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { DashboardRoute, Visit } from './route.ts';
 
@@ -24,6 +25,7 @@ export async function refuseRole(
       code,
       method: req.method,
       route: `/dashboard${route.path}`,
+      status: statusOf[code],
     },
   );
   throw new ServiceError(code, `The role ${user.role} may not see this page.`);

@@ -9,6 +9,7 @@ import { requireKnownParameters } from '../../http/server/requireKnownParameters
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { SignInPorts } from '../../principals/users/signIn.ts';
 import type { User } from '../../principals/users/user.ts';
+import { requestsPath } from '../requests/requestPaths.ts';
 import { catchUp } from './catchUp.ts';
 import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
@@ -16,7 +17,7 @@ import { html } from './html.ts';
 import { layout } from './layout.ts';
 import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
-import type { DashboardRoute, Page, Reply } from './route.ts';
+import { type DashboardRoute, type Page, phiReaders, type Reply } from './route.ts';
 import { currentUser, leaveSession } from './session.ts';
 import { createVisit } from './visit.ts';
 
@@ -63,7 +64,8 @@ export function createResponder(ports: ResponderPorts): Responder {
         const error = asServiceError(thrown);
         fail(error);
         if (res.headersSent) res.destroy();
-        else await send(ports, req, res, user, { page: errorPage(error, requestId) });
+        else
+          await send(ports, req, res, user, { page: errorPage(error, requestId, entryOf(error, req, user)) });
       }
       logRequest(ports.logger, req, res, { requestId, startedAt, code, route: route.path, user });
     };
@@ -166,13 +168,23 @@ function document(
   return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
 }
 
-function errorPage(error: ServiceError, requestId: string): Page {
+/** Where a page that was refused by its role is looked up, by those who may. */
+function entryOf({ code }: ServiceError, req: Request, user: User | undefined): string | undefined {
+  const workspace = req.params.workspace as string | undefined;
+  const mayLook = user !== undefined && phiReaders.includes(user.role);
+  return code === 'permission_denied' && workspace !== undefined && mayLook
+    ? `/dashboard${requestsPath(workspace)}?request_id=`
+    : undefined;
+}
+
+function errorPage(error: ServiceError, requestId: string, entries?: string): Page {
+  const id = html`<code>${requestId}</code>`;
   return {
     title: titles[error.code] ?? 'This did not work',
     status: statusOf[error.code],
     body: html`<h1>${titles[error.code] ?? 'This did not work'}</h1>
 <p>${error.message}</p>
-<p class="muted">Request id: <code>${requestId}</code></p>
+<p class="muted">Request id: ${entries === undefined ? id : html`<a href="${entries}${requestId}">${id}</a>`}</p>
 <p><a href="/dashboard">To the dashboard</a></p>`,
   };
 }

@@ -20,6 +20,7 @@ import { recordPrintRoutes } from '../records/recordPrint.ts';
 import { recordStateRoutes } from '../records/recordState.ts';
 import { recordsRoutes } from '../records/records.ts';
 import { referenceRoutes } from '../reference/reference.ts';
+import { requestsRoutes } from '../requests/requests.ts';
 import { accountRoutes } from '../users/account.ts';
 import { invitationRoutes } from '../users/invitation.ts';
 import { type OpenIdConnectPagePorts, openIdConnectRoutes } from '../users/openIdConnect.ts';
@@ -71,6 +72,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordStateRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
+    ...requestsRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),

@@ -4,6 +4,8 @@ export interface ChartPoint {
   /** What the bar stands for, such as `17:05 UTC`. */
   name: string;
   value: number;
+  /** Where the bar leads, below `/dashboard`, if anywhere; `id` keeps the focus there when the chart is drawn anew. */
+  link?: { path: string; id: string };
 }
 
 const BAR = 10;
@@ -12,7 +14,7 @@ const HEIGHT = 100;
 
 /**
  * A row of bars, drawn to be stretched: what it says stands around it as text. `summary` says in words what the bars
- * show; a screen reader reads that alone.
+ * show; a screen reader reads that alone, and the bars that lead somewhere.
  */
 export function barChart(
   summary: string,
@@ -20,21 +22,25 @@ export function barChart(
   tone: 'plain' | 'bad' = 'plain',
 ): Html {
   const most = Math.max(1, ...points.map(({ value }) => value));
+  const isLinked = points.some(({ link }) => link !== undefined);
   const width = points.length * BAR - GAP;
   return html`<div class="chart chart-${tone}">
 <span class="chart-most" aria-hidden="true">${most}</span>
-<svg role="img" aria-label="${summary}" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none">
+<svg role="${isLinked ? 'group' : 'img'}" aria-label="${summary}" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none">
 <path class="chart-rule" d="M0 0.5H${width}M0 ${HEIGHT / 2}H${width}M0 ${HEIGHT - 0.5}H${width}"/>
-${points.map(({ name, value }, at) => bar(at * BAR, value / most, `${name}: ${value}`))}
+${points.map(({ name, value, link }, at) => bar(at * BAR, value / most, `${name}: ${value}`, link))}
 </svg>
 <div class="chart-ends" aria-hidden="true"><span>${points[0]?.name}</span><span>${points.at(-1)?.name}</span></div>
 </div>`;
 }
 
 /** `share` of the height; the whole column shows the title on hovering, however low the bar is. */
-function bar(x: number, share: number, title: string): Html {
+function bar(x: number, share: number, title: string, link: ChartPoint['link']): Html {
   const height = share === 0 ? 0 : Math.max(2, Math.round(share * HEIGHT));
-  return html`<g><title>${title}</title><rect class="chart-column" x="${x}" width="${BAR}" height="${HEIGHT}"/>${
+  const drawn = html`<g><title>${title}</title><rect class="chart-column" x="${x}" width="${BAR}" height="${HEIGHT}"/>${
     height > 0 && html`<rect x="${x}" y="${HEIGHT - height}" width="${BAR - GAP}" height="${height}"/>`
   }</g>`;
+  return link
+    ? html`<a id="${link.id}" href="/dashboard${link.path}" aria-label="${title}">${drawn}</a>`
+    : drawn;
 }

@@ -74,6 +74,7 @@ const tags = [
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and their catalogue.' },
   { name: 'Webhooks', description: 'Endpoints to which events are sent, signed.' },
+  { name: 'Requests', description: 'What was refused, and why.' },
   { name: 'Service', description: 'The service itself: its description and its health.' },
 ];
 

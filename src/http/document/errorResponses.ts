@@ -155,6 +155,10 @@ export const errorResponses = {
     description: 'There is no webhook of this id in the workspace.',
     errors: { not_found: notFound('Webhook') },
   },
+  RequestNotFound: {
+    description: 'No request of the key with this id was refused.',
+    errors: { not_found: notFound('Refused request') },
+  },
   VersionNotFound: {
     description: 'There is no such record in the workspace, or it has no such version.',
     errors: { not_found: notFound('Patient') },

@@ -1,10 +1,12 @@
 import type { ZodRequestBody } from '@asteasolutions/zod-to-openapi';
 import type { z } from 'zod';
 import type { ErrorResponseName } from '../document/errorResponses.ts';
+import { idempotencyKeyHeader } from '../document/idempotencyKeyHeader.ts';
 import type { Answer } from '../server/answer.ts';
 import type { Exchange } from '../server/exchange.ts';
 import type { Route, ServedEndpoint } from '../server/serveEndpoint.ts';
 import type { AnswerOf, Answers, Exactly } from './answers.ts';
+import { fieldNames } from './fieldNames.ts';
 
 /** What the document tells of an endpoint; the router takes the same method, path, permission and query. */
 interface Description extends Pick<ServedEndpoint, 'permission' | 'query' | 'subject'> {
@@ -44,6 +46,15 @@ export function endpoint<const Described extends Answers, Ports, const Given ext
   return described as Endpoint<Ports>;
 }
 
+/** The names of all that an endpoint takes, by its description. */
+function namesIn({ params, query, headers, body, takesIdempotencyKey }: Description): ReadonlySet<string> {
+  const bodies = Object.values(body?.content ?? {}).map(
+    (media) => media && 'schema' in media && media.schema,
+  );
+  const schemas = [params, query, headers, takesIdempotencyKey && idempotencyKeyHeader, ...bodies];
+  return new Set(schemas.flatMap(fieldNames));
+}
+
 /** What the router serves of an endpoint. */
 export function routeOf<Ports>(described: Endpoint<Ports>, ports: Ports): Route {
   const { method, path, permission, query, subject } = described;
@@ -52,6 +63,7 @@ export function routeOf<Ports>(described: Endpoint<Ports>, ports: Ports): Route 
     endpoint: {
       route: path.replace(/\{(\w+)\}/g, ':$1'),
       permission,
+      fields: namesIn(described),
       ...(query && { query }),
       ...(subject && { subject }),
       handle: described.handler(ports),

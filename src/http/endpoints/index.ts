@@ -12,6 +12,8 @@ import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
 import type { ProofPorts } from './history/answerProof.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
+import { listRefusedRequests } from './requests/listRefusedRequests.ts';
+import { readRefusedRequest } from './requests/readRefusedRequest.ts';
 import { readHealth } from './service/readHealth.ts';
 import { readOpenApi } from './service/readOpenApi.ts';
 import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
@@ -33,6 +35,8 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...documentEndpoints,
   ...webhookEndpoints,
   ...eventEndpoints(openapiPublic),
+  listRefusedRequests,
+  readRefusedRequest,
   readOpenApi(openapiPublic),
 ];
 

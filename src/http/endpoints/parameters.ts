@@ -69,6 +69,16 @@ export function pageRequest(req: Pick<Request, 'query'>): PageRequest {
   return { limit, pageToken: page_token };
 }
 
+/** The query of a request. The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
+export function withPlus({ query }: Pick<Request, 'query'>, ...moments: string[]): Request['query'] {
+  const mended = { ...query };
+  for (const name of moments) {
+    const sent = mended[name];
+    if (typeof sent === 'string') mended[name] = sent.replace(' ', '+');
+  }
+  return mended;
+}
+
 /** Query of a read that may ask for an earlier version. */
 export const momentQuerySchema = z.object({
   version: wholeNumber(1)
@@ -82,11 +92,9 @@ export const momentQuerySchema = z.object({
 
 /** The earlier version that a read asks for, and how it asked; undefined for the latest. Throws `validation_failed`. */
 export function requestedMoment(req: Pick<Request, 'query'>): { moment: Moment; query: object } | undefined {
-  const { as_of: sent, version } = req.query;
-  if (sent === undefined && version === undefined) return undefined;
-  // The `+` of an offset that was not percent-encoded arrives as a space, which no moment has.
-  const as_of = typeof sent === 'string' ? sent.replace(' ', '+') : sent;
-  const query = validate(momentQuerySchema, { ...req.query, as_of });
+  const { as_of, version } = req.query;
+  if (as_of === undefined && version === undefined) return undefined;
+  const query = validate(momentQuerySchema, withPlus(req, 'as_of'));
   if (query.version !== undefined && query.as_of !== undefined) {
     throw validationError([{ field: 'as_of', message: 'must not be sent together with version' }]);
   }

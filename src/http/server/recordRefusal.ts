@@ -3,25 +3,30 @@ import type { ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { statusOf } from './errorAnswer.ts';
 import { callerOf, type Exchange } from './exchange.ts';
+import { failingFields } from './failingFields.ts';
 import type { ServedEndpoint } from './serveEndpoint.ts';
 
 /**
- * Appends to the audit trail that a request of a known key was refused, and why. Requests without one, and those that
+ * Appends to the audit trail that a request of a known key was refused, why, and for which fields. Requests without one, and those that
  * failed for the service's own reasons, are passed over. Rejects with `unavailable`.
  */
 export async function recordRefusal(
   eventLog: EventLog,
-  { route, subject }: ServedEndpoint,
+  { route, subject, fields: known }: ServedEndpoint,
   exchange: Exchange,
-  { code }: ServiceError,
+  { code, details }: ServiceError,
 ): Promise<void> {
-  if (exchange.found === undefined || statusOf[code] >= 500) return;
+  const status = statusOf[code];
+  if (exchange.found === undefined || status >= 500) return;
+  const fields = failingFields(details, known);
   await recordAccess(eventLog, callerOf(exchange), {
     action: 'request.refused',
     outcome: 'refused',
     code,
     method: exchange.req.method,
     route,
+    status,
+    ...(fields.length > 0 && { fields }),
     ...subject?.(exchange),
   });
 }

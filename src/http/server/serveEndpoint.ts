@@ -36,6 +36,8 @@ export interface ServedEndpoint {
   permission: 'public' | 'key' | Permission | readonly Permission[];
   /** Schema of its query; `ignored`: whatever it is. Without one it takes none. Another parameter is refused. */
   query?: z.ZodObject | 'ignored';
+  /** The names of the fields, parameters and headers that it takes: no other name of one reaches the audit trail. */
+  fields?: ReadonlySet<string>;
   /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
   subject?(exchange: Exchange): AccessSubject;
   handle(exchange: Exchange): Promise<Answer>;

@@ -1,6 +1,16 @@
 import type { LineResult } from '../../../commands/batch/batchLine.ts';
 import type { ErrorCode } from '../../../errors.ts';
+import type { RefusedLines } from '../../../events/refusedLines.ts';
+import { catalog } from '../../../records/catalog.ts';
+import { fieldNames } from '../../endpoint/fieldNames.ts';
 import { asServiceError, isRetryable, statusOf } from '../../server/errorAnswer.ts';
+import { failingFields, MAX_FIELDS } from '../../server/failingFields.ts';
+import { batchLineSchema } from './batchSchemas.ts';
+
+/** Faults of a record are told by its own fields' names. */
+const known: ReadonlySet<string> = new Set(
+  [batchLineSchema, ...catalog.map(({ schema }) => schema)].flatMap(fieldNames),
+);
 
 /** What became of the lines of a batch, counted. */
 export class BatchTally {
@@ -8,6 +18,7 @@ export class BatchTally {
   readonly #outcomes = { created: 0, updated: 0, unchanged: 0 };
   #skipped = 0;
   readonly #codes = new Map<ErrorCode, number>();
+  readonly #fields = new Map<string, number>();
 
   /** Of so many lines. */
   constructor(lines: number) {
@@ -20,8 +31,9 @@ export class BatchTally {
       if (result.written.isSkipped) this.#skipped += 1;
       return;
     }
-    const { code } = asServiceError(result.error);
-    this.#codes.set(code, (this.#codes.get(code) ?? 0) + 1);
+    const { code, details } = asServiceError(result.error);
+    addOne(this.#codes, code);
+    for (const field of failingFields(details, known)) addOne(this.#fields, field);
   }
 
   /** The last line of the answer. */
@@ -46,8 +58,28 @@ export class BatchTally {
     return this.#skipped;
   }
 
-  /** How many lines were refused for their own reasons and not the service's, by code; the most frequent one first. */
-  get refusals(): [ErrorCode, number][] {
-    return [...this.#codes].filter(([code]) => statusOf[code] < 500).sort(([, a], [, b]) => b - a);
+  /** What was refused for its own reasons and not the service's, and the code of most of it; undefined where nothing was. */
+  get refusal(): { code: ErrorCode; lines: RefusedLines } | undefined {
+    const refused = byCount(this.#codes).filter(([code]) => statusOf[code] < 500);
+    const [mostly] = refused;
+    if (mostly === undefined) return undefined;
+    const fields = byCount(this.#fields).slice(0, MAX_FIELDS);
+    return {
+      code: mostly[0],
+      lines: {
+        sent: this.#lines,
+        refused: Object.fromEntries(refused),
+        ...(fields.length > 0 && { fields: Object.fromEntries(fields) }),
+      },
+    };
   }
+}
+
+function addOne<Name>(counts: Map<Name, number>, name: Name): void {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+}
+
+/** The most frequent one first. */
+function byCount<Name>(counts: ReadonlyMap<Name, number>): [Name, number][] {
+  return [...counts].sort(([, a], [, b]) => b - a);
 }

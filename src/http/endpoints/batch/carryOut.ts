@@ -5,7 +5,7 @@ import { runBatch } from '../../../commands/batch/runBatch.ts';
 import type { WritePorts } from '../../../commands/upsertRecord.ts';
 import { describeError, type ServiceError } from '../../../errors.ts';
 import type { Caller } from '../../../events/newEvent.ts';
-import { asServiceError, internalError } from '../../server/errorAnswer.ts';
+import { asServiceError, internalError, statusOf } from '../../server/errorAnswer.ts';
 import { logFailure } from '../../server/logFailure.ts';
 import type { Batches } from './Batches.ts';
 import { BatchTally } from './BatchTally.ts';
@@ -23,7 +23,7 @@ export interface BatchOrder {
   caller: Caller;
   options: BatchContext['options'];
   authorize: BatchContext['authorize'];
-  /** The endpoint's, for the log. */
+  /** The endpoint's, for the log and the audit trail. */
   route: string;
   tries: BatchTry;
 }
@@ -67,15 +67,14 @@ export async function carryOut(ports: BatchPorts, order: BatchOrder, results: Or
  */
 async function recordInAudit(
   { eventLog, batches }: BatchPorts,
-  { lines, caller, options, route }: BatchOrder,
+  { caller, options, route }: BatchOrder,
   tally: BatchTally,
 ): Promise<void> {
-  const { refusals, skipped, summary } = tally;
+  const { refusal, skipped, summary } = tally;
   const entries: AccessRecorded[] = [];
-  const [mostly] = refusals;
-  if (mostly !== undefined) {
-    const counts = { sent: lines.length, refused: Object.fromEntries(refusals) };
-    entries.push({ action: 'record.batch', outcome: 'refused', code: mostly[0], lines: counts });
+  if (refusal !== undefined) {
+    const status = statusOf[refusal.code];
+    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method: 'POST', route, status });
   }
   if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
   else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });

@@ -9,7 +9,7 @@ import { type Filter, isFlag } from '../../../records/filters.ts';
 import { instantOf } from '../../../records/instantOf.ts';
 import { validate } from '../../../records/validate.ts';
 import type { Exchange } from '../../server/exchange.ts';
-import { pageQuerySchema } from '../parameters.ts';
+import { pageQuerySchema, withPlus } from '../parameters.ts';
 
 const sortSchema = z
   .enum(recordsSorts)
@@ -81,7 +81,7 @@ export async function requestedRecords(
   schema: ReturnType<typeof recordsQuerySchema>,
 ): Promise<{ request: RecordsRequest; asked: Record<string, unknown> }> {
   const dates = ['updated_since', ...entry.filters.flatMap(datesOf)];
-  const query = validate(schema, withPlus(req.query, dates));
+  const query = validate(schema, withPlus(req, ...dates));
   const { limit, page_token: pageToken, ...asked } = query;
   const { sort, updated_since } = query;
   const filters = entry.filters.flatMap((filter) => filterOf(entry, filter, asked));
@@ -91,16 +91,6 @@ export async function requestedRecords(
 
 function datesOf({ field, by }: FilterField): string[] {
   return by === 'range' ? [`${field}_from`, `${field}_to`] : [];
-}
-
-/** The `+` of an offset that was not percent-encoded arrives as a space, which no moment has. */
-function withPlus(query: Exchange['req']['query'], dates: string[]): Record<string, unknown> {
-  const mended = { ...query };
-  for (const name of dates) {
-    const sent = mended[name];
-    if (typeof sent === 'string') mended[name] = sent.replace(' ', '+');
-  }
-  return mended;
 }
 
 function filterOf(

@@ -1,0 +1,84 @@
+import type { RecordedEvent } from '../../src/events/event.ts';
+import type { Row } from '../../src/ports/readModels.ts';
+import type { AuditEntry } from './auditEntry.ts';
+import { newestFirst } from './newestFirst.ts';
+
+/** The entry of a request that was refused, or of a batch of which lines were. */
+export type RefusedRequest = AuditEntry & Required<Pick<AuditEntry, 'code'>>;
+
+/** What refused requests can be looked for by; `key` is the id of the API key. */
+export const requestFacets = ['key', 'field', 'code', 'status'] as const;
+export type RequestFacet = (typeof requestFacets)[number];
+
+/** Values that an entry must have; those left out may be any. */
+export type RequestFacetValues = Partial<Record<RequestFacet, string>>;
+
+/** An entry of a batch has several values of a facet. */
+const facetValues: Record<RequestFacet, (entry: RefusedRequest) => readonly string[]> = {
+  key: ({ principal }) => [principal.id],
+  field: ({ fields, lines }) => fields ?? Object.keys(lines?.fields ?? {}),
+  code: ({ code, lines }) => (lines ? Object.keys(lines.refused) : [code]),
+  status: ({ status }) => (status === undefined ? [] : [String(status)]),
+};
+
+/** Whether an entry tells of a refused request. */
+export function isRefusedRequest(entry: AuditEntry): entry is RefusedRequest {
+  const { action, code } = entry;
+  return code !== undefined && (action === 'request.refused' || action === 'record.batch');
+}
+
+/** Whether a refused request has all these values. */
+export function hasRequestFacets(entry: RefusedRequest, wanted: RequestFacetValues): boolean {
+  return requestFacets.every((facet) => {
+    const value = wanted[facet];
+    return value === undefined || facetValues[facet](entry).includes(value);
+  });
+}
+
+/** Of the lists on which refused requests are, the shortest one that has all with these values; undefined: none is limited. */
+export function requestList(wanted: RequestFacetValues): string | undefined {
+  const { key, ...others } = wanted;
+  const ofKey = key === undefined ? [] : [listed('key', key)];
+  const other = requestFacets.find((facet) => facet !== 'key' && others[facet] !== undefined);
+  const parts = [...ofKey, ...(other === undefined ? [] : [listed(other, wanted[other] as string)])];
+  return parts.length === 0 ? undefined : parts.join(' ');
+}
+
+/** The partition that lists the refused requests of a workspace's keys, newest first. */
+export function requestsPartition(workspace: string): string {
+  return `${workspace} requests`;
+}
+
+/** Id of a refused request's row. */
+export function refusedRequestId(workspace: string, requestId: string): string {
+  return `${workspace} request/${requestId}`;
+}
+
+/** The row of an entry, where it tells of a refused request. Pages of the dashboard that were refused are apart. */
+export function refusedRequestRow(
+  { id, metadata, position }: RecordedEvent,
+  entry: AuditEntry,
+): Row<RefusedRequest> | undefined {
+  if (!isRefusedRequest(entry)) return undefined;
+  const { workspace } = metadata;
+  const isOfKey = entry.principal.type === 'api_key';
+  return {
+    id: refusedRequestId(workspace, entry.requestId ?? id),
+    partition: isOfKey ? requestsPartition(workspace) : `${workspace} refused pages`,
+    order: newestFirst(position),
+    position,
+    body: entry,
+    lists: isOfKey ? listsOf(entry) : [],
+  };
+}
+
+function listsOf(entry: RefusedRequest): string[] {
+  const [ofKey, ...others] = requestFacets.flatMap((facet) =>
+    [...new Set(facetValues[facet](entry))].map((value) => listed(facet, value)),
+  );
+  return [ofKey as string, ...others, ...others.map((other) => `${ofKey} ${other}`)];
+}
+
+function listed(facet: RequestFacet, value: string): string {
+  return `${facet}=${encodeURIComponent(value)}`;
+}

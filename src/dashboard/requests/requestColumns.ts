@@ -1,0 +1,49 @@
+import type { RefusedRequest } from '../../audit/requestLog.ts';
+import { refusedRequestView } from '../../http/endpoints/requests/requestSchemas.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { TableColumn } from '../ui/table.ts';
+import { badge, code, time } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import { requestPath, requestsPath } from './requestPaths.ts';
+
+/** The columns of the list of refused requests. */
+export function requestColumns(names: PrincipalNames, workspace: string): TableColumn<RefusedRequest>[] {
+  return [
+    { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
+    {
+      title: 'Request',
+      isHeader: true,
+      cell: (entry) => {
+        const { id, method, route } = refusedRequestView(entry);
+        return html`<a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>`;
+      },
+    },
+    { title: 'Reason', cell: (entry) => reason(entry) },
+    { title: 'Fields at fault', cell: (entry) => fieldList(entry) },
+    { title: 'API key', cell: (entry) => keyLink(entry, names, workspace) },
+    {
+      title: 'Request ID',
+      cell: ({ requestId, eventId }) => html`<div class="request-id">${code(requestId ?? eventId)}</div>`,
+    },
+  ];
+}
+
+/** Status and reason; of a batch, how many of its lines were refused. */
+export function reason(entry: RefusedRequest): Html {
+  const { status, code: why, lines } = refusedRequestView(entry);
+  const refused = Object.values(lines?.refused ?? {}).reduce((sum, count) => sum + count, 0);
+  return html`${badge(String(status), 'bad')} ${titleOf(why)}${
+    lines && html`<br><small class="muted">${refused} of ${lines.sent} lines refused</small>`
+  }`;
+}
+
+function fieldList(entry: RefusedRequest): Html {
+  return html`${refusedRequestView(entry).fields.map((field, at) => html`${at > 0 && ', '}${code(field)}`)}`;
+}
+
+/** Leads to all that the key was refused. */
+function keyLink({ principal }: RefusedRequest, names: PrincipalNames, workspace: string): Html {
+  const path = requestsPath(workspace, { key: principal.id });
+  return html`<a href="/dashboard${path}">${names.nameOf(principal) ?? principal.id}</a>`;
+}

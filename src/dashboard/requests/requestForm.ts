@@ -1,0 +1,63 @@
+import { statusOf } from '../../http/server/errorAnswer.ts';
+import { shownMoment } from '../audit/auditForm.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Refusal } from '../shell/sentForm.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
+import { titleOf } from '../ui/words.ts';
+
+interface Option {
+  value: string;
+  text: string;
+}
+
+/** Of the errors, those that requests are refused with: what the service itself failed at is not kept. */
+const refusals = Object.entries(statusOf).filter(([, status]) => status < 500);
+const reasons = refusals.map(([code]) => ({ value: code, text: titleOf(code) }));
+const statuses = [...new Set(refusals.map(([, status]) => String(status)))]
+  .toSorted()
+  .map((status) => ({ value: status, text: status }));
+
+/** The form that limits the list of refused requests. `keys` are those of the workspace. */
+export function requestForm(
+  path: string,
+  sent: Record<string, string>,
+  keys: readonly Option[],
+  refusal?: Refusal,
+): Html {
+  const choice = (name: string, label: string, anyText: string, options: readonly Option[]) => {
+    const value = sent[name] ?? '';
+    const isListed = value === '' || options.some((option) => option.value === value);
+    const listed = isListed ? options : [{ value, text: value }, ...options];
+    const error = messageOf(refusal?.details, name);
+    return select({ name, label, value, options: [{ value: '', text: anyText }, ...listed], error });
+  };
+  const moment = (name: string, label: string) =>
+    input({
+      name,
+      label,
+      type: 'datetime-local',
+      step: 1,
+      value: shownMoment(sent[name]),
+      error: messageOf(refusal?.details, name),
+    });
+  const line = (name: string, label: string, hint: string) =>
+    input({
+      name,
+      label,
+      hint,
+      type: 'search',
+      value: sent[name],
+      error: messageOf(refusal?.details, name),
+    });
+  return filterForm(
+    path,
+    html`${line('request_id', 'Request ID', 'Alone it leads to that request.')}
+${choice('code', 'Reason', 'Any reason', reasons)}
+${choice('status', 'Status', 'Any status', statuses)}
+${choice('key', 'API key', 'Any key', keys)}
+${line('field', 'Field at fault', 'Such as primary_insurance.payer_id')}
+${moment('from', 'From (UTC)')}
+${moment('to', 'Before (UTC)')}`,
+  );
+}

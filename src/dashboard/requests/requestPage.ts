@@ -1,0 +1,123 @@
+import type { RefusedRequest } from '../../audit/requestLog.ts';
+import { errorMeanings } from '../../errors.ts';
+import { openapiDocument } from '../../http/endpoints/index.ts';
+import { type RefusedRequestView, refusedRequestView } from '../../http/endpoints/requests/requestSchemas.ts';
+import { addressOf } from '../../http/server/addressOf.ts';
+import { UNKNOWN_FIELD } from '../../http/server/failingFields.ts';
+import { auditSubject } from '../audit/auditColumns.ts';
+import type { OpenApiDocument } from '../reference/document.ts';
+import { inline } from '../reference/markdown.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { admins, type Page, type Visit } from '../shell/route.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { facts } from '../ui/facts.ts';
+import { who } from '../ui/principal.ts';
+import { table } from '../ui/table.ts';
+import { code, time } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import { reason } from './requestColumns.ts';
+import { requestCurl } from './requestCurl.ts';
+import { requestsPath, requestsSection } from './requestPaths.ts';
+import type { RequestPagePorts } from './requests.ts';
+
+/** All that is known of one refused request, and how to send one of its shape. */
+export function requestPage(ports: RequestPagePorts, visit: Visit, entry: RefusedRequest): Page {
+  const { workspace } = visit;
+  const view = refusedRequestView(entry);
+  const title = `${view.method} ${view.route}`;
+  return {
+    title,
+    section: requestsSection,
+    body: html`${breadcrumb([{ text: requestsSection, path: requestsPath(workspace) }])}
+<h1>${title}</h1>
+<p>${reason(entry)}. ${inline(errorMeanings[view.code])}</p>
+${facts(known(ports, visit, entry, view))}
+${view.lines && lineTables(workspace, view.lines)}
+${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
+  };
+}
+
+function known(
+  { names }: RequestPagePorts,
+  { workspace, user }: Visit,
+  entry: RefusedRequest,
+  view: RefusedRequestView,
+): [string, HtmlValue][] {
+  const { principal } = entry;
+  const isKey = principal.type === 'api_key';
+  const settings = admins.includes(user.role) && isKey;
+  const trail = new URLSearchParams({ principal: principal.id, outcome: 'refused' }).toString();
+  const pairs: [string, HtmlValue][] = [
+    ['Refused', time(view.refused_at)],
+    [
+      'Fields at fault',
+      view.fields.length === 0 ? 'None: see the reason' : fieldLinks(workspace, view.fields),
+    ],
+    ['About', auditSubject(entry, names, workspace)],
+    [
+      isKey ? 'API key' : 'Who',
+      html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
+${isKey && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All that it was refused')}`}
+${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Its settings')}`}
+<br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`,
+    ],
+    ['From', html`${view.client_ip}${view.user_agent && html`<br><small>${view.user_agent}</small>`}`],
+    ['Request ID', code(view.id)],
+    ['ID that the client gave it', view.client_request_id && code(view.client_request_id)],
+    ['Trace', view.traceparent && code(view.traceparent)],
+  ];
+  return pairs.filter(([, value]) => value !== null && value !== '');
+}
+
+function link(path: string, text: string): Html {
+  return html`<a href="/dashboard${path}">${text}</a>`;
+}
+
+/** Each leads to the requests that had the same field at fault. */
+function fieldLinks(workspace: string, fields: readonly string[]): Html {
+  const links = fields.map(
+    (field) =>
+      html`<li><a href="/dashboard${requestsPath(workspace, { field })}">${code(field)}</a>${
+        field === UNKNOWN_FIELD &&
+        html` <span class="muted">a name that is not of the interface, which is not kept</span>`
+      }</li>`,
+  );
+  return html`<ul>${links}</ul>`;
+}
+
+function lineTables(workspace: string, { refused, fields }: NonNullable<RefusedRequestView['lines']>): Html {
+  const counts = (title: string, name: 'code' | 'field', counted: Record<string, number>) =>
+    Object.keys(counted).length > 0 &&
+    table<[string, number]>(
+      `Refused lines by ${title.toLowerCase()}`,
+      [
+        {
+          title,
+          isHeader: true,
+          cell: ([one]) =>
+            link(requestsPath(workspace, { [name]: one }), name === 'code' ? titleOf(one) : one),
+        },
+        { title: 'Lines', cell: ([, count]) => count },
+      ],
+      Object.entries(counted),
+    );
+  return html`<h2>Refused lines</h2>
+<p>The batch was taken; these of its lines were not. The answer said so line by line.</p>
+${counts('Reason', 'code', refused)}
+${counts('Field', 'field', fields)}`;
+}
+
+let document: OpenApiDocument | undefined;
+
+function sample(
+  { openapiPublic, publicUrl }: RequestPagePorts,
+  { req }: Visit,
+  view: RefusedRequestView,
+): Html {
+  // It says what the interface takes, whatever the address, and never changes while the process runs.
+  document ??= openapiDocument(openapiPublic) as OpenApiDocument;
+  const text = requestCurl(view, document, addressOf(req, publicUrl));
+  return html`<div class="call"><h2>Send one like it</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
+<p>What was sent is not kept: put your own values in the place of what stands in angle brackets.</p>
+<pre id="request-call"><code>${text}</code></pre>`;
+}

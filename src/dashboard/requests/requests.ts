@@ -1,0 +1,144 @@
+import { z } from 'zod';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { findRefusedRequest, type RefusedRequest, readRequestLog } from '../../audit/requestLog.ts';
+import { notFound } from '../../errors.ts';
+import { requestFilter, requestFilterSchema } from '../../http/endpoints/requests/requestsQuery.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { Page as ListPage } from '../../reads/page.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { validate } from '../../records/validate.ts';
+import { filledQuery, textsOf } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { table } from '../ui/table.ts';
+import { code, empty } from '../ui/text.ts';
+import { requestColumns } from './requestColumns.ts';
+import { requestForm } from './requestForm.ts';
+import { requestPage } from './requestPage.ts';
+import { requestPath, requestsPath, requestsSection } from './requestPaths.ts';
+
+export interface RequestPagePorts extends QueryPorts {
+  directory: KeyDirectory;
+  names: PrincipalNames;
+  openapiPublic: boolean;
+  publicUrl: string | undefined;
+}
+
+const REQUESTS_A_PAGE = 50;
+
+/** One that was sent twice counts as none. */
+const value = z.string().optional().catch(undefined);
+const querySchema = requestFilterSchema.extend({ key: value, request_id: value, page_token: value });
+
+/** The refused requests of each workspace's keys: a list, and a page of each. */
+export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/requests';
+  return [
+    {
+      method: 'get',
+      path,
+      roles: phiReaders,
+      query: Object.keys(querySchema.shape),
+      handle: (visit) => listReply(ports, visit),
+    },
+    {
+      method: 'get',
+      path: `${path}/:id`,
+      roles: phiReaders,
+      async handle(visit) {
+        const { workspace, caller, req } = visit;
+        const found = await findRefusedRequest(ports, workspace, String(req.params.id));
+        if (found === undefined) throw notFound('Refused request');
+        await ports.names.learn([found.principal]);
+        const query = { request_id: found.requestId ?? found.eventId };
+        await recordAccess(ports.eventLog, caller, { action: 'audit.read', query });
+        return { page: requestPage(ports, visit, found) };
+      },
+    },
+  ];
+}
+
+async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller, req } = visit;
+  const filled = filledQuery(req);
+  const { page_token: _token, ...sent } = textsOf({ query: filled });
+  let query: z.output<typeof querySchema>;
+  try {
+    query = validate(querySchema, filled);
+  } catch (error) {
+    return { page: framed(ports, workspace, sent, html``, refusalOf(error)) };
+  }
+  const { key, request_id: requestId, page_token: pageToken, ...asked } = query;
+  if (requestId !== undefined) return lookUp(ports, workspace, requestId.trim());
+  const filter = { ...requestFilter(asked), ...(key !== undefined && { key }) };
+  const found = await readRequestLog(ports, workspace, filter, { limit: REQUESTS_A_PAGE, pageToken });
+  await ports.names.learn(found.items.map(({ principal }) => principal));
+  await recordAccess(ports.eventLog, caller, {
+    action: 'audit.read',
+    query: { ...sent, outcome: 'refused' },
+  });
+  const columns = requestColumns(ports.names, workspace);
+  const body = html`${found.items.length > 0 && table('Refused requests, newest first', columns, found.items)}
+${older(workspace, sent, found, pageToken === undefined)}`;
+  return { page: framed(ports, workspace, sent, body) };
+}
+
+/** Leads to the request of an id. */
+async function lookUp(ports: RequestPagePorts, workspace: string, requestId: string): Promise<Reply> {
+  if (await findRefusedRequest(ports, workspace, requestId))
+    return { redirect: requestPath(workspace, requestId) };
+  const sent = { request_id: requestId };
+  return { page: framed(ports, workspace, sent, unknownRequest(workspace, requestId)) };
+}
+
+/** The page with the form, filled in with what was sent, above its body. */
+function framed(
+  { directory }: RequestPagePorts,
+  workspace: string,
+  sent: Record<string, string>,
+  body: Html,
+  refusal?: Refusal,
+): Page {
+  const keys = [...directory.known.keys.values()]
+    .filter((key) => key.workspace === workspace)
+    .map(({ id, name, state }) => ({ value: id, text: state === 'deleted' ? `${name} (deleted)` : name }));
+  return {
+    title: requestsSection,
+    section: requestsSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>Requests</h1>
+<p class="muted">What the API keys of this workspace were refused, and why; never what they sent.</p>
+${requestForm(`/dashboard${requestsPath(workspace)}`, sent, keys, refusal)}
+${body}`,
+  };
+}
+
+function older(
+  workspace: string,
+  sent: Record<string, string>,
+  { items, next_page_token }: ListPage<RefusedRequest>,
+  isNewest: boolean,
+): Html {
+  if (next_page_token !== null) {
+    const query = new URLSearchParams({ ...sent, page_token: next_page_token }).toString();
+    const text = items.length < REQUESTS_A_PAGE ? 'Look further back' : 'Older';
+    return html`<div id="older"><a role="button" class="outline" href="/dashboard${requestsPath(workspace)}?${query}">${text}</a></div>`;
+  }
+  if (items.length > 0) return html``;
+  if (!isNewest) return empty('There is nothing older.');
+  if (Object.keys(sent).length > 0)
+    return empty(
+      html`No refused request matches. <a href="/dashboard${requestsPath(workspace)}">Show all of them</a>`,
+    );
+  return empty(
+    html`Nothing was refused here yet. When a request is, its answer has a ${code('requestId')}: look it up here, or with ${code('GET /integration/requests/{id}')} and the same API key.`,
+  );
+}
+
+function unknownRequest(workspace: string, requestId: string): Html {
+  return empty(
+    html`No refused request of this workspace has the ID ${code(requestId)}. One that was accepted, came without a known API key, or failed at the service itself is not here. <a href="/dashboard${requestsPath(workspace)}">Show all refused requests</a>`,
+  );
+}

@@ -1,0 +1,14 @@
+import { z } from 'zod';
+
+/** The names of the fields that a schema has, those of objects within it dotted; of a list, those of its items. */
+export function fieldNames(schema: unknown): string[] {
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable || schema instanceof z.ZodDefault)
+    return fieldNames(schema.unwrap());
+  if (schema instanceof z.ZodArray) return fieldNames(schema.element);
+  if (schema instanceof z.ZodUnion) return schema.options.flatMap(fieldNames);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape).flatMap(([name, field]) => [
+    name,
+    ...fieldNames(field).map((inner) => `${name}.${inner}`),
+  ]);
+}

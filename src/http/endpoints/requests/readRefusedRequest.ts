@@ -1,0 +1,34 @@
+import { z } from 'zod';
+import { findRefusedRequest } from '../../../audit/requestLog.ts';
+import { notFound } from '../../../errors.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { exampleRequestId } from '../../document/examples.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { refusedRequestExample, refusedRequestSchema, refusedRequestView } from './requestSchemas.ts';
+
+/** `GET /integration/requests/{id}`. */
+export const readRefusedRequest = endpoint({
+  method: 'get',
+  path: '/integration/requests/{id}',
+  operationId: 'getRefusedRequest',
+  summary: 'Find out why a request was refused',
+  description:
+    'One refused request of the key itself, by the `requestId` of its error, which is also the header `Request-Id`: why, and ' +
+    'which fields were at fault. That of another key is not found, and neither is one that was accepted.',
+  tag: 'Requests',
+  permission: 'read',
+  params: z.object({
+    id: z.string().meta({ description: 'The `Request-Id` of its answer', examples: [exampleRequestId] }),
+  }),
+  answers: {
+    200: { description: 'The request.', schema: refusedRequestSchema, example: refusedRequestExample },
+  },
+  errors: ['RequestNotFound'],
+  handler: (ports: QueryPorts) => async (exchange) => {
+    const { workspace, principal } = callerOf(exchange);
+    const found = await findRefusedRequest(ports, workspace, String(exchange.req.params.id));
+    if (found === undefined || found.principal.id !== principal.id) throw notFound('Refused request');
+    return { body: refusedRequestView(found) };
+  },
+});

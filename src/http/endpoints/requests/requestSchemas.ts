@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import type { RefusedRequest } from '../../../audit/requestLog.ts';
+import { type ErrorCode, errorMeanings } from '../../../errors.ts';
+import { subjectKinds } from '../../../records/eventSubject.ts';
+import { pageOf, timestamp } from '../../document/answerSchemas.ts';
+import { exampleRequestId } from '../../document/examples.ts';
+import { statusOf } from '../../server/errorAnswer.ts';
+import { UNKNOWN_FIELD } from '../../server/failingFields.ts';
+
+export const errorCodes = Object.keys(errorMeanings) as [ErrorCode, ...ErrorCode[]];
+
+const counts = z.record(z.string(), z.int().min(1));
+
+/** A request that was refused. */
+export const refusedRequestSchema = z
+  .object({
+    id: z.string().meta({ description: 'The `Request-Id` of its answer', examples: [exampleRequestId] }),
+    refused_at: timestamp('When it was refused'),
+    method: z.string().meta({ examples: ['POST'] }),
+    route: z.string().meta({
+      description: 'Its path, with the names of parameters in the place of their values',
+      examples: ['/integration/patients/:id'],
+    }),
+    status: z.int().meta({
+      description: 'The status of its answer; of a batch, that of the code below',
+      examples: [400],
+    }),
+    code: z.enum(errorCodes).meta({
+      description: 'Why it was refused; of a batch, why most of its lines were',
+    }),
+    fields: z.array(z.string()).meta({
+      description:
+        `Names of the fields, parameters and headers at fault, dotted when nested, at most 20; \`${UNKNOWN_FIELD}\` stands ` +
+        'for those that the interface does not know. Never what was sent in them. Empty where it was no field',
+      examples: [['last_name', 'primary_insurance.payer_id']],
+    }),
+    lines: z
+      .object({
+        sent: z.int().min(1).meta({ description: 'Lines that the batch had' }),
+        refused: counts.meta({ description: 'Lines that were refused, by `code`' }),
+        fields: counts.meta({
+          description: 'Lines that had a field at fault, by its name: the 20 most frequent',
+        }),
+      })
+      .nullable()
+      .meta({ description: 'Of a batch that was taken, and of which lines were refused; else `null`' }),
+    kind: z.enum(subjectKinds).nullable().meta({ description: 'What it was about' }),
+    record_id: z.string().nullable().meta({
+      description:
+        'The id of the record, as far as it named one that a record can have; of a document, that of its encounter',
+    }),
+    document_id: z.string().nullable(),
+    client_ip: z.string().nullable().meta({ description: 'From where it came' }),
+    user_agent: z.string().nullable(),
+    client_request_id: z.string().nullable().meta({ description: 'Its `X-Request-Id`' }),
+    traceparent: z.string().nullable(),
+  })
+  .meta({ id: 'RefusedRequest', description: 'A request that was refused, without anything that it sent.' });
+
+export const refusedRequestPageSchema = pageOf(refusedRequestSchema).meta({
+  id: 'RefusedRequestPage',
+  description: 'A page of refused requests, newest first.',
+});
+
+export type RefusedRequestView = z.output<typeof refusedRequestSchema>;
+
+/** A refused request as callers read it. What earlier versions of the service did not keep follows from the rest. */
+export function refusedRequestView(entry: RefusedRequest): RefusedRequestView {
+  const { lines, fields = Object.keys(lines?.fields ?? {}) } = entry;
+  const code = entry.code as ErrorCode;
+  return {
+    id: entry.requestId ?? entry.eventId,
+    refused_at: entry.recordedAt,
+    method: entry.method ?? 'POST',
+    route: entry.route ?? '/integration/batch',
+    status: entry.status ?? statusOf[code],
+    code,
+    fields,
+    lines: lines ? { fields: {}, ...lines } : null,
+    kind: entry.kind ?? null,
+    record_id: entry.id ?? null,
+    document_id: entry.documentId ?? null,
+    client_ip: entry.clientIp ?? null,
+    user_agent: entry.userAgent ?? null,
+    client_request_id: entry.clientRequestId ?? null,
+    traceparent: entry.traceparent ?? null,
+  };
+}
+
+export const refusedRequestExample: RefusedRequestView = {
+  id: exampleRequestId,
+  refused_at: '2026-03-14T09:30:00.000Z',
+  method: 'POST',
+  route: '/integration/patients',
+  status: 400,
+  code: 'validation_failed',
+  fields: ['last_name', 'primary_insurance.payer_id'],
+  lines: null,
+  kind: 'patient',
+  record_id: 'patient-1001',
+  document_id: null,
+  client_ip: '203.0.113.7',
+  user_agent: 'emr-connector/4.2',
+  client_request_id: null,
+  traceparent: null,
+};

@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import type { RequestFilter } from '../../../audit/requestLog.ts';
+import { requiredDate } from '../../../records/fields.ts';
+import { instantOf } from '../../../records/instantOf.ts';
+import { wholeNumber } from '../parameters.ts';
+import { errorCodes } from './requestSchemas.ts';
+
+/** By what refused requests are looked for. */
+export const requestFilterSchema = z.object({
+  code: z
+    .enum(errorCodes)
+    .optional()
+    .meta({ description: 'Only those refused for this reason', examples: ['validation_failed'] }),
+  status: wholeNumber(400, 499)
+    .optional()
+    .meta({ description: 'Only those answered with this status', examples: [400] }),
+  field: z
+    .string({ error: 'must be sent once' })
+    .min(1)
+    .max(100)
+    .optional()
+    .meta({ description: 'Only those with this field at fault', examples: ['primary_insurance.payer_id'] }),
+  from: requiredDate(
+    '2026-03-14T09:00:00Z',
+    'Only those refused at this moment or later. A plain date is its first moment; without an offset it is UTC',
+  ).optional(),
+  to: requiredDate('2026-03-14T10:00:00Z', 'Only those refused before this moment').optional(),
+});
+
+/** The filter that a checked query asks for. */
+export function requestFilter({
+  code,
+  status,
+  field,
+  from,
+  to,
+}: z.output<typeof requestFilterSchema>): RequestFilter {
+  return {
+    ...(code !== undefined && { code }),
+    ...(status !== undefined && { status: String(status) }),
+    ...(field !== undefined && { field }),
+    ...(from !== undefined && { from: new Date(instantOf(from)).toISOString() }),
+    ...(to !== undefined && { to: new Date(instantOf(to)).toISOString() }),
+  };
+}

@@ -1,0 +1,231 @@
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordAccess } from '../../src/audit/recordAccess.ts';
+import { sendBatch } from '../support/batches.ts';
+import type { Client, TestResponse } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
+
+const REQUESTS = '/integration/requests';
+const idOf = ({ headers }: TestResponse) => String(headers['request-id']);
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const listed = async (client: Client, query = '') => {
+    const { status, body } = await client.get(`${REQUESTS}${query}`);
+    expect([status, query]).toEqual([200, query]);
+    return body;
+  };
+  const idsOf = async (client: Client, query = ''): Promise<string[]> =>
+    (await listed(client, query)).items.map(({ id }: { id: string }) => id);
+  /** A client with a key of its own. */
+  const withKey = async (label = 'clinic') => {
+    const { key, id } = await service.createKey(label);
+    return Object.assign(service.as(key), { keyId: id });
+  };
+
+  test('a key finds out why a request of its was refused, and for which fields, by the request id', async () => {
+    const client = await withKey();
+    const patient = {
+      id: phi('patient'),
+      last_name: 7,
+      date_of_birth: phi('1984-02-30'),
+      primary_insurance: { policy_number: phi('policy') },
+      [phi('Lopez')]: phi('unknown'),
+    };
+    let refused: TestResponse | undefined;
+    const headers = { 'user-agent': 'emr-connector/4.2', 'x-request-id': 'sync-17' };
+    const appended = await appendedBy(service, async () => {
+      refused = await client.post('/integration/patients', patient, headers);
+    });
+    expect(appended).toEqual([]);
+    const id = idOf(refused as TestResponse);
+    let answer: TestResponse | undefined;
+    const events = await newEvents(service, async () => {
+      answer = await client.get(`${REQUESTS}/${id}`);
+    });
+    expect(events).toEqual([]);
+    expect(answer).toMatchObject({ status: 200 });
+    expect(answer?.body).toEqual({
+      id,
+      refused_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      method: 'POST',
+      route: '/integration/patients',
+      status: 400,
+      code: 'validation_failed',
+      fields: ['first_name', 'last_name', 'date_of_birth', 'primary_insurance.payer_id'],
+      lines: null,
+      kind: 'patient',
+      record_id: patient.id,
+      document_id: null,
+      client_ip: '127.0.0.1',
+      user_agent: 'emr-connector/4.2',
+      client_request_id: 'sync-17',
+      traceparent: null,
+    });
+  });
+
+  test('no name reaches the log that is not of the interface, nor anything that was sent', async () => {
+    const name = phi('Lopez');
+    const events = await newEvents(service, async () => {
+      await service.get(`/integration/patients?${name}=${phi('value')}&limit=${phi('many')}`);
+      await service.post('/integration/batch', [{ kind: 'payer', [name]: 1 }]);
+      await service.post(`/integration/payers?${name}=1`, samples.payer());
+    });
+    expect(events.map(({ data }) => data.fields ?? data.lines)).toEqual([
+      ['unknown_field'],
+      {
+        sent: 1,
+        refused: { validation_failed: 1 },
+        fields: { record: 1, unknown_field: 1 },
+      },
+      ['unknown_field'],
+    ]);
+    expect(JSON.stringify(events)).not.toContain(name);
+  });
+
+  test('that of another key, or of another workspace, is not there, and neither is one that was accepted', async () => {
+    const [client, beside, elsewhere] = [await withKey(), await withKey(), await withKey('elsewhere')];
+    const refused = await client.post('/integration/payers', { id: phi('payer') });
+    const accepted = await client.post('/integration/payers', samples.payer());
+    const refusals = await refusalsBy(service, async () => {
+      for (const [who, id] of [
+        [beside, idOf(refused)],
+        [elsewhere, idOf(refused)],
+        [client, idOf(accepted)],
+        [client, uuidv7()],
+        [client, phi('made-up')],
+      ] as const) {
+        const { status, body } = await who.get(`${REQUESTS}/${id}`);
+        expect([status, body.code]).toEqual([404, 'not_found']);
+      }
+    });
+    expect(refusals).toEqual(
+      Array(5).fill({
+        action: 'request.refused',
+        outcome: 'refused',
+        code: 'not_found',
+        status: 404,
+        method: 'GET',
+        route: `${REQUESTS}/:id`,
+      }),
+    );
+    expect(await idsOf(client, '?code=validation_failed')).toEqual([idOf(refused)]);
+    expect(await idsOf(beside, '?code=validation_failed')).toEqual([]);
+    expect(await idsOf(elsewhere, '?code=validation_failed')).toEqual([]);
+  });
+
+  test('it takes the permission to read', async () => {
+    const { key } = await service.createKey('clinic', ['write']);
+    const refusals = await refusalsBy(service, async () => {
+      for (const path of [REQUESTS, `${REQUESTS}/${uuidv7()}`])
+        expect((await service.as(key).get(path)).status).toBe(403);
+    });
+    expect(refusals).toMatchObject([{ route: REQUESTS }, { route: `${REQUESTS}/:id` }]);
+  });
+
+  test('the list is newest first, page by page, and limited by reason, status, field and time', async () => {
+    const client = await withKey();
+    const unnamed: string[] = [];
+    for (let n = 0; n < 3; n += 1)
+      unnamed.push(idOf(await client.post('/integration/payers', { id: phi('payer') })));
+    const patient = { ...samples.patient(), primary_insurance: { payer_id: phi('payer') } };
+    const unreferred = idOf(await client.post('/integration/patients', patient));
+    const absent = idOf(await client.get(`/integration/payers/${phi('payer')}`));
+    const all = [...unnamed, unreferred, absent].toReversed();
+    const accesses = await accessesBy(service, async () => {
+      expect(await idsOf(client)).toEqual(all);
+      expect(await idsOf(client, '?code=reference_not_found')).toEqual([unreferred]);
+      expect(await idsOf(client, '?status=404')).toEqual([absent]);
+      expect(await idsOf(client, '?status=400&field=name')).toEqual(unnamed.toReversed());
+      expect(await idsOf(client, '?field=primary_insurance.payer_id')).toEqual([unreferred]);
+      expect(await idsOf(client, '?field=name&code=not_found')).toEqual([]);
+      const first = await listed(client, '?limit=2');
+      const second = await listed(client, `?limit=2&page_token=${first.next_page_token}`);
+      const third = await listed(client, `?limit=2&page_token=${second.next_page_token}`);
+      expect(third.next_page_token).toBe(null);
+      const pages = [first, second, third].flatMap(({ items }) => items);
+      expect(pages.map(({ id }) => id)).toEqual(all);
+      for (const bound of new Set(pages.map(({ refused_at }) => refused_at))) {
+        const expected = (isWanted: (at: string) => boolean) =>
+          pages.filter(({ refused_at }) => isWanted(refused_at)).map(({ id }) => id);
+        expect(await idsOf(client, `?from=${bound}`)).toEqual(expected((at) => at >= bound));
+        expect(await idsOf(client, `?to=${bound}`)).toEqual(expected((at) => at < bound));
+      }
+    });
+    expect(accesses).toEqual([]);
+  });
+
+  test('what is no filter is refused', async () => {
+    const refusals = await refusalsBy(service, async () => {
+      for (const query of [
+        'code=teapot',
+        'status=200',
+        'field=',
+        'from=yesterday',
+        'page_token=7',
+        'key=a',
+      ]) {
+        const { status, body } = await service.get(`${REQUESTS}?${query}`);
+        expect([query, status, body.details[0].field]).toEqual([query, 400, query.split('=')[0]]);
+      }
+    });
+    expect(refusals.map(({ fields }) => fields)).toEqual([
+      ['code'],
+      ['status'],
+      ['field'],
+      ['from'],
+      ['page_token'],
+      ['unknown_field'],
+    ]);
+  });
+
+  test('a batch of which lines were refused is on it, with its lines by reason and field', async () => {
+    const client = await withKey();
+    const unnamed = Array.from({ length: 2 }, () => ({ kind: 'payer', record: { id: phi('payer') } }));
+    const orphan = { kind: 'encounter', record: samples.encounter(phi('patient')) };
+    const good = { kind: 'payer', record: samples.payer() };
+    const id = idOf(await sendBatch(client, [...unnamed, orphan, good]));
+    const { status, body } = await client.get(`${REQUESTS}/${id}`);
+    expect([status, body]).toEqual([
+      200,
+      expect.objectContaining({
+        method: 'POST',
+        route: '/integration/batch',
+        status: 400,
+        code: 'validation_failed',
+        fields: ['name', 'patient_id'],
+        lines: {
+          sent: 4,
+          refused: { validation_failed: 2, reference_not_found: 1 },
+          fields: { name: 2, patient_id: 1 },
+        },
+        kind: null,
+        record_id: null,
+      }),
+    ]);
+    for (const query of ['?field=patient_id', '?code=reference_not_found', '?status=400'])
+      expect(await idsOf(client, query)).toEqual([id]);
+  });
+
+  test('entries of earlier versions of the service are read as far as they tell', async () => {
+    const client = await withKey();
+    const requestId = uuidv7();
+    const principal = { type: 'api_key', id: client.keyId } as const;
+    await recordAccess(
+      service.eventLog,
+      { workspace: service.workspaceId('clinic'), principal, requestId },
+      { action: 'request.refused', outcome: 'refused', code: 'not_found', method: 'GET', route: '/events' },
+    );
+    const { body } = await client.get(`${REQUESTS}/${requestId}`);
+    expect(body).toMatchObject({ route: '/events', status: 404, code: 'not_found', fields: [], kind: null });
+    expect(await idsOf(client, '?code=not_found')).toEqual([requestId]);
+  });
+});
