@@ -1263,6 +1263,65 @@ class WebhookAttempt(TypedDict):
     next_attempt_at: NotRequired[str]
 
 
+class RefusedRequestPage(TypedDict):
+    """A page of refused requests, newest first."""
+
+    items: list[RefusedRequest]
+    # Send it as `page_token` to read on; `null` on the last page
+    next_page_token: str | None
+
+
+class RefusedRequestLines(TypedDict):
+    """Of a batch that was taken, and of which lines were refused; else `null`"""
+
+    # Lines that the batch had
+    sent: int
+    # Lines that were refused, by `code`
+    refused: dict[str, Any]
+    # Lines that had a field at fault, by its name: the 20 most frequent
+    fields: dict[str, Any]
+
+
+class RefusedRequest(TypedDict):
+    """A request that was refused, without anything that it sent."""
+
+    # The `Request-Id` of its answer
+    id: str
+    # When it was refused
+    refused_at: str
+    method: str
+    # Its path, with the names of parameters in the place of their values
+    route: str
+    # The status of its answer; of a batch, that of the code below
+    status: int
+    # Why it was refused; of a batch, why most of its lines were
+    code: Literal[
+        "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
+        "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
+        "not_found", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
+        "idempotency_key_in_use", "idempotency_key_reused", "version_conflict", "payload_too_large",
+        "unsupported_media_type", "range_not_satisfiable", "expectation_failed", "rate_limited",
+        "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
+    ]
+    # Names of the fields, parameters and headers at fault, dotted when nested, at most 20; `unknown_field` stands for those that the interface does not know. Never what was sent in them. Empty where it was no field
+    fields: list[str]
+    # Of a batch that was taken, and of which lines were refused; else `null`
+    lines: RefusedRequestLines | None
+    # What it was about
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document",
+    ] | None
+    # The id of the record, as far as it named one that a record can have; of a document, that of its encounter
+    record_id: str | None
+    document_id: str | None
+    # From where it came
+    client_ip: str | None
+    user_agent: str | None
+    # Its `X-Request-Id`
+    client_request_id: str | None
+    traceparent: str | None
+
+
 class WriteQuery(TypedDict):
     # `true`: nothing is written; the answer is the one that the write would get now, with `dry_run` and `changed_fields`
     dry_run: NotRequired[bool]

@@ -898,6 +898,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List refused requests
+         * @description Those of the key itself that were refused, newest first, with every one that was answered before the request: why, and which fields were at fault, and nothing of what was sent in them. A batch of which lines were refused is one of them. With filters a page may have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. What was refused before its key was known (401, and 429 by the limit of requests) and what failed for the service's own reasons (500 and above) is not there.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["listRefusedRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/requests/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out why a request was refused
+         * @description One refused request of the key itself, by the `requestId` of its error, which is also the header `Request-Id`: why, and which fields were at fault. That of another key is not found, and neither is one that was accepted.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["getRefusedRequest"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi/json": {
         parameters: {
             query?: never;
@@ -3215,6 +3259,78 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description A page of refused requests, newest first. */
+        RefusedRequestPage: {
+            items: components["schemas"]["RefusedRequest"][];
+            /** @description Send it as `page_token` to read on; `null` on the last page */
+            next_page_token: string | null;
+        };
+        /** @description A request that was refused, without anything that it sent. */
+        RefusedRequest: {
+            /**
+             * @description The `Request-Id` of its answer
+             * @example 019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When it was refused
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            refused_at: string;
+            /** @example POST */
+            method: string;
+            /**
+             * @description Its path, with the names of parameters in the place of their values
+             * @example /integration/patients/:id
+             */
+            route: string;
+            /**
+             * @description The status of its answer; of a batch, that of the code below
+             * @example 400
+             */
+            status: number;
+            /**
+             * @description Why it was refused; of a batch, why most of its lines were
+             * @enum {string}
+             */
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            /**
+             * @description Names of the fields, parameters and headers at fault, dotted when nested, at most 20; `unknown_field` stands for those that the interface does not know. Never what was sent in them. Empty where it was no field
+             * @example [
+             *       "last_name",
+             *       "primary_insurance.payer_id"
+             *     ]
+             */
+            fields: string[];
+            /** @description Of a batch that was taken, and of which lines were refused; else `null` */
+            lines: {
+                /** @description Lines that the batch had */
+                sent: number;
+                /** @description Lines that were refused, by `code` */
+                refused: {
+                    [key: string]: number;
+                };
+                /** @description Lines that had a field at fault, by its name: the 20 most frequent */
+                fields: {
+                    [key: string]: number;
+                };
+            } | null;
+            /**
+             * @description What it was about
+             * @enum {string|null}
+             */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | null;
+            /** @description The id of the record, as far as it named one that a record can have; of a document, that of its encounter */
+            record_id: string | null;
+            document_id: string | null;
+            /** @description From where it came */
+            client_ip: string | null;
+            user_agent: string | null;
+            /** @description Its `X-Request-Id` */
+            client_request_id: string | null;
+            traceparent: string | null;
+        };
         /** @description This document. */
         OpenApi: {
             /** @enum {string} */
@@ -5471,6 +5587,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["JsonSchema"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    listRefusedRequests: {
+        parameters: {
+            query?: {
+                /** @description Items a page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the page before */
+                page_token?: string;
+                /** @description Only those refused for this reason */
+                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+                /** @description Only those answered with this status */
+                status?: number;
+                /** @description Only those with this field at fault */
+                field?: string;
+                /** @description Only those refused at this moment or later. A plain date is its first moment; without an offset it is UTC */
+                from?: string;
+                /** @description Only those refused before this moment */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of refused requests. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusedRequestPage"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getRefusedRequest: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The `Request-Id` of its answer */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RefusedRequest"];
                 };
             };
             /** @description An error */
