@@ -1,13 +1,15 @@
 import { z } from 'zod';
 import { auditFacets } from '../../projections/audit/auditSignature.ts';
 import { recordStream } from '../events/streamNames.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalog } from '../records/catalog.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
+import { patient } from '../records/kinds/patient.ts';
 import { validate, validationError } from '../records/validate.ts';
+import { patientThings } from './patientThings.ts';
 import type { AuditFilter } from './readAuditTrail.ts';
-import { sightedThing } from './SightedThing.ts';
+import { type SightedThing, sightedThing } from './SightedThing.ts';
 import { Sightings } from './Sightings.ts';
 
 /** One that was sent twice counts as none. */
@@ -22,7 +24,10 @@ const querySchema = z.object({
   id: value,
   action: value,
   outcome: value,
-  /** Who has seen the record of that kind and id, instead of what was done with it by name. */
+  /**
+   * Who has seen the record of that kind and id, instead of what was done with it by name; with `all`, of a patient, also who
+   * has seen its encounters and their documents.
+   */
   seen: value,
   page_token: value,
 });
@@ -53,9 +58,9 @@ export function limitsOf({ page_token: _token, ...limits }: AuditQuery): Record<
   );
 }
 
-/** What the query asks for, of a workspace's trail. Rejects with `unavailable`. */
+/** What the query asks for, of a workspace's trail. Rejects with `unavailable`; for all of a patient that never was, `not_found`. */
 export async function auditFilter(
-  eventLog: EventLog,
+  ports: QueryPorts,
   workspace: string,
   query: AuditQuery,
 ): Promise<AuditFilter> {
@@ -68,6 +73,19 @@ export async function auditFilter(
   const kind = recordKindOf(query);
   if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
   const { kind: _kind, id: _id, ...others } = filter;
-  const thing = await sightedThing(eventLog, recordStream(workspace, kind, query.id));
-  return { ...others, seen: new Sightings([thing]) };
+  return {
+    ...others,
+    seen: new Sightings(await sightedThings(ports, workspace, query.seen, kind, query.id)),
+  };
+}
+
+async function sightedThings(
+  ports: QueryPorts,
+  workspace: string,
+  seen: string,
+  kind: string,
+  id: string,
+): Promise<SightedThing[]> {
+  if (seen === 'all' && kind === patient.kind) return patientThings(ports, workspace, id);
+  return [await sightedThing(ports.eventLog, recordStream(workspace, kind, id))];
 }

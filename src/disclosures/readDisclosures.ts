@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { patientThings } from '../audit/patientThings.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../audit/readAuditTrail.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { Sightings } from '../audit/Sightings.ts';
@@ -10,7 +11,6 @@ import { patient } from '../records/kinds/patient.ts';
 import { type Disclosure, toDisclosure } from './disclosure.ts';
 import { type DisclosureQuery, withPeriod } from './disclosureQuery.ts';
 import { disclosureStatus, isAccounted } from './disclosureStatus.ts';
-import { patientThings } from './patientThings.ts';
 
 export interface DisclosurePorts extends QueryPorts {
   names: PrincipalNames;

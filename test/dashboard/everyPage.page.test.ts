@@ -66,6 +66,7 @@ beforeAll(async () => {
     ':workspace': workspace,
     ':kind': 'patients',
     ':documentId': document.document_id,
+    ':field': 'city',
     ':user': user.id,
     ':hold': hold,
     ':id': patient.id,

@@ -5,7 +5,7 @@ import { expectAccessible, type TestDashboard, takePictures } from '../support/d
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { upsertReferred } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
-import { type RecordsPages, startRecordsPages } from '../support/recordsPages.ts';
+import { type RecordsPages, startRecordsPages, textOf } from '../support/recordsPages.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
@@ -83,4 +83,32 @@ test('an encounter leads to all it refers to, and to its documents with their by
   expect(await page.getByRole('row').nth(1).innerText()).toContain('removed');
   await records.show(`${records.pathOf('encounters', encounter.id)}/documents`);
   await page.getByText('There are no documents.').waitFor();
+  const removed = page
+    .getByRole('region', { name: 'Removed documents' })
+    .getByRole('row', { name: documentId });
+  expect(await textOf(removed)).toMatch(/removed .* UTC by Test key/);
+  await expectAccessible(page);
+
+  await records.show(records.pathOf('patients', referred.patient));
+  await page.getByRole('region', { name: 'Encounters' }).getByRole('link', { name: encounter.id }).waitFor();
+  expect(await textOf(page.getByRole('region', { name: 'Documents' }))).toMatch(/removed .* UTC by Test key/);
+  await expectAccessible(page);
+  await takePictures(page, 'record-patient');
+  await page.getByRole('button', { name: 'Whole timeline' }).click();
+  await records.shows('Whole timeline');
+  await page.getByRole('heading', { name: `Document ${documentId}, version 3` }).waitFor();
+  await expectAccessible(page);
+  await takePictures(page, 'record-whole-timeline');
+  await page.getByRole('link', { name: `Encounter ${encounter.id}, version 1` }).click();
+  await page.getByText('This is the record as it was in version 1').waitFor();
+  await page.getByRole('link', { name: 'Date of service' }).click();
+  await records.shows('Date of service');
+  await expectAccessible(page);
+  await takePictures(page, 'record-field');
+  await page.getByRole('link', { name: 'Version 1', exact: true }).click();
+  await page.getByText('This is the record as it was in version 1').waitFor();
+  await records.show(`${records.root}?kind=encounters`);
+  await page.getByRole('row', { name: encounter.id }).waitFor();
+  await expectAccessible(page);
+  await takePictures(page, 'records-encounters');
 });

@@ -43,6 +43,12 @@ test('a record: its state with what billing may refuse, what it refers to, and i
   expect(accesses).toEqual([
     { action: 'record.read', ...subject },
     { action: 'record.history', ...subject, query: { limit: 20 } },
+    {
+      action: 'record.list',
+      kind: 'encounter',
+      query: { limit: 10, sort: '-updated_at', patient_id: patient.id },
+    },
+    expect.objectContaining({ action: 'record.list', kind: 'payer', query: { fields: 'name' } }),
   ]);
   expect(await page.title()).toBe('Patient · Chartledger');
   expect(await page.locator('.record-columns dt').first().innerText()).toBe('ID');
@@ -102,7 +108,7 @@ test('a record in any version, and as of a time', async () => {
   await page.getByRole('alert').filter({ hasText: 'There was no such patient at that time.' }).waitFor();
   expect(await records.field('City').innerText()).toBe(city);
   for (const [query, status] of [
-    ['version=4', 404],
+    ['version=4', 200],
     ['version=one', 400],
     ['as_of=yesterday', 400],
     ['version=1&as_of=2026-01-01', 400],

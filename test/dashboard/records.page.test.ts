@@ -50,9 +50,9 @@ describe('finding a record', () => {
     expect(new URL(page.url()).pathname).toBe(`/dashboard${records.pathOf('patients', patient.id)}`);
   });
 
-  test('pages through a long list, each record once', async () => {
+  test('pages through a long list, each record once, those first that changed last', async () => {
     const made: string[] = [];
-    for (let count = 0; count < 120; count += 1) {
+    for (let count = 0; count < 60; count += 1) {
       const facility = samples.facility();
       await service.post('/integration/facilities', facility);
       made.push(facility.id);
@@ -60,10 +60,10 @@ describe('finding a record', () => {
     await records.show(`${records.root}?kind=facilities`);
     const listed = () => page.locator('tbody th').allInnerTexts();
     const first = await listed();
-    expect(first.length).toBe(100);
+    expect(first.length).toBe(50);
     await page.getByRole('link', { name: 'Next page' }).click();
-    await page.getByRole('link', { name: made.at(-1) as string }).waitFor();
-    expect([...first, ...(await listed())]).toEqual(made);
+    await page.getByRole('link', { name: made[0] as string }).waitFor();
+    expect([...first, ...(await listed())]).toEqual(made.toReversed());
     expect(await page.getByRole('link', { name: 'Next page' }).count()).toBe(0);
   });
 

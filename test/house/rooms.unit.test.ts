@@ -43,7 +43,7 @@ const rooms: Record<string, string[]> = {
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections'],
     ...['reads', 'audit', 'principals', 'webhooks'],
   ],
-  disclosures: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'audit', 'evidence'],
+  disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'idempotency', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],

@@ -34,9 +34,10 @@ async function showTrail({ eventLog, names, caller }: WorkspaceTools, options: A
   const { workspace: _, installation: __, seen, limit, format, ...sent } = options;
   const query = auditQuery({ ...sent, ...(seen && { seen: 'yes' }) });
   const limits = { ...limitsOf(query), ...(limit !== undefined && { limit }) };
-  const filter = await auditFilter(eventLog, caller.workspace, query);
   await withReadModels(async (readModels) => {
-    const parts = await wholeAuditTrail({ eventLog, readModels }, caller.workspace, filter);
+    const ports = { eventLog, readModels };
+    const filter = await auditFilter(ports, caller.workspace, query);
+    const parts = await wholeAuditTrail(ports, caller.workspace, filter);
     const access = format === 'table' ? { query: limits } : { query: { ...limits, format } };
     await recordAccess(eventLog, caller, {
       action: format === 'table' ? 'audit.read' : 'audit.export',

@@ -87,7 +87,7 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
     return framed(ports, trail, textsOf(req), html``, refusalOf(error));
   }
   const limits = limitsOf(query);
-  const filter = await auditFilter(ports.eventLog, trail.workspace, query);
+  const filter = await auditFilter(ports, trail.workspace, query);
   const found = await readAuditTrail(ports, trail.workspace, filter, {
     limit: ENTRIES_A_PAGE,
     pageToken: query.page_token,
@@ -161,7 +161,7 @@ async function auditExport(
   const limits = limitsOf(query);
   const format = req.query.format === 'csv' ? 'csv' : 'ndjson';
   await recordAccess(ports.eventLog, caller, { action: 'audit.export', query: { ...limits, format } });
-  const parts = await wholeAuditTrail(ports, workspace, await auditFilter(ports.eventLog, workspace, query));
+  const parts = await wholeAuditTrail(ports, workspace, await auditFilter(ports, workspace, query));
   const name = workspace === INSTALLATION ? 'installation' : workspace;
   const today = new Date().toISOString().slice(0, 10);
   return {

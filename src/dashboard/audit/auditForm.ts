@@ -69,6 +69,7 @@ ${
     options: [
       { value: '', text: 'Entries that name it' },
       { value: 'yes', text: 'Who has seen it: also lists, streams, webhooks' },
+      { value: 'all', text: 'Who has seen the patient, its encounters or documents' },
     ],
     error: messageOf(refusal?.details, 'seen'),
   })

@@ -1,3 +1,4 @@
+import { documentPartitions } from '../../../projections/documents.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
 import { termNames } from '../../events/disclosureTerms.ts';
@@ -13,6 +14,7 @@ import {
   readDocumentHistory,
 } from '../../reads/history/documentHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { type LatestDocuments, latestDocuments } from '../../reads/latestDocuments.ts';
 import { listDocuments, readDocument } from '../../reads/readDocument.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { documentFormats } from '../../records/document.ts';
@@ -35,6 +37,9 @@ import {
   recordsSection,
   unlessBehind,
 } from './recordQuery.ts';
+
+/** Removed documents that stand below those that are there. */
+const REMOVED_SHOWN = 50;
 
 export interface DocumentPagePorts extends QueryPorts, HistoryPorts {
   existence: RecordExistence;
@@ -68,16 +73,32 @@ async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Vi
   const request = pageRequest(req);
   await requireReadableEncounter(ports, workspace, id);
   const list = await unlessBehind(listDocuments(ports, workspace, id, request));
+  const removed =
+    list && (await unlessBehind(latestDocuments(ports, workspace, [id], REMOVED_SHOWN, removedPartition)));
   if (list) {
     const access = { kind: 'document', record_id: id, query: { ...request } } as const;
     await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
   }
+  const documents = list?.items.map((view) => ({ ...view, encounter_id: id }));
   const body = html`${recordCrumbs(workspace, encounter, id)}
 <h1>Documents</h1>
-${list ? documentTable(workspace, id, list.items) : tryAgain(req.originalUrl)}
+${documents ? documentTable(workspace, documents) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
-${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}`;
+${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}
+${removed && removedSection(workspace, removed)}`;
   return { page: { title: 'Documents', section: recordsSection, status: list ? 200 : 503, body } };
+}
+
+function removedPartition(encounterStream: string): string[] {
+  return documentPartitions(encounterStream).slice(1);
+}
+
+/** The documents that were removed, the latest first; nothing where there are none. */
+function removedSection(workspace: string, { items, isWhole }: LatestDocuments): Html | undefined {
+  if (items.length === 0) return undefined;
+  return html`<h2>Removed documents</h2>
+${documentTable(workspace, items, { label: 'Removed documents' })}
+${!isWhole && html`<p class="muted">These were removed last; the timeline has all.</p>`}`;
 }
 
 async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }: Visit): Promise<Reply> {

@@ -8,9 +8,24 @@ export function recordsPath(workspace: string, kind?: string): string {
   return `/workspaces/${workspace}/records${query}`;
 }
 
+/** The address of the records of a kind that a filter leaves, below `/dashboard`. */
+export function filteredPath(workspace: string, kind: string, filter: Record<string, string>): string {
+  return `${recordsPath(workspace, kind)}&${new URLSearchParams(filter).toString()}`;
+}
+
 /** The address of a record, below `/dashboard`. */
 export function recordPath(workspace: string, kind: string, id: string): string {
   return `${recordsPath(workspace)}/${catalogEntry(kind).plural}/${encodeURIComponent(id)}`;
+}
+
+/** The address of the versions of a record that changed a field, below `/dashboard`. */
+export function fieldPath(workspace: string, kind: string, id: string, field: string): string {
+  return `${recordPath(workspace, kind, id)}/fields/${encodeURIComponent(field)}`;
+}
+
+/** The address of the timeline of a record and everything below it, below `/dashboard`. */
+export function timelinePath(workspace: string, kind: string, id: string): string {
+  return `${recordPath(workspace, kind, id)}/timeline`;
 }
 
 /** The address of the page that erases a record, below `/dashboard`. */
@@ -29,8 +44,8 @@ export function disclosuresPath(workspace: string, patientId: string): string {
   return `${recordPath(workspace, patient.kind, patientId)}/disclosures`;
 }
 
-/** The address of the audit trail's entries by which somebody has seen a record, below `/dashboard`. */
+/** The address of the audit trail's entries by which somebody has seen a record, of a patient also all below it; below `/dashboard`. */
 export function seenPath(workspace: string, kind: string, id: string): string {
-  const query = new URLSearchParams({ kind, id, seen: 'yes' });
+  const query = new URLSearchParams({ kind, id, seen: kind === patient.kind ? 'all' : 'yes' });
   return `/workspaces/${workspace}/audit?${query.toString()}`;
 }

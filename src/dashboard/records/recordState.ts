@@ -1,4 +1,4 @@
-import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
 import { findReferrers } from '../../erasure/findReferrers.ts';
 import { currentHolding } from '../../erasure/holds/currentHolding.ts';
 import type { ServiceError } from '../../errors.ts';
@@ -6,11 +6,8 @@ import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
 import { statusOf } from '../../http/server/errorAnswer.ts';
 import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
-import type { Page as ListPage } from '../../reads/page.ts';
-import { listDocuments } from '../../reads/readDocument.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
-import type { DocumentView } from '../../records/document.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
@@ -19,14 +16,22 @@ import { heldBanner } from '../holds/heldBanner.ts';
 import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
-import { documentTable } from '../ui/documents.ts';
 import { formError, input } from '../ui/formFields.ts';
 import { recordFields } from '../ui/recordFields.ts';
-import { code, time, tryAgain } from '../ui/text.ts';
+import { code, time } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
 import { orErased } from './orErased.ts';
 import { readTimeline } from './readTimeline.ts';
-import { disclosuresPath, documentsPath, erasePath, recordPath, seenPath } from './recordPaths.ts';
+import { readRecordParts } from './recordParts.ts';
+import {
+  disclosuresPath,
+  erasePath,
+  fieldPath,
+  filteredPath,
+  recordPath,
+  seenPath,
+  timelinePath,
+} from './recordPaths.ts';
 import {
   filledQuery,
   kindOf,
@@ -37,9 +42,7 @@ import {
   refusedQuery,
   unlessBehind,
 } from './recordQuery.ts';
-
-/** Documents that stand on an encounter's page; a page of their own lists all. */
-const DOCUMENTS_SHOWN = 10;
+import { readReferredNames } from './referredNames.ts';
 
 interface StatePorts extends QueryPorts, HistoryPorts {}
 
@@ -49,6 +52,8 @@ interface Shown {
   asked?: Record<string, unknown>;
   /** Why the latest state is shown, although another one was asked for. */
   refusal?: ServiceError;
+  /** The version that was asked for, where there is none of that number and the latest is shown. */
+  missing?: number;
 }
 
 /** `…/records/{kinds}/{id}`: a record's state, now or at a moment, beside its timeline. */
@@ -78,38 +83,40 @@ async function olderPart(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
 
 async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
   const { workspace, caller, req } = visit;
-  const [shown, { versions, access }, holding] = await Promise.all([
-    readShown(ports, visit, entry, id),
-    readTimeline(ports, visit, entry, id),
-    readHolding(ports, workspace, entry, id),
-  ]);
+  const shown = await readShown(ports, visit, entry, id);
   const { view, asked, refusal } = shown;
-  const withDocuments = entry.kind === encounter.kind && asked === undefined;
-  const documents = withDocuments ? await readDocuments(ports, workspace, id) : undefined;
+  const [{ versions, access }, holding, parts, { names, accesses }] = await Promise.all([
+    readTimeline(ports, visit, entry, id, asked && view.version),
+    readHolding(ports, workspace, entry, id),
+    asked ? [] : readRecordParts(ports, visit, entry, id),
+    readReferredNames(ports, workspace, entry, [view]),
+  ]);
   const subject = { kind: entry.kind, record_id: id };
   await recordAccess(
     ports.eventLog,
     caller,
     { action: 'record.read', ...subject, ...(asked && { query: asked }) },
     access,
-    ...(documents ? [documents.access] : []),
+    ...parts.flatMap((part) => part.accesses),
+    ...accesses,
   );
   const path = recordPath(workspace, entry.kind, id);
-  const isOlderPage = filledQuery(req).page_token !== undefined;
-  const body = html`${recordCrumbs(workspace, entry)}
+  const isOlderPage = asked !== undefined || filledQuery(req).page_token !== undefined;
+  const historyPath = (field: string) => fieldPath(workspace, entry.kind, id, field);
+  const page = html`${recordCrumbs(workspace, entry)}
 ${heading(visit, entry, path, view)}
 ${heldBanner(workspace, entry.kind, holding)}
-${asked && banner(path, view)}
+${banner(path, shown)}
 <div class="record-columns">
 <section aria-labelledby="state">
 <h2 id="state">${asked ? `State in version ${view.version}` : 'Current state'}</h2>
-${recordFields(workspace, entry, view.record)}
-${withDocuments && documentSection(workspace, id, documents?.list, req.originalUrl)}
+${recordFields(workspace, entry, view.record, { names, historyPath })}
+${parts.map(({ body }) => body)}
 </section>
 <section aria-labelledby="timeline">
 <h2 id="timeline">Timeline</h2>
-${momentForm(asked, refusal)}
-${isOlderPage && html`<p><a href="/dashboard${path}">To the latest versions</a></p>`}
+${momentForms(asked, refusal)}
+${isOlderPage && html`<p><a href="/dashboard${path}#timeline">To the latest versions</a></p>`}
 ${timeline(path, versions, view.version)}
 </section>
 </div>`;
@@ -118,7 +125,7 @@ ${timeline(path, versions, view.version)}
       title: entry.title,
       section: recordsSection,
       status: refusal ? statusOf[refusal.code] : 200,
-      body,
+      body: page,
     },
   };
 }
@@ -130,15 +137,19 @@ async function readShown(
   entry: CatalogEntry,
   id: string,
 ): Promise<Shown> {
+  let at: ReturnType<typeof requestedMoment>;
   try {
-    const at = requestedMoment({ query: filledQuery(req) });
+    at = requestedMoment({ query: filledQuery(req) });
     if (at) {
       const view = await readRecordAt(ports.eventLog, workspace, entry, id, at.moment);
       return { view, asked: { ...at.query } };
     }
   } catch (error) {
     const refusal = refusedQuery(error);
-    return { view: await readRecord(ports, workspace, entry, id), refusal };
+    const view = await readRecord(ports, workspace, entry, id);
+    if (refusal.code === 'not_found' && at && 'version' in at.moment)
+      return { view, missing: at.moment.version };
+    return { view, refusal };
   }
   return { view: await readRecord(ports, workspace, entry, id) };
 }
@@ -149,19 +160,6 @@ function readHolding(ports: QueryPorts, workspace: string, { kind }: CatalogEntr
     if (kind !== patient.kind) return [];
     return (await unlessBehind(findReferrers(ports, workspace, kind, id))) ?? [];
   });
-}
-
-/** An encounter's first documents; undefined while their read model is too far behind. */
-async function readDocuments(ports: QueryPorts, workspace: string, id: string) {
-  const request = { limit: DOCUMENTS_SHOWN, pageToken: undefined };
-  const list = await unlessBehind(listDocuments(ports, workspace, id, request));
-  const access: AccessRecorded = {
-    action: 'document.list',
-    kind: 'document',
-    record_id: id,
-    query: { ...request },
-  };
-  return list && { list, access };
 }
 
 function heading(
@@ -175,6 +173,7 @@ function heading(
 <h1>${title} ${recordName(record)}</h1>
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
+${belowLink(workspace, kind, id)}
 ${
   kind === patient.kind &&
   html`<a role="button" class="outline secondary" href="/dashboard${disclosuresPath(workspace, id)}">Disclosures</a>`
@@ -188,33 +187,49 @@ ${
 <p class="record-facts"><span>ID ${code(id)}</span> <span>version ${version}</span> <span>created ${time(created_at)}</span> <span>last change ${time(updated_at)}</span></p>`;
 }
 
-function banner(path: string, { version, updated_at }: RecordView): Html {
-  return html`<p class="banner"><strong>This is the record as it was in version ${version}</strong>, which was recorded at ${time(updated_at)}. <a href="/dashboard${path}">Show the latest version</a></p>`;
+/** Leads to what stands below a record: the timeline of it all, or the encounters that refer to it. */
+function belowLink(workspace: string, kind: string, id: string): Html {
+  if (kind === patient.kind || kind === encounter.kind) {
+    return html`<a role="button" class="outline secondary" href="/dashboard${timelinePath(workspace, kind, id)}">Whole timeline</a>`;
+  }
+  const field = encounter.filters.find((one) => one.field === `${kind}_id`)?.field;
+  return html`${
+    field &&
+    html`<a role="button" class="outline secondary" href="/dashboard${filteredPath(workspace, encounter.kind, { [field]: id })}">Encounters</a>`
+  }`;
 }
 
-function momentForm(asked: Record<string, unknown> | undefined, refusal: ServiceError | undefined): Html {
-  const value =
+function banner(path: string, { view: { version, updated_at }, asked, missing }: Shown): Html {
+  if (missing !== undefined) {
+    return html`<p class="banner"><strong>There is no version ${missing}.</strong> This is the latest one, version ${version}.</p>`;
+  }
+  return html`${
+    asked &&
+    html`<p class="banner"><strong>This is the record as it was in version ${version}</strong>, which was recorded at ${time(updated_at)}. <a href="/dashboard${path}">Show the latest version</a></p>`
+  }`;
+}
+
+/** Two forms: what stood at a time, and a version. */
+function momentForms(asked: Record<string, unknown> | undefined, refusal: ServiceError | undefined): Html {
+  const asOf =
     typeof asked?.as_of === 'string' ? new Date(instantOf(asked.as_of)).toISOString().slice(0, 19) : '';
-  return html`<form method="get" class="moment no-print">
-${formError(refusal?.message)}
+  return html`${formError(refusal?.message)}
+<div class="moments no-print"><form method="get" class="moment">
 <div class="line">${input({
     name: 'as_of',
     label: 'As it was at (UTC)',
     type: 'datetime-local',
     step: 1,
-    value,
+    value: asOf,
   })}<button type="submit" class="outline">Show</button></div>
-</form>`;
-}
-
-function documentSection(
-  workspace: string,
-  encounterId: string,
-  list: ListPage<DocumentView> | undefined,
-  address: string,
-): Html {
-  const all = `/dashboard${documentsPath(workspace, encounterId)}`;
-  return html`<h2>Documents</h2>
-${list ? documentTable(workspace, encounterId, list.items) : tryAgain(address)}
-${list?.next_page_token && html`<p><a href="${all}">All documents</a></p>`}`;
+</form>
+<form method="get" class="moment">
+<div class="line">${input({
+    name: 'version',
+    label: 'Version number',
+    type: 'number',
+    min: 1,
+    value: String(asked?.version ?? ''),
+  })}<button type="submit" class="outline">Go</button></div>
+</form></div>`;
 }

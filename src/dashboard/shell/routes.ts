@@ -16,9 +16,11 @@ import { recordCertificateRoutes } from '../records/recordCertificate.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
 import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
 import { recordEraseRoutes } from '../records/recordErase.ts';
+import { recordFieldRoutes } from '../records/recordField.ts';
 import { recordPrintRoutes } from '../records/recordPrint.ts';
 import { recordStateRoutes } from '../records/recordState.ts';
 import { recordsRoutes } from '../records/records.ts';
+import { recordTimelineRoutes } from '../records/recordTimeline.ts';
 import { referenceRoutes } from '../reference/reference.ts';
 import { requestsRoutes } from '../requests/requests.ts';
 import { accountRoutes } from '../users/account.ts';
@@ -65,6 +67,8 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordsRoutes(ports),
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),
+    ...recordFieldRoutes(ports),
+    ...recordTimelineRoutes(ports),
     ...recordPrintRoutes(ports),
     ...recordEraseRoutes(ports),
     ...disclosureRoutes(ports),

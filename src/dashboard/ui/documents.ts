@@ -1,8 +1,11 @@
+import type { ListedDocument } from '../../reads/latestDocuments.ts';
 import type { DocumentView } from '../../records/document.ts';
-import { documentsPath } from '../records/recordPaths.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
+import { who } from './principal.ts';
 import { type TableColumn, table } from './table.ts';
-import { empty, time } from './text.ts';
+import { badge, empty, time } from './text.ts';
 
 /** Bytes, as people read them. */
 export function fileSize(bytes: number): string {
@@ -10,42 +13,63 @@ export function fileSize(bytes: number): string {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
 }
 
-type Columns = TableColumn<DocumentView>[];
+type FactColumns = TableColumn<Pick<DocumentView, 'category' | 'size' | 'version'>>[];
 
-const facts: Columns = [
+const facts: FactColumns = [
   { title: 'Category', cell: ({ category }) => category },
   { title: 'Size', cell: ({ size }) => html`<span class="nowrap">${fileSize(size)}</span>` },
   { title: 'Version', cell: ({ version }) => version },
 ];
 
-/** An encounter's documents, each with its history and its bytes. */
+interface DocumentTable {
+  /** Default: Documents. */
+  label?: string;
+  /** They are of several encounters. */
+  isOfSeveral?: boolean;
+}
+
+/** Documents, each with its history and its bytes; those that were removed say when and by whom. */
 export function documentTable(
   workspace: string,
-  encounterId: string,
-  documents: readonly DocumentView[],
+  documents: readonly ListedDocument[],
+  { label, isOfSeveral = false }: DocumentTable = {},
 ): Html {
-  const path = (id: string) => `/dashboard${documentsPath(workspace, encounterId, id)}`;
-  const columns: Columns = [
+  const path = ({ encounter_id, document_id }: ListedDocument) =>
+    `/dashboard${documentsPath(workspace, encounter_id, document_id)}`;
+  const encounterColumn: TableColumn<ListedDocument> = {
+    title: encounter.title,
+    cell: ({ encounter_id: id }) =>
+      html`<a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a>`,
+  };
+  const columns: TableColumn<ListedDocument>[] = [
     {
       title: 'Document',
       isHeader: true,
-      cell: ({ document_id: id, filename }) =>
-        html`<a href="${path(id)}">${id}</a><br><small class="muted">${filename}</small>`,
+      cell: (one) =>
+        html`<a href="${path(one)}">${one.document_id}</a><br><small class="muted">${one.filename}</small>`,
     },
+    ...(isOfSeveral ? [encounterColumn] : []),
     ...facts,
+    { title: 'Last change', cell: lastChange },
     {
       title: 'Download',
       isTitleHidden: true,
-      cell: ({ document_id: id }) =>
-        html`<a href="${path(id)}/download" aria-label="Download ${id}">Download</a>`,
+      cell: (one) =>
+        !one.removed_by &&
+        html`<a href="${path(one)}/download" aria-label="Download ${one.document_id}">Download</a>`,
     },
   ];
-  return listed(columns, documents);
+  return listed(columns, documents, label);
+}
+
+function lastChange({ updated_at, removed_by }: ListedDocument): Html {
+  if (removed_by === undefined) return time(updated_at);
+  return html`${badge('removed', 'bad')} ${time(updated_at)}<br><small>by ${who(removed_by)}</small>`;
 }
 
 /** An encounter's documents for paper, with what tells a file from any other. */
 export function printedDocuments(documents: readonly DocumentView[]): Html {
-  const columns: Columns = [
+  const columns: TableColumn<DocumentView>[] = [
     {
       title: 'Document',
       isHeader: true,
@@ -60,6 +84,6 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
   return listed(columns, documents);
 }
 
-function listed(columns: Columns, documents: readonly DocumentView[]): Html {
-  return documents.length === 0 ? empty('There are no documents.') : table('Documents', columns, documents);
+function listed<Item>(columns: TableColumn<Item>[], documents: readonly Item[], label = 'Documents'): Html {
+  return documents.length === 0 ? empty('There are no documents.') : table(label, columns, documents);
 }

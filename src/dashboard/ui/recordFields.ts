@@ -1,4 +1,5 @@
 import type { FieldMessage } from '../../errors.ts';
+import type { RecordNames } from '../../reads/recordNames.ts';
 import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
 import { qualityWarnings } from '../../records/qualityWarnings.ts';
 import { recordPath } from '../records/recordPaths.ts';
@@ -14,23 +15,40 @@ export function fieldValue(value: unknown): HtmlValue {
   return String(value);
 }
 
+interface FieldLinks {
+  /** Names of what the record refers to. */
+  names?: RecordNames | undefined;
+  /** The address of the history of a field, which is dotted inside an insurance; below `/dashboard`. */
+  historyPath?(field: string): string;
+}
+
 /**
  * A record's fields in the order of the schema, insurances as groups of their own; what it refers to are links, and
  * what billing is likely to refuse is said beside the field.
  */
-export function recordFields(workspace: string, entry: CatalogEntry, record: RecordFields): Html {
+export function recordFields(
+  workspace: string,
+  entry: CatalogEntry,
+  record: RecordFields,
+  { names, historyPath }: FieldLinks = {},
+): Html {
   const warnings = qualityWarnings(entry, record, record);
   const shown = (field: string, value: unknown) => {
     const reference = entry.references.find((one) => one.field === field);
     const text = fieldValue(value);
     if (reference === undefined) return text;
-    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>`;
+    const name = names?.nameOf(reference.kind, String(value));
+    return html`<a href="/dashboard${recordPath(workspace, reference.kind, String(value))}">${text}</a>${name && html` ${name}`}`;
   };
+  const label = (field: string, path: string) =>
+    historyPath
+      ? html`<a class="quiet-link" href="/dashboard${historyPath(path)}" title="When it changed">${fieldLabel(field)}</a>`
+      : fieldLabel(field);
   const list = (fields: [string, unknown][], prefix = '') =>
     facts(
       fields.map(([field, value]) => {
         const name = prefix + field;
-        return [fieldLabel(field), html`${shown(name, value)}${remarks(warnings, name)}`];
+        return [label(field, name), html`${shown(name, value)}${remarks(warnings, name)}`];
       }),
     );
   const fields = Object.entries(record);

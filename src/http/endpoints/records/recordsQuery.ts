@@ -76,7 +76,7 @@ export function recordsQuerySchema(entry: CatalogEntry) {
 /** Which records a request asks for, and how it asked. Rejects with `validation_failed` and `unavailable`. */
 export async function requestedRecords(
   ports: QueryPorts,
-  { req }: Pick<Exchange, 'req'>,
+  { req }: { req: Pick<Exchange['req'], 'query'> },
   entry: CatalogEntry,
   schema: ReturnType<typeof recordsQuerySchema>,
 ): Promise<{ request: RecordsRequest; asked: Record<string, unknown> }> {

@@ -1,6 +1,5 @@
 import { documentsModel, everyDocumentPartition } from '../../projections/documents.ts';
 import { patientReferencesModel, recordsModel, referrersPartition } from '../../projections/records.ts';
-import { type SightedThing, sightedThing } from '../audit/SightedThing.ts';
 import { notFound } from '../errors.ts';
 import { kindOfStream, recordStream } from '../events/streamNames.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -9,6 +8,7 @@ import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { encounter } from '../records/kinds/encounter.ts';
 import { patient } from '../records/kinds/patient.ts';
+import { type SightedThing, sightedThing } from './SightedThing.ts';
 
 const AT_ONCE = 16;
 

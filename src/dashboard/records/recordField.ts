@@ -1,0 +1,97 @@
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound } from '../../errors.ts';
+import { pageRequest, pathId } from '../../http/endpoints/parameters.ts';
+import { readFieldHistory } from '../../reads/history/fieldHistory.ts';
+import type { RecordVersion } from '../../reads/history/recordHistory.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { Page as ListPage } from '../../reads/page.ts';
+import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
+import { fieldOrder } from '../../records/fieldOrder.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { changeList } from '../ui/changes.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { who } from '../ui/principal.ts';
+import { table } from '../ui/table.ts';
+import { code, empty, time } from '../ui/text.ts';
+import { orErased } from './orErased.ts';
+import { fieldPath, recordPath } from './recordPaths.ts';
+import { filledQuery, kindOf, pageParameters, recordCrumbs, recordsSection } from './recordQuery.ts';
+
+const CHANGES_A_PAGE = 20;
+
+interface FieldPorts extends QueryPorts, HistoryPorts {}
+
+/** `…/records/{kinds}/{id}/fields/{field}`: the versions that changed one field, which is dotted inside an insurance. */
+export function recordFieldRoutes(ports: FieldPorts): DashboardRoute[] {
+  return [
+    orErased(ports, {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/fields/:field',
+      roles: phiReaders,
+      query: pageParameters,
+      handle: (visit) => fieldPage(ports, visit),
+    }),
+  ];
+}
+
+async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  const field = String(req.params.field);
+  if (fieldOrder(entry)(field) < 0) throw notFound('Field');
+  // Of one that was erased there is nothing more to tell.
+  await readRecord(ports, workspace, entry, id);
+  const request = pageRequest({ query: { limit: String(CHANGES_A_PAGE), ...filledQuery(req) } });
+  const history = await readFieldHistory(ports, workspace, entry, id, field, request);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'record.history',
+    kind: entry.kind,
+    record_id: id,
+    query: { field, ...request },
+  });
+  const path = recordPath(workspace, entry.kind, id);
+  const body = html`${recordCrumbs(workspace, entry, id)}
+<h1>${fieldLabel(field)}</h1>
+<p>Every version that changed this field, newest first.</p>
+${changeTable(path, history)}
+${older(`/dashboard${fieldPath(workspace, entry.kind, id, field)}`, history)}`;
+  return { page: { title: 'History of a field', section: recordsSection, body } };
+}
+
+function changeTable(path: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
+  if (items.length === 0) {
+    return empty(
+      next_page_token === null ? 'No version changed it.' : 'No version that was looked at changed it.',
+    );
+  }
+  return table<RecordVersion>(
+    'Versions that changed the field',
+    [
+      {
+        title: 'Version',
+        isHeader: true,
+        cell: ({ version }) =>
+          html`<a href="/dashboard${path}?version=${version}" aria-label="Version ${version}">${version}</a>`,
+      },
+      { title: 'When', cell: ({ recorded_at }) => time(recorded_at) },
+      {
+        title: 'By whom',
+        cell: ({ principal, request_id }) =>
+          html`${who(principal)}<br><small class="muted">request ${code(request_id)}</small>`,
+      },
+      { title: 'What', cell: ({ changes }) => changeList(changes) },
+    ],
+    items,
+  );
+}
+
+function older(address: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
+  return html`${
+    next_page_token &&
+    html`<p><a href="${address}?page_token=${encodeURIComponent(next_page_token)}" rel="next">${
+      items.length < CHANGES_A_PAGE ? 'Look further back' : 'Older changes'
+    }</a></p>`
+  }`;
+}

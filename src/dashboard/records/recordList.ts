@@ -1,0 +1,80 @@
+import type { Request } from 'express';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { recordsQuerySchema, requestedRecords } from '../../http/endpoints/records/recordsQuery.ts';
+import { listRecords } from '../../reads/listRecords.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type CatalogEntry, catalog } from '../../records/catalog.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { formError } from '../ui/formFields.ts';
+import { recordTable } from '../ui/recordTable.ts';
+import { leftOut, tryAgain } from '../ui/text.ts';
+import { recordFilter } from './recordFilter.ts';
+import { recordsPath } from './recordPaths.ts';
+import { filledQuery, textsOf, unlessBehind } from './recordQuery.ts';
+import { readReferredNames } from './referredNames.ts';
+
+const RECORDS_A_PAGE = 50;
+
+/** What the lists of all kinds take: what limits and sorts them stands in their addresses. */
+export const listParameters: readonly string[] = [
+  ...new Set(catalog.flatMap((entry) => Object.keys(recordsQuerySchema(entry).shape))),
+];
+
+/** A list of records, and whether it could be shown. */
+interface RecordList {
+  body: Html;
+  status: number;
+}
+
+/** The records of a kind that a request asks for, those first that changed last; that they were shown is recorded. */
+export async function readRecordList(
+  ports: QueryPorts,
+  { req, workspace, caller }: Visit,
+  entry: CatalogEntry,
+): Promise<RecordList> {
+  const { kind: _kind, id: _id, ...sent } = filledQuery(req);
+  const limits = withoutPage(textsOf({ query: sent }));
+  const filter = (refusal?: Refusal) => recordFilter(workspace, entry, limits, refusal);
+  const query = { limit: String(RECORDS_A_PAGE), sort: '-updated_at', ...sent } as Request['query'];
+  try {
+    const reading = requestedRecords(ports, { req: { query } }, entry, recordsQuerySchema(entry));
+    const read = reading.then(async ({ request, asked }) => ({
+      ...(await listRecords(ports, workspace, entry, request)),
+      asked,
+    }));
+    const found = await unlessBehind(read);
+    if (found === undefined) return { body: html`${filter()}${tryAgain(req.originalUrl)}`, status: 503 };
+    const { page, shown, asked } = found;
+    const referring = entry.kind === encounter.kind ? page.items : [];
+    const { names, accesses } = await readReferredNames(ports, workspace, entry, referring);
+    const list = { action: 'record.list', kind: entry.kind, query: asked, ...(shown && { shown }) } as const;
+    await recordAccess(ports.eventLog, caller, list, ...accesses);
+    const body = html`${filter()}
+${recordTable({ workspace, entry, records: page.items, names })}
+${leftOut(page.unreadable)}
+${page.next_page_token && nextPage(workspace, entry, limits, page.next_page_token, page.items.length)}`;
+    return { body, status: 200 };
+  } catch (error) {
+    const refusal = refusalOf(error);
+    return { body: html`${formError(refusal.text)}${filter(refusal)}`, status: refusal.status };
+  }
+}
+
+function withoutPage({ page_token: _token, ...limits }: Record<string, string>): Record<string, string> {
+  return limits;
+}
+
+function nextPage(
+  workspace: string,
+  { kind }: CatalogEntry,
+  limits: Record<string, string>,
+  token: string,
+  count: number,
+): Html {
+  const query = new URLSearchParams({ ...limits, page_token: token });
+  const address = `/dashboard${recordsPath(workspace, kind)}&${query.toString()}#list`;
+  return html`<p><a href="${address}" rel="next">${count === 0 ? 'Look further' : 'Next page'}</a></p>`;
+}

@@ -1,0 +1,99 @@
+import type { AccessRecorded } from '../../audit/recordAccess.ts';
+import { encountersOf } from '../../reads/encountersOf.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { MOST_ENCOUNTERS } from '../../reads/history/wholeTimeline.ts';
+import { type LatestDocuments, latestDocuments } from '../../reads/latestDocuments.ts';
+import { listRecords } from '../../reads/listRecords.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { documentTable } from '../ui/documents.ts';
+import { recordTable } from '../ui/recordTable.ts';
+import { leftOut, tryAgain } from '../ui/text.ts';
+import { documentsPath, filteredPath } from './recordPaths.ts';
+import { unlessBehind } from './recordQuery.ts';
+import { readReferredNames } from './referredNames.ts';
+
+/** Encounters, and documents, that stand on the page of a record; pages of their own list all. */
+const SHOWN = 10;
+
+interface PartPorts extends QueryPorts, HistoryPorts {}
+
+/** A part of a record's page, and the accesses to be recorded before it is shown. */
+export interface RecordPart {
+  body: Html;
+  accesses: AccessRecorded[];
+}
+
+/** What stands below a record on its page: of a patient its encounters and their documents, of an encounter its documents. */
+export function readRecordParts(
+  ports: PartPorts,
+  visit: Visit,
+  { kind }: CatalogEntry,
+  id: string,
+): Promise<RecordPart[]> {
+  if (kind === patient.kind) {
+    return Promise.all([encountersPart(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
+  }
+  return Promise.all(kind === encounter.kind ? [encounterDocumentsPart(ports, visit, id)] : []);
+}
+
+async function encountersPart(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const filters = [{ field: 'patient_id', value: patientId }];
+  const asked = { limit: SHOWN, sort: '-updated_at' } as const;
+  const read = listRecords(ports, workspace, encounter, { ...asked, pageToken: undefined, filters });
+  const { page, shown } = (await unlessBehind(read)) ?? {};
+  if (page === undefined)
+    return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  const { names, accesses } = await readReferredNames(ports, workspace, encounter, page.items);
+  const query = { ...asked, patient_id: patientId };
+  const all = `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: patientId })}`;
+  return {
+    body: html`<h2>Encounters</h2>
+${recordTable({ workspace, entry: encounter, records: page.items, names, partOf: patient.kind })}
+${leftOut(page.unreadable)}
+<p><a href="${all}">All encounters</a></p>`,
+    accesses: [{ action: 'record.list', kind: encounter.kind, query, ...(shown && { shown }) }, ...accesses],
+  };
+}
+
+async function patientDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const encounters = await unlessBehind(encountersOf(ports, workspace, id, MOST_ENCOUNTERS));
+  const ids = encounters?.places.map((one) => one.id);
+  const list = ids && (await unlessBehind(latestDocuments(ports, workspace, ids, SHOWN)));
+  const isWhole = list?.isWhole && encounters?.isWhole;
+  return {
+    body: html`<h2>Documents</h2>
+${list ? documentTable(workspace, list.items, { isOfSeveral: true }) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && !isWhole && html`<p class="muted">These changed last. The page of each encounter leads to all of its own.</p>`}`,
+    accesses: accessesTo(list),
+  };
+}
+
+async function encounterDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const list = await unlessBehind(latestDocuments(ports, workspace, [id], SHOWN));
+  const all = `/dashboard${documentsPath(workspace, id)}`;
+  return {
+    body: html`<h2>Documents</h2>
+${list ? documentTable(workspace, list.items) : tryAgain(req.originalUrl)}
+${list && leftOut(list.unreadable)}
+${list && !list.isWhole && html`<p><a href="${all}">All documents</a></p>`}`,
+    accesses: list ? [accessTo(id)] : [],
+  };
+}
+
+/** An access for each encounter whose documents are shown. */
+function accessesTo(list: LatestDocuments | undefined): AccessRecorded[] {
+  return [...new Set(list?.items.map(({ encounter_id }) => encounter_id))].map(accessTo);
+}
+
+function accessTo(encounterId: string): AccessRecorded {
+  return { action: 'document.list', kind: 'document', record_id: encounterId, query: { limit: SHOWN } };
+}

@@ -1,0 +1,124 @@
+import { type AccessRecorded, recordAccess } from '../../audit/recordAccess.ts';
+import { pageRequest, pathId } from '../../http/endpoints/parameters.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { MOST_ENCOUNTERS, readWholeTimeline, type TimelineItem } from '../../reads/history/wholeTimeline.ts';
+import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { changeList } from '../ui/changes.ts';
+import { badge, empty, leftOut, tryAgain } from '../ui/text.ts';
+import { changeCount, origin, outcomeBadge } from '../ui/versions.ts';
+import { orErased } from './orErased.ts';
+import { documentsPath, recordPath, timelinePath } from './recordPaths.ts';
+import {
+  filledQuery,
+  kindOf,
+  pageParameters,
+  recordCrumbs,
+  recordsSection,
+  unlessBehind,
+} from './recordQuery.ts';
+
+const VERSIONS_A_PAGE = 20;
+/** Changes that are shown without being asked for. */
+const MAX_OPEN_CHANGES = 6;
+
+interface TimelinePorts extends QueryPorts, HistoryPorts {}
+
+/** `…/records/{kinds}/{id}/timeline`: what happened to a record and everything below it, newest first. */
+export function recordTimelineRoutes(ports: TimelinePorts): DashboardRoute[] {
+  return [
+    orErased(ports, {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/timeline',
+      roles: phiReaders,
+      query: pageParameters,
+      handle: (visit) => timelinePage(ports, visit),
+    }),
+  ];
+}
+
+async function timelinePage(ports: TimelinePorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const entry = kindOf(req.params.kind);
+  const id = pathId(req, 'id', entry.title);
+  // Of one that was erased the page of the record tells what is left.
+  await readRecord(ports, workspace, entry, id);
+  const request = pageRequest({ query: { limit: String(VERSIONS_A_PAGE), ...filledQuery(req) } });
+  const found = await unlessBehind(readWholeTimeline(ports, workspace, entry, id, request));
+  const [first, ...others] = accessesTo(found?.items ?? [], { ...request });
+  if (first) await recordAccess(ports.eventLog, caller, first, ...others);
+  const address = `/dashboard${timelinePath(workspace, entry.kind, id)}`;
+  const body = html`${recordCrumbs(workspace, entry, id)}
+<h1>Whole timeline</h1>
+<p>Every version of the ${entry.title.toLowerCase()} and of what stands below it: encounters and documents, newest first.</p>
+${found ? itemList(workspace, found.items) : tryAgain(req.originalUrl)}
+${found && leftOut(found.unreadable)}
+${found && !found.isWhole && html`<p class="muted">Of its encounters the ${MOST_ENCOUNTERS} that changed last are here.</p>`}
+${
+  found?.next_page_token &&
+  html`<p><a href="${address}?page_token=${encodeURIComponent(found.next_page_token)}" rel="next">Older versions</a></p>`
+}`;
+  return { page: { title: 'Whole timeline', section: recordsSection, status: found ? 200 : 503, body } };
+}
+
+/** An access for each record and document of which versions are shown. */
+function accessesTo(items: readonly TimelineItem[], query: Record<string, unknown>): AccessRecorded[] {
+  const accesses = new Map<string, AccessRecorded>();
+  for (const item of items) {
+    const access: AccessRecorded =
+      'documentId' in item
+        ? {
+            action: 'document.history',
+            kind: item.kind,
+            record_id: item.id,
+            document_id: item.documentId,
+            query,
+          }
+        : { action: 'record.history', kind: item.kind, record_id: item.id, query };
+    accesses.set(JSON.stringify(access), access);
+  }
+  return [...accesses.values()];
+}
+
+function itemList(workspace: string, items: readonly TimelineItem[]): Html {
+  if (items.length === 0) return empty('There is nothing older.');
+  return html`<ol class="timeline">${items.map(
+    (item) =>
+      html`<li class="version">${'documentId' in item ? ofDocument(workspace, item) : ofRecord(workspace, item)}</li>`,
+  )}</ol>`;
+}
+
+type DocumentItem = Extract<TimelineItem, { documentId: string }>;
+type RecordItem = Exclude<TimelineItem, DocumentItem>;
+
+const whatWasDone: Record<string, [text: string, tone: 'good' | 'bad']> = {
+  DocumentUploaded: ['uploaded', 'good'],
+  DocumentRemoved: ['removed', 'bad'],
+  DocumentErased: ['erased', 'bad'],
+};
+
+function ofDocument(workspace: string, { id, documentId, version, filename }: DocumentItem): Html {
+  const [text, tone] = whatWasDone[version.type] ?? [version.type, 'bad'];
+  return html`<div class="version-line">
+<h2><a href="/dashboard${documentsPath(workspace, id, documentId)}">Document ${documentId}, version ${version.version}</a></h2>
+${badge(text, tone)}
+</div>
+${origin(version)}
+<p class="muted">${filename && html`${filename}, `}encounter <a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a></p>`;
+}
+
+function ofRecord(workspace: string, { kind, id, version }: RecordItem): Html {
+  const { changes, version: number } = version;
+  return html`<div class="version-line">
+<h2><a href="/dashboard${recordPath(workspace, kind, id)}?version=${number}">${catalogEntry(kind).title} ${id}, version ${number}</a></h2>
+${outcomeBadge(version)}
+</div>
+${origin(version)}
+${
+  changes.length === 0
+    ? html`<p class="muted">${changeCount(version)}</p>`
+    : html`<details${changes.length <= MAX_OPEN_CHANGES && html` open`}><summary>${changeCount(version)}</summary>${changeList(changes)}</details>`
+}`;
+}

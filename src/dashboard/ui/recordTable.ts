@@ -1,0 +1,98 @@
+import type { RecordView } from '../../reads/readRecord.ts';
+import type { RecordNames } from '../../reads/recordNames.ts';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { qualityWarnings } from '../../records/qualityWarnings.ts';
+import { recordName } from '../../records/recordName.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { pluralTitle } from '../records/recordQuery.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { fieldLabel } from './fieldLabel.ts';
+import { fieldValue } from './recordFields.ts';
+import { type TableColumn, table } from './table.ts';
+import { badge, empty, time } from './text.ts';
+
+type Columns = TableColumn<RecordView>[];
+
+interface RecordTable {
+  workspace: string;
+  entry: CatalogEntry;
+  records: readonly RecordView[];
+  names: RecordNames | undefined;
+  /** They stand on the page of a record of this kind, to which all of them refer: a narrow table. */
+  partOf?: string;
+}
+
+/** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
+export function recordTable(shown: RecordTable): Html {
+  const { workspace, entry, records, partOf } = shown;
+  if (records.length === 0) return empty(`There are no ${entry.plural} here.`);
+  const columns: Columns = [
+    {
+      title: 'ID',
+      isHeader: true,
+      cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}">${id}</a>`,
+    },
+    ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
+    { title: 'Warnings', cell: ({ record }) => warningCount(qualityWarnings(entry, record, record).length) },
+    ...(partOf === undefined ? ageColumns : []),
+    { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
+  ];
+  return table(pluralTitle(entry), columns, records);
+}
+
+const ageColumns: Columns = [
+  { title: 'Version', cell: ({ version }) => version },
+  { title: 'Created', cell: ({ created_at }) => time(created_at) },
+];
+
+function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
+  if (listedBy !== undefined) {
+    return [{ title: fieldLabel(listedBy), cell: ({ record }) => fieldValue(record[listedBy]) }];
+  }
+  const name = { title: 'Name', cell: ({ record }: RecordView) => recordName(record) };
+  if (kind !== patient.kind) return [name];
+  return [name, { title: 'Date of birth', cell: ({ record }) => fieldValue(record.date_of_birth) }];
+}
+
+function encounterColumns({ workspace, names, partOf }: RecordTable): Columns {
+  const referred = [
+    ['Patient', 'patient', 'patient_id'],
+    ['Provider', 'provider', 'provider_id'],
+    ['Facility', 'facility', 'facility_id'],
+  ] as const;
+  return [
+    { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) },
+    {
+      title: 'State',
+      cell: ({ record: { is_completed, status } }) =>
+        html`${is_completed === true ? badge('completed', 'good') : badge('open', 'neutral')}${
+          typeof status === 'string' && html`<br><small class="muted">${status}</small>`
+        }`,
+    },
+    ...referred
+      .filter(([, kind]) => kind !== partOf)
+      .map(([title, kind, field]) => ({
+        title,
+        cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
+      })),
+  ];
+}
+
+/** Leads to a record by its name, or by its id where that is not known. */
+function referredLink(
+  workspace: string,
+  kind: string,
+  id: unknown,
+  names: RecordNames | undefined,
+): HtmlValue {
+  if (typeof id !== 'string') return fieldValue(undefined);
+  const link = (text: string) => html`<a href="/dashboard${recordPath(workspace, kind, id)}">${text}</a>`;
+  const name = names?.nameOf(kind, id);
+  return name === undefined ? link(id) : html`${link(name)}<br><small class="muted">${id}</small>`;
+}
+
+function warningCount(count: number): HtmlValue {
+  return count === 0 ? undefined : html`<span class="warning">${count}</span>`;
+}

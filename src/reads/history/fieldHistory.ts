@@ -1,0 +1,42 @@
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { encodeToken, type Page, type PageRequest } from '../page.ts';
+import { type RecordVersion, readRecordHistory } from './recordHistory.ts';
+import type { HistoryPorts } from './versionPage.ts';
+
+const CHUNK = 200;
+/** Versions looked at for one page: where the field changed rarely, a page ends before it is full. */
+const MAX_SCANNED = 2_000;
+
+/**
+ * A page of the versions of a record that changed one field, newest first, each with what it changed of that alone. `field` is dotted inside
+ * an insurance; an insurance's name stands for all of its fields. Where few versions of many changed it a page may have less than
+ * `limit`, or none, and a token all the same. Rejects as `readRecordHistory` does.
+ */
+export async function readFieldHistory(
+  ports: HistoryPorts,
+  workspace: string,
+  entry: CatalogEntry,
+  id: string,
+  field: string,
+  { limit, pageToken }: PageRequest,
+): Promise<Page<RecordVersion>> {
+  const items: RecordVersion[] = [];
+  let token = pageToken;
+  for (let scanned = 0; scanned < MAX_SCANNED; scanned += CHUNK) {
+    const page = await readRecordHistory(ports, workspace, entry, id, { limit: CHUNK, pageToken: token });
+    for (const version of page.items) {
+      const changes = version.changes.filter((one) => isOf(field, one.field));
+      if (changes.length === 0) continue;
+      const last = items.at(-1);
+      if (last && items.length === limit) return { items, next_page_token: encodeToken(last.version) };
+      items.push({ ...version, changes });
+    }
+    if (page.next_page_token === null) return { items, next_page_token: null };
+    token = page.next_page_token;
+  }
+  return { items, next_page_token: token ?? null };
+}
+
+function isOf(field: string, changed: string): boolean {
+  return changed === field || changed.startsWith(`${field}.`);
+}
