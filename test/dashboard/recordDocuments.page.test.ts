@@ -22,93 +22,104 @@ beforeAll(async () => {
 }, LONG_MS);
 afterAll(() => dashboard.stop());
 
-test('an encounter leads to all it refers to, and to its documents with their bytes and history', async () => {
-  const referred = await upsertReferred(service);
-  const encounter = {
-    ...samples.encounter(referred.patient),
-    provider_id: referred.provider,
-    facility_id: referred.facility,
-    is_completed: true,
-    date_of_service: '2026-03-14T09:30:00Z',
-  };
-  await service.post('/integration/encounters', encounter);
-  const [first, second] = [pdf('first'), pdf('second')];
-  const documentId = phi('a/document');
-  const filename = `${phi('report')} für <b>.pdf`;
-  for (const content of [first, second]) {
-    const form = documentForm({ document_id: documentId, content, filename });
-    expect((await service.upload(documentsPath(encounter.id), form)).status).toBe(200);
-  }
-  const subject = { kind: 'document', record_id: encounter.id };
-  const accesses = await accessesBy(service, () => records.show(records.pathOf('encounters', encounter.id)));
-  expect(accesses[2]).toEqual({ action: 'document.list', ...subject, query: { limit: 10 } });
-  for (const [name, plural, id] of [
-    ['Patient ID', 'patients', referred.patient],
-    ['Provider ID', 'providers', referred.provider],
-    ['Rendering provider ID', 'providers', referred.provider],
-    ['Facility ID', 'facilities', referred.facility],
-  ] as const) {
-    expect(await records.field(name).getByRole('link').getAttribute('href')).toBe(
-      `/dashboard${records.pathOf(plural, id)}`,
+test(
+  'an encounter leads to all it refers to, and to its documents with their bytes and history; and so does its patient',
+  async () => {
+    const referred = await upsertReferred(service);
+    const encounter = {
+      ...samples.encounter(referred.patient),
+      provider_id: referred.provider,
+      facility_id: referred.facility,
+      is_completed: true,
+      date_of_service: '2026-03-14T09:30:00Z',
+    };
+    await service.post('/integration/encounters', encounter);
+    const [first, second] = [pdf('first'), pdf('second')];
+    const documentId = phi('a/document');
+    const filename = `${phi('report')} für <b>.pdf`;
+    for (const content of [first, second]) {
+      const form = documentForm({ document_id: documentId, content, filename });
+      expect((await service.upload(documentsPath(encounter.id), form)).status).toBe(200);
+    }
+    const subject = { kind: 'document', record_id: encounter.id };
+    const accesses = await accessesBy(service, () =>
+      records.show(records.pathOf('encounters', encounter.id)),
     );
-  }
-  expect(await records.field('Is completed').innerText()).toBe('Yes');
-  await expectAccessible(page);
-  await takePictures(page, 'record-encounter');
+    expect(accesses[2]).toEqual({ action: 'document.list', ...subject, query: { limit: 10 } });
+    for (const [name, plural, id] of [
+      ['Patient ID', 'patients', referred.patient],
+      ['Provider ID', 'providers', referred.provider],
+      ['Rendering provider ID', 'providers', referred.provider],
+      ['Facility ID', 'facilities', referred.facility],
+    ] as const) {
+      expect(await records.field(name).getByRole('link').getAttribute('href')).toBe(
+        `/dashboard${records.pathOf(plural, id)}`,
+      );
+    }
+    expect(await records.field('Is completed').innerText()).toBe('Yes');
+    await expectAccessible(page);
+    await takePictures(page, 'record-encounter');
 
-  const downloads = await accessesBy(service, async () => {
+    const downloads = await accessesBy(service, async () => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: `Download ${documentId}` }).click(),
+      ]);
+      expect(await readFile(await download.path())).toEqual(second);
+      expect(download.suggestedFilename()).toContain('für');
+    });
+    expect(downloads).toEqual([{ action: 'document.download', ...subject, document_id: documentId }]);
+
+    await page.getByRole('link', { name: documentId, exact: true }).click();
+    await page.getByRole('heading', { name: 'Document', exact: true }).waitFor();
+    expect(await page.locator('tbody th').allInnerTexts()).toEqual(['2', '1']);
+    expect(await page.getByRole('row').nth(1).innerText()).toContain(filename);
+    await expectAccessible(page);
+    await takePictures(page, 'record-document');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
-      page.getByRole('link', { name: `Download ${documentId}` }).click(),
+      page.getByRole('link', { name: 'Download version 1' }).click(),
     ]);
-    expect(await readFile(await download.path())).toEqual(second);
-    expect(download.suggestedFilename()).toContain('für');
-  });
-  expect(downloads).toEqual([{ action: 'document.download', ...subject, document_id: documentId }]);
+    expect(await readFile(await download.path())).toEqual(first);
 
-  await page.getByRole('link', { name: documentId, exact: true }).click();
-  await page.getByRole('heading', { name: 'Document', exact: true }).waitFor();
-  expect(await page.locator('tbody th').allInnerTexts()).toEqual(['2', '1']);
-  expect(await page.getByRole('row').nth(1).innerText()).toContain(filename);
-  await expectAccessible(page);
-  await takePictures(page, 'record-document');
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('link', { name: 'Download version 1' }).click(),
-  ]);
-  expect(await readFile(await download.path())).toEqual(first);
+    await service.delete(documentsPath(encounter.id, documentId));
+    await page.reload();
+    expect(await page.getByRole('row').nth(1).innerText()).toContain('removed');
+    await records.show(`${records.pathOf('encounters', encounter.id)}/documents`);
+    await page.getByText('There are no documents.').waitFor();
+    const removed = page
+      .getByRole('region', { name: 'Removed documents' })
+      .getByRole('row', { name: documentId });
+    expect(await textOf(removed)).toMatch(/removed .* UTC by Test key/);
+    await expectAccessible(page);
 
-  await service.delete(documentsPath(encounter.id, documentId));
-  await page.reload();
-  expect(await page.getByRole('row').nth(1).innerText()).toContain('removed');
-  await records.show(`${records.pathOf('encounters', encounter.id)}/documents`);
-  await page.getByText('There are no documents.').waitFor();
-  const removed = page
-    .getByRole('region', { name: 'Removed documents' })
-    .getByRole('row', { name: documentId });
-  expect(await textOf(removed)).toMatch(/removed .* UTC by Test key/);
-  await expectAccessible(page);
-
-  await records.show(records.pathOf('patients', referred.patient));
-  await page.getByRole('region', { name: 'Encounters' }).getByRole('link', { name: encounter.id }).waitFor();
-  expect(await textOf(page.getByRole('region', { name: 'Documents' }))).toMatch(/removed .* UTC by Test key/);
-  await expectAccessible(page);
-  await takePictures(page, 'record-patient');
-  await page.getByRole('button', { name: 'Whole timeline' }).click();
-  await records.shows('Whole timeline');
-  await page.getByRole('heading', { name: `Document ${documentId}, version 3` }).waitFor();
-  await expectAccessible(page);
-  await takePictures(page, 'record-whole-timeline');
-  await page.getByRole('link', { name: `Encounter ${encounter.id}, version 1` }).click();
-  await page.getByText('This is the record as it was in version 1').waitFor();
-  await page.getByRole('link', { name: 'Date of service' }).click();
-  await records.shows('Date of service');
-  await expectAccessible(page);
-  await takePictures(page, 'record-field');
-  await page.getByRole('link', { name: 'Version 1', exact: true }).click();
-  await page.getByText('This is the record as it was in version 1').waitFor();
-  await records.show(`${records.root}?kind=encounters`);
-  await page.getByRole('row', { name: encounter.id }).waitFor();
-  await expectAccessible(page);
-  await takePictures(page, 'records-encounters');
-});
+    await records.show(records.pathOf('patients', referred.patient));
+    await page
+      .getByRole('region', { name: 'Encounters' })
+      .getByRole('link', { name: encounter.id })
+      .waitFor();
+    expect(await textOf(page.getByRole('region', { name: 'Documents' }))).toMatch(
+      /removed .* UTC by Test key/,
+    );
+    await expectAccessible(page);
+    await takePictures(page, 'record-patient');
+    await page.getByRole('button', { name: 'Whole timeline' }).click();
+    await records.shows('Whole timeline');
+    await page.getByRole('heading', { name: `Document ${documentId}, version 3` }).waitFor();
+    await expectAccessible(page);
+    await takePictures(page, 'record-whole-timeline');
+    await page.getByRole('link', { name: `Encounter ${encounter.id}, version 1` }).click();
+    await page.getByText('This is the record as it was in version 1').waitFor();
+    await page.getByRole('link', { name: 'Date of service' }).click();
+    await records.shows('Date of service');
+    await expectAccessible(page);
+    await takePictures(page, 'record-field');
+    await page.getByRole('link', { name: 'Version 1', exact: true }).click();
+    await page.getByText('This is the record as it was in version 1').waitFor();
+    await records.show(`${records.root}?kind=encounters`);
+    await page.getByRole('row', { name: encounter.id }).waitFor();
+    await expectAccessible(page);
+    await takePictures(page, 'records-encounters');
+  },
+  LONG_MS,
+);

@@ -37,6 +37,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/:kind/:id',
     'get /workspaces/:workspace/records/:kind/:id/certificate',
     'get /workspaces/:workspace/records/:kind/:id/compare',
+    'get /workspaces/:workspace/records/:kind/:id/fields/:field',
+    'get /workspaces/:workspace/records/:kind/:id/timeline',
     'get /workspaces/:workspace/records/:kind/:id/print',
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',

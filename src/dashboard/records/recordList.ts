@@ -4,12 +4,11 @@ import { recordsQuerySchema, requestedRecords } from '../../http/endpoints/recor
 import { listRecords } from '../../reads/listRecords.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type CatalogEntry, catalog } from '../../records/catalog.ts';
-import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { formError } from '../ui/formFields.ts';
-import { recordTable } from '../ui/recordTable.ts';
+import { namedFields, recordTable } from '../ui/recordTable.ts';
 import { leftOut, tryAgain } from '../ui/text.ts';
 import { recordFilter } from './recordFilter.ts';
 import { recordsPath } from './recordPaths.ts';
@@ -48,8 +47,8 @@ export async function readRecordList(
     const found = await unlessBehind(read);
     if (found === undefined) return { body: html`${filter()}${tryAgain(req.originalUrl)}`, status: 503 };
     const { page, shown, asked } = found;
-    const referring = entry.kind === encounter.kind ? page.items : [];
-    const { names, accesses } = await readReferredNames(ports, workspace, entry, referring);
+    const fields = namedFields(entry.kind);
+    const { names, accesses } = await readReferredNames(ports, workspace, entry, page.items, fields);
     const list = { action: 'record.list', kind: entry.kind, query: asked, ...(shown && { shown }) } as const;
     await recordAccess(ports.eventLog, caller, list, ...accesses);
     const body = html`${filter()}

@@ -11,7 +11,7 @@ import { patient } from '../../records/kinds/patient.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
-import { recordTable } from '../ui/recordTable.ts';
+import { namedFields, recordTable } from '../ui/recordTable.ts';
 import { leftOut, tryAgain } from '../ui/text.ts';
 import { documentsPath, filteredPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
@@ -49,7 +49,13 @@ async function encountersPart(ports: PartPorts, visit: Visit, patientId: string)
   const { page, shown } = (await unlessBehind(read)) ?? {};
   if (page === undefined)
     return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
-  const { names, accesses } = await readReferredNames(ports, workspace, encounter, page.items);
+  const { names, accesses } = await readReferredNames(
+    ports,
+    workspace,
+    encounter,
+    page.items,
+    namedFields(encounter.kind, patient.kind),
+  );
   const query = { ...asked, patient_id: patientId };
   const all = `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: patientId })}`;
   return {

@@ -12,15 +12,18 @@ export interface ReferredNames {
   accesses: AccessRecorded[];
 }
 
+/** Reads the names; `fields` are those that refer, by default all that do. */
 export async function readReferredNames(
   ports: QueryPorts,
   workspace: string,
   entry: CatalogEntry,
   records: readonly Pick<RecordView, 'record'>[],
+  fields?: readonly string[],
 ): Promise<ReferredNames> {
-  const kinds = [...new Set(entry.references.map(({ kind }) => kind))];
+  const references = entry.references.filter(({ field }) => fields?.includes(field) ?? true);
+  const kinds = [...new Set(references.map(({ kind }) => kind))];
   const referred = records.flatMap(({ record }) =>
-    kinds.flatMap((kind) => referredIds(entry, record, kind).map((id) => ({ kind, id }))),
+    kinds.flatMap((kind) => referredIds({ ...entry, references }, record, kind).map((id) => ({ kind, id }))),
   );
   const names = await unlessBehind(readRecordNames(ports, workspace, referred));
   const accesses = (names?.shown ?? []).map(

@@ -13,6 +13,13 @@ import { fieldValue } from './recordFields.ts';
 import { type TableColumn, table } from './table.ts';
 import { badge, empty, time } from './text.ts';
 
+/** What a list of encounters names: title of the column, kind, and the field that refers to it. */
+const referredColumns = [
+  ['Patient', 'patient', 'patient_id'],
+  ['Provider', 'provider', 'provider_id'],
+  ['Facility', 'facility', 'facility_id'],
+] as const;
+
 type Columns = TableColumn<RecordView>[];
 
 interface RecordTable {
@@ -22,6 +29,12 @@ interface RecordTable {
   names: RecordNames | undefined;
   /** They stand on the page of a record of this kind, to which all of them refer: a narrow table. */
   partOf?: string;
+}
+
+/** The fields of records of a kind whose names such a list shows; without that which refers to the record it is part of. */
+export function namedFields(kind: string, partOf?: string): string[] {
+  if (kind !== encounter.kind) return [];
+  return referredColumns.filter(([, referred]) => referred !== partOf).map(([, , field]) => field);
 }
 
 /** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
@@ -57,11 +70,6 @@ function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
 }
 
 function encounterColumns({ workspace, names, partOf }: RecordTable): Columns {
-  const referred = [
-    ['Patient', 'patient', 'patient_id'],
-    ['Provider', 'provider', 'provider_id'],
-    ['Facility', 'facility', 'facility_id'],
-  ] as const;
   return [
     { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) },
     {
@@ -71,7 +79,7 @@ function encounterColumns({ workspace, names, partOf }: RecordTable): Columns {
           typeof status === 'string' && html`<br><small class="muted">${status}</small>`
         }`,
     },
-    ...referred
+    ...referredColumns
       .filter(([, kind]) => kind !== partOf)
       .map(([title, kind, field]) => ({
         title,
