@@ -4,6 +4,7 @@ import { recordAccess } from '../../src/audit/recordAccess.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Client, TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
@@ -15,6 +16,8 @@ onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
     service = await start();
+    // The projector of a service that has just started may still be on its way.
+    await eventually(async () => expect((await service.send(REQUESTS)).status).toBe(200), 30_000);
   });
   afterAll(() => service.stop());
 

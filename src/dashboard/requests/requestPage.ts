@@ -30,7 +30,8 @@ export function requestPage(ports: RequestPagePorts, visit: Visit, entry: Refuse
     section: requestsSection,
     body: html`${breadcrumb([{ text: requestsSection, path: requestsPath(workspace) }])}
 <h1>${title}</h1>
-<p>${reason(entry)}. ${inline(errorMeanings[view.code])}</p>
+<p>${reason(entry)}</p>
+<p>${inline(errorMeanings[view.code])}</p>
 ${facts(known(ports, visit, entry, view))}
 ${view.lines && lineTables(workspace, view.lines)}
 ${entry.principal.type === 'api_key' && sample(ports, visit, view)}`,
@@ -77,12 +78,12 @@ function link(path: string, text: string): Html {
 function fieldLinks(workspace: string, fields: readonly string[]): Html {
   const links = fields.map(
     (field) =>
-      html`<li><a href="/dashboard${requestsPath(workspace, { field })}">${code(field)}</a>${
+      html`<div><a href="/dashboard${requestsPath(workspace, { field })}">${code(field)}</a>${
         field === UNKNOWN_FIELD &&
         html` <span class="muted">a name that is not of the interface, which is not kept</span>`
-      }</li>`,
+      }</div>`,
   );
-  return html`<ul>${links}</ul>`;
+  return html`${links}`;
 }
 
 function lineTables(workspace: string, { refused, fields }: NonNullable<RefusedRequestView['lines']>): Html {
