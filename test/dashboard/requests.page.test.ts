@@ -8,8 +8,6 @@ import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
 
-const LONG_MS = 60_000;
-
 let dashboard: TestDashboard;
 let service: TestService;
 let client: Client;
@@ -39,7 +37,7 @@ beforeAll(async () => {
   const lines = [{ kind: 'payer', record: { id: phi('payer') } }];
   batchId = String((await sendBatch(client, lines)).headers['request-id']);
   await service.get(`/integration/payers/${phi('payer')}`);
-}, LONG_MS);
+});
 afterAll(() => dashboard.stop());
 
 const path = () => `/workspaces/${workspace}/requests`;
@@ -55,153 +53,127 @@ const all = [
   'POST /integration/patients',
 ];
 
-test(
-  'the refused requests of a workspace are limited by the form, and the address holds the filters',
-  async () => {
-    const page = await dashboard.openAs('compliance', path());
-    expect(await requests(page)).toEqual(all);
-    await expectAccessible(page);
-    await takePictures(page, 'requests');
-    await page.getByLabel('API key').selectOption('EMR connector');
-    await page.getByLabel('Reason').selectOption('Validation failed');
-    await show(page);
-    expect(await requests(page)).toEqual(all.slice(1));
-    await page.getByLabel('Field at fault').fill('last_name');
-    await show(page);
-    expect(await requests(page)).toEqual(['POST /integration/patients']);
-    expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
-      key: keyId,
-      code: 'validation_failed',
-      field: 'last_name',
-    });
+test('the refused requests of a workspace are limited by the form, and the address holds the filters', async () => {
+  const page = await dashboard.openAs('compliance', path());
+  expect(await requests(page)).toEqual(all);
+  await expectAccessible(page);
+  await takePictures(page, 'requests');
+  await page.getByLabel('API key').selectOption('EMR connector');
+  await page.getByLabel('Reason').selectOption('Validation failed');
+  await show(page);
+  expect(await requests(page)).toEqual(all.slice(1));
+  await page.getByLabel('Field at fault').fill('last_name');
+  await show(page);
+  expect(await requests(page)).toEqual(['POST /integration/patients']);
+  expect(Object.fromEntries(new URL(page.url()).searchParams)).toMatchObject({
+    key: keyId,
+    code: 'validation_failed',
+    field: 'last_name',
+  });
+  await page.reload();
+  expect(await page.getByLabel('Field at fault').inputValue()).toBe('last_name');
+  await page.getByLabel('From').fill('2999-01-01T00:00:00');
+  await show(page);
+  await page.getByRole('link', { name: 'Show all of them' }).click();
+  expect(await requests(page)).toEqual(all);
+  await page.getByLabel('Status').selectOption('404');
+  await show(page);
+  expect(await requests(page)).toEqual(all.slice(0, 1));
+});
+
+test('a request id leads to the fields at fault, to the key, to the record and to a call of the same shape, without scripts too', async () => {
+  const signedIn = await dashboard.openAs('admin', path());
+  const page = await dashboard.open(path(), {
+    storageState: await signedIn.context().storageState(),
+    javaScriptEnabled: false,
+  });
+  await page.getByLabel('Request ID').fill(` ${requestId} `);
+  const accesses = await accessesBy(service, () => show(page));
+  expect(accesses).toEqual([{ action: 'audit.read', query: { request_id: requestId } }]);
+  expect(new URL(page.url()).pathname).toBe(`/dashboard${path()}/${requestId}`);
+  const text = await page.locator('main').innerText();
+  for (const told of ['400', 'Validation failed', 'last_name', 'date_of_birth', 'primary_insurance.payer_id'])
+    expect(text).toContain(told);
+  expect(await page.content()).not.toContain(sent);
+  expect(await page.content()).not.toContain(name);
+  expect(await page.locator('#request-call').innerText()).toBe(
+    [
+      `curl -X POST '${service.url}/integration/patients'`,
+      "-H 'x-api-key: <API_KEY>'",
+      "-H 'content-type: application/json'",
+      `-d '${JSON.stringify(
+        {
+          id: '<id>',
+          last_name: '<last_name>',
+          date_of_birth: '<date_of_birth>',
+          primary_insurance: { payer_id: '<payer_id>' },
+        },
+        null,
+        2,
+      )}'`,
+    ].join(' \\\n  '),
+  );
+  const linkTo = (label: string) => page.getByRole('link', { name: label }).getAttribute('href');
+  expect(await linkTo(patientId)).toBe(`/dashboard/workspaces/${workspace}/records/patients/${patientId}`);
+  expect(await linkTo('Its settings')).toBe(`/dashboard/workspaces/${workspace}/keys`);
+  await page.getByRole('link', { name: 'All that it was refused' }).click();
+  expect(await requests(page)).toEqual(all.slice(1));
+});
+
+test('a batch shows its refused lines; no name shows that is not of the interface', async () => {
+  const page = await dashboard.openAs('compliance', `${path()}/${batchId}`);
+  expect(await page.locator('main').innerText()).toContain('1 of 1 lines refused');
+  expect(await page.getByRole('link', { name: 'Its settings' }).count()).toBe(0);
+  await expectAccessible(page);
+  await takePictures(page, 'requests-batch');
+  await page.goto(`/dashboard${path()}?field=unknown_field`);
+  await page.getByRole('link', { name: 'GET /integration/patients' }).click();
+  expect(await page.locator('main').innerText()).toContain('a name that is not of the interface');
+  expect(await page.content()).not.toContain(name);
+});
+
+test('an id that is none, a filter that is none and an empty list say what to do', async () => {
+  const page = await dashboard.openAs('admin', `${path()}?request_id=nothing`);
+  expect(await page.locator('main').innerText()).toContain(
+    'No refused request of this workspace has the ID nothing',
+  );
+  await expectAccessible(page);
+  expect((await page.goto(`/dashboard${path()}?from=yesterday`))?.status()).toBe(400);
+  expect(await page.getByText('must be an ISO 8601 date').count()).toBe(1);
+  expect((await page.goto(`/dashboard${path()}/nothing`))?.status()).toBe(404);
+  await service.keys.createWorkspace(service.workspaceId('quiet'));
+  await page.goto(`/dashboard/workspaces/${service.workspaceId('quiet')}/requests`);
+  expect(await page.locator('main').innerText()).toContain('Nothing was refused here yet.');
+  await expectAccessible(page);
+});
+
+test('the audit trail, the bars of the overview and a page that was refused lead there', async () => {
+  const page = await dashboard.openAs('compliance', `/workspaces/${workspace}/audit?outcome=refused`);
+  await page.getByRole('link', { name: requestId }).click();
+  expect(new URL(page.url()).pathname).toBe(`/dashboard${path()}/${requestId}`);
+
+  const overview = `/dashboard/workspaces/${workspace}`;
+  const bars = page.locator('#figure-refusals svg a');
+  await page.goto(overview);
+  await eventually(async () => {
     await page.reload();
-    expect(await page.getByLabel('Field at fault').inputValue()).toBe('last_name');
-    await page.getByLabel('From').fill('2999-01-01T00:00:00');
-    await show(page);
-    await page.getByRole('link', { name: 'Show all of them' }).click();
-    expect(await requests(page)).toEqual(all);
-    await page.getByLabel('Status').selectOption('404');
-    await show(page);
-    expect(await requests(page)).toEqual(all.slice(0, 1));
-  },
-  LONG_MS,
-);
+    expect(await page.locator('#figure-today').innerText()).toMatch(/Refusals\s+4/);
+  });
+  await expectAccessible(page);
+  const count = Number((await bars.first().getAttribute('aria-label'))?.split(': ')[1]);
+  await bars.first().focus();
+  await page.keyboard.press('Enter');
+  await page.waitForURL(/requests\?from=/);
+  expect(await requests(page)).toHaveLength(count);
+  await page.goto(overview);
+  await page.locator('#refused-not_found').click();
+  await page.waitForURL(/code=not_found/);
+  expect(await requests(page)).toEqual(all.slice(0, 1));
 
-test(
-  'a request id leads to the fields at fault, to the key, to the record and to a call of the same shape, without scripts too',
-  async () => {
-    const signedIn = await dashboard.openAs('admin', path());
-    const page = await dashboard.open(path(), {
-      storageState: await signedIn.context().storageState(),
-      javaScriptEnabled: false,
-    });
-    await page.getByLabel('Request ID').fill(` ${requestId} `);
-    const accesses = await accessesBy(service, () => show(page));
-    expect(accesses).toEqual([{ action: 'audit.read', query: { request_id: requestId } }]);
-    expect(new URL(page.url()).pathname).toBe(`/dashboard${path()}/${requestId}`);
-    const text = await page.locator('main').innerText();
-    for (const told of [
-      '400',
-      'Validation failed',
-      'last_name',
-      'date_of_birth',
-      'primary_insurance.payer_id',
-    ])
-      expect(text).toContain(told);
-    expect(await page.content()).not.toContain(sent);
-    expect(await page.content()).not.toContain(name);
-    expect(await page.locator('#request-call').innerText()).toBe(
-      [
-        `curl -X POST '${service.url}/integration/patients'`,
-        "-H 'x-api-key: <API_KEY>'",
-        "-H 'content-type: application/json'",
-        `-d '${JSON.stringify(
-          {
-            id: '<id>',
-            last_name: '<last_name>',
-            date_of_birth: '<date_of_birth>',
-            primary_insurance: { payer_id: '<payer_id>' },
-          },
-          null,
-          2,
-        )}'`,
-      ].join(' \\\n  '),
-    );
-    const linkTo = (label: string) => page.getByRole('link', { name: label }).getAttribute('href');
-    expect(await linkTo(patientId)).toBe(`/dashboard/workspaces/${workspace}/records/patients/${patientId}`);
-    expect(await linkTo('Its settings')).toBe(`/dashboard/workspaces/${workspace}/keys`);
-    await page.getByRole('link', { name: 'All that it was refused' }).click();
-    expect(await requests(page)).toEqual(all.slice(1));
-  },
-  LONG_MS,
-);
-
-test(
-  'a batch shows its refused lines; no name shows that is not of the interface',
-  async () => {
-    const page = await dashboard.openAs('compliance', `${path()}/${batchId}`);
-    expect(await page.locator('main').innerText()).toContain('1 of 1 lines refused');
-    expect(await page.getByRole('link', { name: 'Its settings' }).count()).toBe(0);
-    await expectAccessible(page);
-    await takePictures(page, 'requests-batch');
-    await page.goto(`/dashboard${path()}?field=unknown_field`);
-    await page.getByRole('link', { name: 'GET /integration/patients' }).click();
-    expect(await page.locator('main').innerText()).toContain('a name that is not of the interface');
-    expect(await page.content()).not.toContain(name);
-  },
-  LONG_MS,
-);
-
-test(
-  'an id that is none, a filter that is none and an empty list say what to do',
-  async () => {
-    const page = await dashboard.openAs('admin', `${path()}?request_id=nothing`);
-    expect(await page.locator('main').innerText()).toContain(
-      'No refused request of this workspace has the ID nothing',
-    );
-    await expectAccessible(page);
-    expect((await page.goto(`/dashboard${path()}?from=yesterday`))?.status()).toBe(400);
-    expect(await page.getByText('must be an ISO 8601 date').count()).toBe(1);
-    expect((await page.goto(`/dashboard${path()}/nothing`))?.status()).toBe(404);
-    await service.keys.createWorkspace(service.workspaceId('quiet'));
-    await page.goto(`/dashboard/workspaces/${service.workspaceId('quiet')}/requests`);
-    expect(await page.locator('main').innerText()).toContain('Nothing was refused here yet.');
-    await expectAccessible(page);
-  },
-  LONG_MS,
-);
-
-test(
-  'the audit trail, the bars of the overview and a page that was refused lead there',
-  async () => {
-    const page = await dashboard.openAs('compliance', `/workspaces/${workspace}/audit?outcome=refused`);
-    await page.getByRole('link', { name: requestId }).click();
-    expect(new URL(page.url()).pathname).toBe(`/dashboard${path()}/${requestId}`);
-
-    const overview = `/dashboard/workspaces/${workspace}`;
-    const bars = page.locator('#figure-refusals svg a');
-    await page.goto(overview);
-    await eventually(async () => {
-      await page.reload();
-      expect(await page.locator('#figure-today').innerText()).toMatch(/Refusals\s+4/);
-    });
-    await expectAccessible(page);
-    const count = Number((await bars.first().getAttribute('aria-label'))?.split(': ')[1]);
-    await bars.first().focus();
-    await page.keyboard.press('Enter');
-    await page.waitForURL(/requests\?from=/);
-    expect(await requests(page)).toHaveLength(count);
-    await page.goto(overview);
-    await page.locator('#refused-not_found').click();
-    await page.waitForURL(/code=not_found/);
-    expect(await requests(page)).toEqual(all.slice(0, 1));
-
-    expect((await page.goto(`${overview}/keys`))?.status()).toBe(403);
-    await page.locator('main a:has(code)').click();
-    await page.waitForURL(/requests\/[\w-]+$/);
-    expect(await page.locator('main').innerText()).toContain('Permission denied');
-    await page.goto(`/dashboard${path()}`);
-    expect(await requests(page)).toEqual(all);
-  },
-  LONG_MS,
-);
+  expect((await page.goto(`${overview}/keys`))?.status()).toBe(403);
+  await page.locator('main a:has(code)').click();
+  await page.waitForURL(/requests\/[\w-]+$/);
+  expect(await page.locator('main').innerText()).toContain('Permission denied');
+  await page.goto(`/dashboard${path()}`);
+  expect(await requests(page)).toEqual(all);
+});
