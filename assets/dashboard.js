@@ -55,6 +55,16 @@ document.addEventListener('click', async ({ target }) => {
   }
 });
 
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target.closest('input, textarea, select, [contenteditable]');
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  const field = document.querySelector(`[data-focus-key="${CSS.escape(event.key)}"]`);
+  if (field) {
+    event.preventDefault();
+    field.focus();
+  }
+});
+
 document.addEventListener('submit', (event) => {
   const { confirm: question } = event.target.dataset;
   if (question && !window.confirm(question)) event.preventDefault();

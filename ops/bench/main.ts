@@ -18,6 +18,7 @@ import { projector } from './scenarios/projector.ts';
 import { proof } from './scenarios/proof.ts';
 import { read } from './scenarios/read.ts';
 import { rebuild } from './scenarios/rebuild.ts';
+import { search } from './scenarios/search.ts';
 import { startup } from './scenarios/startup.ts';
 import { stream } from './scenarios/stream.ts';
 import { upload } from './scenarios/upload.ts';
@@ -43,6 +44,7 @@ const scenarios: Scenario[] = [
   growth,
   history,
   pages,
+  search,
   proof,
   projector,
   stream,

@@ -146,6 +146,15 @@ class PythonModule {
   }
 }
 
+/** The schema of an object without some of its fields. */
+function without({ properties = {}, required = [] }: JsonSchema = {}, ...fields: string[]): JsonSchema {
+  const rest = Object.entries(properties).filter(([name]) => !fields.includes(name));
+  return {
+    properties: Object.fromEntries(rest),
+    required: required.filter((name) => !fields.includes(name)),
+  };
+}
+
 /** The parameters of an operation's query as an object's schema. */
 function queryOf(document: Document, method: string, path: string, but: string[] = []): JsonSchema {
   const parameters = (document.paths[path]?.[method]?.parameters ?? []).filter(
@@ -214,6 +223,7 @@ export function pythonTypes(): string {
   module.define('ReadQuery', queryOf(document, 'get', '/integration/payers/{id}'));
   module.define('ListQuery', queryOf(document, 'get', '/integration/payers', ['page_token']));
   module.define('EncounterListQuery', queryOf(document, 'get', '/integration/encounters', ['page_token']));
+  module.define('SearchQuery', without(schemas.Search, 'q', 'page_token'));
   defineMessages(module, document);
   return head + module;
 }

@@ -7,9 +7,10 @@ import { eventTypesOf } from '../records/eventSubject.ts';
 import type { AccessAction } from './recordAccess.ts';
 import type { SightedThing, SightedVersion } from './SightedThing.ts';
 
-/** Accesses whose entries tell ranges of the log, not a record. */
+/** Accesses whose entries tell ranges of the log, or several records, not one. */
 const rangeActions: readonly AccessAction[] = [
   'record.list',
+  'record.search',
   'retention.list',
   'events.read',
   'events.sent',
@@ -24,6 +25,11 @@ const LATER_MS = 86_400_000;
 interface Place {
   thing: SightedThing;
   version: SightedVersion;
+}
+
+/** What an entry names by its ids; without that of a document, all of the encounter's. */
+interface Named extends Pick<SightedThing, 'kind' | 'id'> {
+  documentId: string | undefined;
 }
 
 /** What an access showed, or may have: versions of a thing; none where the entry names the thing. */
@@ -82,11 +88,10 @@ export class Sightings {
     const { type, action, code, shown, kind, id, documentId } = entry;
     if (type !== 'AccessRecorded' || code !== undefined) return;
     if (shown === undefined) {
-      if (kind === undefined || id === undefined) return;
-      const named = this.#named.get(nameOf({ kind, id })) ?? [];
-      yield* named
-        .filter((thing) => documentId === undefined || thing.documentId === documentId)
-        .map((thing) => ({ thing }));
+      if (kind !== undefined && id !== undefined) yield* this.#namedBy({ kind, id, documentId });
+    } else if (shown.things) {
+      for (const one of shown.things)
+        yield* this.#namedBy({ kind: one.kind, id: one.record_id, documentId: one.document_id });
     } else if (action === 'record.list' || action === 'retention.list') {
       for (const place of this.#within(shown)) {
         if (place.thing.kind === kind && wasListed(place, entry)) yield { thing: place.thing };
@@ -95,6 +100,12 @@ export class Sightings {
       for (const place of this.#within(sentBy(entry, shown))) {
         if (wasSent(place, entry, shown)) yield place;
       }
+    }
+  }
+
+  *#namedBy({ kind, id, documentId }: Named): Generator<{ thing: SightedThing }> {
+    for (const thing of this.#named.get(nameOf({ kind, id })) ?? []) {
+      if (documentId === undefined || thing.documentId === documentId) yield { thing };
     }
   }
 

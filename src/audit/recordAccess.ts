@@ -11,6 +11,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 export const accessActions = [
   'record.read',
   'record.list',
+  'record.search',
   'record.history',
   'record.proof',
   'record.disclosures',

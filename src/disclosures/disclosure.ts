@@ -64,7 +64,7 @@ export function toDisclosure(
     webhook_id: kind === 'webhook' ? (id ?? null) : null,
     what: things.slice(0, MOST_NAMED),
     what_more: Math.max(0, things.length - MOST_NAMED),
-    found_by: shown === undefined ? 'id' : 'range',
+    found_by: shown === undefined || shown.things ? 'id' : 'range',
     view: shown?.view ?? null,
     ...everyTerm(disclosedTo),
     status,

@@ -6,6 +6,14 @@ export interface PositionRange {
   to: Position;
 }
 
+/** A record or document that was shown, by its ids. */
+export interface ShownThing {
+  kind: string;
+  /** The caller's id; of a document, that of its encounter. */
+  record_id: string;
+  document_id?: string;
+}
+
 /** What of the log left the service: for the audit trail, so that it can be told who has seen a record. */
 export interface Shown {
   /**
@@ -17,6 +25,8 @@ export interface Shown {
   count?: number;
   /** Types of events, as the log has them, that alone were sent; left out for all. */
   event_types?: string[];
+  /** What was shown, each by its ids; then there are no ranges. */
+  things?: ShownThing[];
   /** What of the events was sent; left out for all. */
   view?: 'reference' | 'deidentified';
 }

@@ -24,6 +24,31 @@ export interface Row<Body extends object = object> {
    * found by `changes`.
    */
   lists?: readonly string[];
+  /** What `search` finds the row by. */
+  search?: SearchTerms;
+}
+
+/** Words by which a row is found. */
+export interface SearchTerms {
+  /** Each named once: any text without control characters and lone surrogates, compared as it is. */
+  terms: readonly string[];
+  /**
+   * Position of the event that gave the row these terms. No other row of the read model has it, and where it stays as it is, so
+   * do the terms.
+   */
+  since: Position;
+}
+
+/** A term as it is, or any that begins so. */
+export type TermPattern = { term: string } | { beginning: string };
+
+export interface SearchQuery {
+  partitions: readonly string[];
+  /** The row has to have, of each of these, a term for one of the patterns. None of them finds nothing. */
+  words: readonly (readonly TermPattern[])[];
+  /** Rows whose `search.since` is below this one; default: from the last on. */
+  below?: Position | undefined;
+  limit: number;
 }
 
 export interface PageQuery {
@@ -73,6 +98,9 @@ export interface ReadModels {
 
   /** Rows of one partition that have `lists`, by falling `position`: those first that changed last. */
   changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]>;
+
+  /** Rows of some partitions by their terms, by falling `search.since`: those first whose terms changed last. */
+  search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]>;
 
   /**
    * Writes the batches one after the other, of each the rows and then the checkpoint; a store with transactions writes all

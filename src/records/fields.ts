@@ -39,19 +39,37 @@ function cleaned() {
   );
 }
 
-/** A required, non-empty name. */
-export function requiredName(example: string) {
-  return cleaned()
-    .min(1)
-    .meta({ ...meta(undefined, example), maxLength: MAX_STRING_LENGTH });
+/** As what the search finds a record by a field: a name, by its words; a date, in its usual forms; a number, also without its signs. */
+export type FoundAs = 'name' | 'date' | 'number';
+
+const foundAs = new WeakMap<z.ZodType, FoundAs>();
+
+/** The field, by which the search finds records. */
+export function foundBy<Field extends z.ZodType>(as: FoundAs, field: Field): Field {
+  foundAs.set(unwrapped(field), as);
+  return field;
 }
 
-/** An optional name; `null` clears it. */
+/** As what the search finds records by a field; undefined when it does not. */
+export function foundByOf(field: z.ZodType): FoundAs | undefined {
+  return foundAs.get(unwrapped(field));
+}
+
+/** A required, non-empty name, by which the search finds records. */
+export function requiredName(example: string) {
+  const field = cleaned()
+    .min(1)
+    .meta({ ...meta(undefined, example), maxLength: MAX_STRING_LENGTH });
+  return foundBy('name', field);
+}
+
+/** An optional name, by which the search finds records; `null` clears it. */
 export function name(example: string) {
-  return cleaned()
+  const field = cleaned()
     .nullable()
     .optional()
     .meta({ ...meta(undefined, example), maxLength: MAX_STRING_LENGTH });
+  return foundBy('name', field);
 }
 
 /** An optional string; `null` clears it. */

@@ -9,7 +9,7 @@ import { logMismatch } from './logMismatch.ts';
 const TRUSTED_MS = 1_000;
 
 /** What gives rows away. */
-const READS = ['load', 'page', 'count'] as const;
+const READS = ['load', 'page', 'changes', 'search', 'count'] as const;
 
 const projected: ReadonlySet<string> = new Set(projections.map(modelName));
 

@@ -4,7 +4,7 @@ import { anySignatureTest, signaturesOf } from '../../projections/audit/auditSig
 import type { SightedThing } from '../../src/audit/SightedThing.ts';
 import { Sightings } from '../../src/audit/Sightings.ts';
 import { accountedFrom } from '../../src/disclosures/disclosureQuery.ts';
-import type { Shown } from '../../src/events/shown.ts';
+import type { Shown, ShownThing } from '../../src/events/shown.ts';
 
 const ERASED_AT = '2026-03-14T12:00:00.000Z';
 const erasedBy = { position: 90, recordedAt: ERASED_AT };
@@ -69,6 +69,22 @@ describe('an access shows', () => {
     expect(seen(entry('record.list', { kind: 'patient', ...shown(5, 15) }))).toEqual([['p-1', []]]);
     expect(seen(entry('record.list', { kind: 'patient', ...shown(15, 25) }))).toEqual([]);
     expect(seen(entry('record.list', { kind: 'payer', ...shown(5, 15) }))).toEqual([]);
+  });
+
+  test('of a search the things that it names', () => {
+    const things = [
+      { kind: 'patient', record_id: 'p-1' },
+      { kind: 'document', record_id: 'e-1', document_id: 'd-1' },
+      { kind: 'document', record_id: 'e-1', document_id: 'd-2' },
+      { kind: 'payer', record_id: 'p-1' },
+    ];
+    const search = (shown: ShownThing[]) =>
+      seen(entry('record.search', { shown: { ranges: [], things: shown } }));
+    expect(search(things)).toEqual([
+      ['p-1', []],
+      ['d-1', []],
+    ]);
+    expect(search([])).toEqual([]);
   });
 
   test('nothing of what was erased before, but what it was sent and is recorded later', () => {

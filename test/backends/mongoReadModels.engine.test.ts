@@ -3,6 +3,7 @@ import { MongoClient } from 'mongodb';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { openRateLimiters } from '../../src/app/openBackend.ts';
 import { MongoReadModels } from '../../src/backends/mongodb/MongoReadModels.ts';
+import { searchFilter } from '../../src/backends/mongodb/storedRows.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { rateLimitersContract } from '../contracts/rateLimiters.ts';
 import { readModelsContract } from '../contracts/readModels.ts';
@@ -53,6 +54,30 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
     expect(indexes.map(({ key }) => key)).toContainEqual({ 'state.partition': 1, order: 1 });
   });
 
+  test('terms have an index, and beginnings are ranges of it', async () => {
+    const store = new MongoReadModels(urlOf(database));
+    const client = new MongoClient(urlOf(database));
+    const search = { terms: ['lopez', 'maria'], since: 1 };
+    await store.write({ model: 'searched_v1', rows: [{ ...row('a', 1), search }], checkpoint: 1 });
+    const rows = client.db(database).collection('rows.searched_v1');
+    const indexes = await rows.indexes();
+    expect(indexes.map(({ key }) => key)).toContainEqual({
+      ...{ 'state.partition': 1, 'state.search.terms': 1, 'state.search.since': -1 },
+    });
+    const filter = searchFilter({ partitions: ['p'], words: [[{ beginning: 'lop' }, { term: 'x' }]] });
+    const plan = await rows
+      .find(filter as object)
+      .explain()
+      .catch(() => undefined);
+    await Promise.all([store.close(), client.close()]);
+    // Servers that stand in for MongoDB do not explain.
+    if (plan?.queryPlanner) {
+      const text = JSON.stringify(plan.queryPlanner.winningPlan);
+      expect(text).toContain('IXSCAN');
+      expect(text).toContain('[\\"lop\\", \\"loq\\")');
+    }
+  });
+
   describe('behind a server that goes away', () => {
     let proxy: TcpProxy;
     let store: ReadModels;
@@ -72,6 +97,7 @@ function urlOf(name: string, proxy?: { host: string; port: number }): string {
       load: () => store.load('away_v1', ['a']),
       page: () => store.page('away_v1', { partition: 'p', limit: 10 }),
       write: () => store.write({ model: 'away_v1', rows: [row('b', 2)], checkpoint: 2 }),
+      search: () => store.search('away_v1', { partitions: ['p'], words: [[{ term: 'a' }]], limit: 1 }),
       checkpoint: () => store.checkpoint('away_v1'),
       park: () => store.park('away_v1', { position: 1, eventId: 'event', reason: 'Error' }),
       parked: () => store.parked('away_v1'),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -97,4 +97,29 @@ test('a file that is no database is unavailable, and not written to', async () =
       problem: expect.stringContaining('garbage.db is damaged'),
     }),
   );
+});
+
+test('terms that were removed are in no file after a purge', async () => {
+  const path = join(folder, 'purged', 'read-models.db');
+  const store = new SqliteReadModels(path);
+  const term = (at: number) => `quetzalcoatl${String(at).padStart(5, '0')}`;
+  const searched = (at: number, position = at) => ({
+    ...row(`r${at}`, position),
+    search: { terms: [term(at)], since: position },
+  });
+  const rows = Array.from({ length: 3_000 }, (_, at) => searched(at));
+  await store.write({ model: 'a_v1', rows, checkpoint: 3_000 });
+  const isGone = (at: number) => at % 3 > 0;
+  const emptied = rows.flatMap(({ search: _search, ...rest }, at) =>
+    isGone(at) ? [{ ...rest, position: 3_000 + at, body: {} }] : [],
+  );
+  await store.write({ model: 'a_v1', rows: emptied, checkpoint: 6_000 });
+  expect(await store.purge()).toBe(true);
+  const files = ['', '-wal'].map((suffix) => readFileSync(path + suffix, 'latin1')).join();
+  for (const [at] of rows.entries()) {
+    const found = await store.search('a_v1', { partitions: ['p'], words: [[{ term: term(at) }]], limit: 2 });
+    expect([at, found.length]).toEqual([at, isGone(at) ? 0 : 1]);
+    if (isGone(at)) expect([at, files.includes(term(at))]).toEqual([at, false]);
+  }
+  await store.close();
 });

@@ -79,6 +79,30 @@ onEveryEngine((start) => {
     );
     expect(JSON.parse((await listed('--json', '--limit', '2')).stdout)).toHaveLength(2);
   });
+
+  test('search finds records by what people know of them', async () => {
+    const { key } = await service.createKey('searched');
+    const providers = Array.from({ length: 3 }, samples.provider);
+    for (const provider of providers) {
+      expect((await service.as(key).post('/integration/providers', provider)).status).toBe(200);
+    }
+    const searched = (...args: string[]) =>
+      runCli(['records', 'search', '--url', service.url, ...args], { env: { CHARTLEDGER_API_KEY: key } });
+    const accesses = await accessesBy(service, async () => {
+      const { code, stdout } = await searched('nguy', 'ADA');
+      expect(code).toBe(0);
+      const [head, ...rows] = stdout.trimEnd().split('\n');
+      expect(head).toMatch(/^KIND +ID +NAME +DETAILS$/);
+      expect(rows.map((row) => row.split(/ {2,}/).slice(0, 3))).toEqual(
+        providers
+          .toReversed()
+          .map(({ id, first_name, last_name }) => ['provider', id, `${first_name} ${last_name}`]),
+      );
+      const two = await searched('ada', '--kind', 'provider', '--limit', '2', '--json');
+      expect(JSON.parse(two.stdout)).toHaveLength(2);
+    });
+    expect(accesses.map(({ action }) => action)).toEqual(['record.search', 'record.search']);
+  });
 });
 
 test('a service that limits requests is waited for, and one that is none is named', async () => {

@@ -45,6 +45,16 @@ onEveryEngine((start) => {
     expect((await encounters.read(encounter.id)).record).toMatchObject(encounter);
   });
 
+  test('what is looked for is found, through all pages', async () => {
+    const payers = Array.from({ length: 3 }, () => ({ ...samples.payer(), name: 'Quill Assurance' }));
+    for (const payer of payers) await chartledger.payers.upsert(payer);
+    const found = await collect(chartledger.search('assurance QUI', { limit: 2 }));
+    expect(found.map(({ kind, id }) => [kind, id])).toEqual(
+      payers.toReversed().map(({ id }) => ['payer', id]),
+    );
+    expect(await collect(chartledger.search('quill', { kind: 'patient' }))).toEqual([]);
+  });
+
   test('a dry run writes nothing', async () => {
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {

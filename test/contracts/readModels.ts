@@ -4,6 +4,7 @@ import type { ReadModels } from '../../src/ports/readModels.ts';
 import { listsContract } from './readModelsLists.ts';
 import { rebuildsContract } from './readModelsRebuilds.ts';
 import { rowsContract } from './readModelsRows.ts';
+import { searchContract } from './readModelsSearch.ts';
 import { checkpointsContract, guardedWritesContract, parkedContract } from './readModelsWrites.ts';
 
 /** What every backend of the read models promises. `open` opens one more instance over the same store. */
@@ -22,6 +23,7 @@ export function readModelsContract(open: () => Promise<ReadModels>): void {
 
   describe('rows', () => rowsContract(() => ({ store, model })));
   describe('lists and changes', () => listsContract(() => ({ store, other, model })));
+  describe('search', () => searchContract(() => ({ store, other, model })));
   describe('guarded writes', () => guardedWritesContract(() => ({ store, other, model })));
   describe('checkpoints', () => checkpointsContract(() => ({ store, other, model })));
   describe('parked events', () => parkedContract(() => ({ store, other, model })));

@@ -11,6 +11,7 @@ import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
+import { search } from '../support/search.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { storedFiles } from '../support/storedFiles.ts';
 
@@ -114,6 +115,15 @@ onEveryEngine((start) => {
       });
       expect(refused).toEqual([]);
 
+      for (const [id, found] of [
+        [patient.id, []],
+        [encounter.id, []],
+        [documentId, []],
+        [other.patient.id, [other.patient.id]],
+      ] as const) {
+        const { items } = (await search(service, { q: id })).body;
+        expect([id, items.map((item: { id: string }) => item.id)]).toEqual([id, found]);
+      }
       const list = await service.get(`${PATIENTS}?limit=1000`);
       const ids = list.body.items.map(({ id }: { id: string }) => id);
       expect(ids).toContain(other.patient.id);
@@ -136,8 +146,13 @@ onEveryEngine((start) => {
       for (const value of values) {
         expect(stream.text).not.toContain(value);
         expect(readFileSync(csv, 'utf8')).not.toContain(value);
+        // The search keeps the words of a value apart, without their case.
         for (const { name, bytes } of storedBytes())
-          expect([name, bytes.includes(value)]).toEqual([name, false]);
+          expect([name, bytes.includes(value), bytes.includes(value.slice(-8))]).toEqual([
+            name,
+            false,
+            false,
+          ]);
       }
       if (files !== undefined) expect(storedFiles(service.config).objects).toHaveLength(files - 1);
       expect((await service.get(`${PATIENTS}/${other.patient.id}`)).body.record.last_name).toMatch(/^Diaz/);

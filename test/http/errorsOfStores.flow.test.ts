@@ -15,6 +15,7 @@ const logIsAway = { append: away('event log'), readStream: away('event log'), he
 const modelsAreAway = {
   load: away('read model store'),
   page: away('read model store'),
+  search: away('read model store'),
   checkpoint: away('read model store'),
 };
 const documentsAreAway = {
@@ -78,6 +79,7 @@ describe('a store that fails', () => {
     expect(appended).toHaveLength(2);
     expect((await client.get(`/integration/payers/${payer.id}`)).status).toBe(200);
     expectUnavailable(await client.get('/integration/payers'));
+    expectUnavailable(await client.post('/integration/search', { q: payer.id }));
     expectUnavailable(await client.get(documentsPath(encounter)));
   });
 

@@ -28,6 +28,7 @@ const frozen: Record<string, string[]> = {
   [`records_v${3 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   documents_v2: erasedDocuments,
   encounters_v1: ['EncounterUpserted', 'RecordErased'],
+  [`search_v${versionOfRecords}`]: [...erasedDocuments, 'RecordErased', ...records, ...addedRecords].sort(),
   [`timeline_v${1 + versionOfRecords}`]: [
     ...erasedDocuments,
     'RecordErased',

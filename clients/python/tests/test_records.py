@@ -119,6 +119,16 @@ def test_lists_and_histories_are_read_through_all_their_pages(chartledger, fresh
     assert chartledger.patients.read(patient["id"], version=2)["record"]["city"] == "Omaha"
 
 
+def test_what_is_looked_for_is_found_through_all_pages(chartledger, fresh, appended):
+    name = fresh("Quill")
+    ids = [fresh("payer") for _ in range(3)]
+    for id in ids:
+        chartledger.payers.upsert({"id": id, "name": name})
+    assert [found["id"] for found in chartledger.search(name.upper(), limit=2)] == ids[::-1]
+    assert list(chartledger.search(name, kind="patient")) == []
+    assert len(appended()) == 3
+
+
 def test_any_other_request_can_be_sent(chartledger, appended):
     assert chartledger.request("GET", "/integration/webhooks", params={"limit": 1})["next_page_token"] is None
     assert appended() == []

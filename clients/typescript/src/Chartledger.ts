@@ -2,8 +2,17 @@ import { type Answer, type Api, type ChartledgerOptions, Connection } from './Co
 import { Documents } from './Documents.ts';
 import { type EventsOptions, followEvents } from './followEvents.ts';
 import { Records } from './Records.ts';
+import { searchRecords } from './searchRecords.ts';
 import { type BatchOptions, sendBatch } from './sendBatch.ts';
-import type { BatchLine, BatchResult, CallOptions, ChartledgerEvent, View } from './types.ts';
+import type {
+  BatchLine,
+  BatchResult,
+  CallOptions,
+  ChartledgerEvent,
+  Found,
+  SearchQuery,
+  View,
+} from './types.ts';
 
 /**
  * A workspace of a Chartledger service, by one of its API keys. Calls reject with `ChartledgerError`. Those that were not answered,
@@ -35,6 +44,11 @@ export class Chartledger {
     options: BatchOptions = {},
   ): AsyncIterable<BatchResult> {
     return sendBatch(this.#connection, records, options);
+  }
+
+  /** Finds records and documents by names, dates of birth, ids and numbers; see `searchRecords`. */
+  search(q: string, options: CallOptions & SearchQuery = {}): AsyncIterable<Found> {
+    return searchRecords(this.#connection, q, options);
   }
 
   /** The events of the workspace and each further one as it is recorded; see `followEvents`. */

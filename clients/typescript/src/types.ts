@@ -76,6 +76,12 @@ export type BatchLine = {
 /** What became of a line of a batch. */
 export type BatchResult = Schemas['BatchResult'];
 
+/** A record or document that a search found. */
+export type Found = Schemas['Found'];
+
+/** What a search can be narrowed by. */
+export type SearchQuery = Omit<Schemas['Search'], 'q' | 'page_token'>;
+
 /** Ends waiting, when it is aborted. */
 export interface CallOptions {
   signal?: AbortSignal | undefined;

@@ -16,14 +16,18 @@ const RETRY_MS = 1_000;
 const STRIDE = 7_368_787;
 const TELL_EVERY = 500_000;
 
+/** The same patients with each turn, with another text in one field. */
+const patientOf = (index: number, turn: number) => bodyOf('patients', index, turnText(turn));
+
 /**
  * Appends upserts of patients to the log of stores that no service runs on, through the port and as the service would:
- * first every record once, then updates all over, each with another text in one field. Resolves with the bytes of JSON that callers would have sent.
+ * first every record once, then updates all over; `textOf` gives the JSON of a record in a turn. Resolves with the bytes of JSON that callers would have sent.
  */
 export async function growLog(
   bench: Bench,
   stores: Stores,
   size: { records: number; events: number },
+  textOf: (index: number, turn: number) => string = patientOf,
 ): Promise<number> {
   const { workspace, id } = stores.key;
   const { eventType } = catalogEntry('patient');
@@ -44,7 +48,7 @@ export async function growLog(
     const turn = next++;
     if (turn % TELL_EVERY === TELL_EVERY - 1) bench.progress(`${turn + 1} events appended`);
     const index = turn < size.records ? turn : (turn * STRIDE) % size.records;
-    const body = bodyOf('patients', index, turnText(turn));
+    const body = textOf(index, turn);
     sentBytes += Buffer.byteLength(body);
     const caller = {
       workspace,

@@ -10,6 +10,7 @@ import type {
   ReadModels,
   Row,
   RowBatch,
+  SearchQuery,
 } from '../../ports/readModels.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
@@ -17,10 +18,12 @@ import {
   changedRows,
   indexLists,
   indexRows,
+  indexTerms,
   loadRows,
   pageRows,
   rowsOf,
   type StoredRow,
+  searchRows,
   writeRows,
 } from './storedRows.ts';
 
@@ -53,8 +56,9 @@ export class MongoReadModels implements ReadModels {
   readonly #connection: MongoConnection;
   /** Read models whose collections are known to be there. */
   readonly #prepared = new Set<string>();
-  /** Those of them whose lists are known to have their indexes. */
+  /** Those of them whose lists, and whose terms, are known to have their indexes. */
   readonly #listed = new Set<string>();
+  readonly #searched = new Set<string>();
   /** The checkpoints that this instance last read or wrote. */
   readonly #seen = new Map<string, Checkpoint>();
 
@@ -77,6 +81,10 @@ export class MongoReadModels implements ReadModels {
 
   async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
     return (await changedRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
+  }
+
+  async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
+    return (await searchRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
@@ -154,7 +162,8 @@ export class MongoReadModels implements ReadModels {
   async #writeInOrder(batches: RowBatch[]): Promise<void> {
     for (const { model, rows, checkpoint } of batches) {
       await this.#prepare(model);
-      if (rows.some(({ lists }) => lists)) await this.#prepareLists(model);
+      if (rows.some(({ lists }) => lists)) await this.#prepareIndex(model, this.#listed, indexLists);
+      if (rows.some(({ search }) => search)) await this.#prepareIndex(model, this.#searched, indexTerms);
       const seen = await this.#unreplaced(model);
       await writeRows(this.#connection, rowsName(model), rows.map(toStored));
       await this.#advance(model, seen, checkpoint);
@@ -169,10 +178,10 @@ export class MongoReadModels implements ReadModels {
     this.#prepared.add(model);
   }
 
-  async #prepareLists(model: string): Promise<void> {
-    if (this.#listed.has(model)) return;
-    await indexLists(this.#connection, rowsName(model));
-    this.#listed.add(model);
+  async #prepareIndex(model: string, known: Set<string>, index: typeof indexLists): Promise<void> {
+    if (known.has(model)) return;
+    await index(this.#connection, rowsName(model));
+    known.add(model);
   }
 
   async #create(name: string): Promise<void> {
@@ -228,6 +237,7 @@ export class MongoReadModels implements ReadModels {
     this.#seen.delete(model);
     this.#prepared.delete(model);
     this.#listed.delete(model);
+    this.#searched.delete(model);
   }
 
   /** A collection that is not there was renamed before. */
@@ -242,18 +252,18 @@ function rowsName(model: string): string {
   return `rows.${model}`;
 }
 
-function toStored({ id: _id, order, position, partition, body, lists }: Row): StoredRow {
-  const state = { position, partition, body: JSON.stringify(body) };
-  return { _id, order, state: lists === undefined ? state : { ...state, lists } };
+function toStored({ id: _id, order, position, partition, body, lists, search }: Row): StoredRow {
+  const state = { position, partition, body: JSON.stringify(body), ...(lists && { lists }) };
+  return { _id, order, state: search === undefined ? state : { ...state, search } };
 }
 
 function toRow<Body extends object>({
   _id: id,
   order,
-  state: { position, partition, body, lists },
+  state: { position, partition, body, lists, search },
 }: StoredRow): Row<Body> {
   const row = { id, partition, order, position, body: JSON.parse(body) };
-  return lists === undefined ? row : { ...row, lists };
+  return { ...row, ...(lists && { lists }), ...(search && { search }) };
 }
 
 function parkedName(model: string): string {

@@ -1,6 +1,6 @@
-import type { Collection, CreateIndexesOptions, Db, IndexSpecification } from 'mongodb';
+import type { Collection, CreateIndexesOptions, Db, Filter, IndexSpecification } from 'mongodb';
 import type { Position } from '../../events/event.ts';
-import type { ChangesQuery } from '../../ports/readModels.ts';
+import type { ChangesQuery, SearchQuery, SearchTerms, TermPattern } from '../../ports/readModels.ts';
 import { INDEX_MS, type MongoConnection } from './MongoConnection.ts';
 
 /** Rows of one bulk write: small enough that each is answered well within the time of a call. */
@@ -19,6 +19,7 @@ export interface StoredRow {
     /** JSON: BSON would change lone surrogates, which a caller's strings may hold. */
     body: string;
     lists?: readonly string[];
+    search?: SearchTerms;
   };
 }
 
@@ -45,6 +46,14 @@ export async function indexLists(connection: MongoConnection, collection: string
   const only = { partialFilterExpression: hasLists };
   await index(connection, collection, { 'state.partition': 1, 'state.lists': 1, order: 1 }, only);
   await index(connection, collection, { 'state.partition': 1, 'state.position': 1 }, only);
+}
+
+const hasTerms = { 'state.search': { $exists: true } };
+
+/** Makes the index of terms, of the rows that have some. */
+export async function indexTerms(connection: MongoConnection, collection: string): Promise<void> {
+  const keys = { 'state.partition': 1, 'state.search.terms': 1, 'state.search.since': -1 } as const;
+  await index(connection, collection, keys, { partialFilterExpression: hasTerms });
 }
 
 async function index(
@@ -98,6 +107,41 @@ export function changedRows(
         { 'state.partition': partition, ...hasLists, 'state.position': { $gt: above, $lt: below } },
         { sort: { 'state.position': -1 }, limit, batchSize: limit + 1 },
       )
+      .toArray(),
+  );
+}
+
+/** What a query for rows by their terms asks the collection for. */
+export function searchFilter({
+  partitions,
+  words,
+  below = Number.MAX_SAFE_INTEGER,
+}: Omit<SearchQuery, 'limit'>): Filter<StoredRow> {
+  return {
+    'state.partition': { $in: [...partitions] },
+    ...hasTerms,
+    'state.search.since': { $lt: below },
+    $and: words.map((patterns) => ({ 'state.search.terms': { $in: patterns.map(wantedTerm) } })),
+  };
+}
+
+/** A beginning is a pattern that is anchored, and has no other special character: so it is a range of the index. */
+function wantedTerm(pattern: TermPattern): string | RegExp {
+  return 'term' in pattern
+    ? pattern.term
+    : new RegExp(`^${pattern.beginning.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}`);
+}
+
+/** Rows of some partitions by their terms, by falling `since`. */
+export async function searchRows(
+  connection: MongoConnection,
+  collection: string,
+  { limit, ...query }: SearchQuery,
+): Promise<StoredRow[]> {
+  if (query.words.length === 0 || query.partitions.length === 0) return [];
+  return connection.call((db) =>
+    rowsOf(db, collection)
+      .find(searchFilter(query), { sort: { 'state.search.since': -1 }, limit, batchSize: limit + 1 })
       .toArray(),
   );
 }

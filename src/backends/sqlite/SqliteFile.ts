@@ -55,27 +55,18 @@ export class SqliteFile {
   /** The same in one transaction, which alone writes meanwhile; an error takes all of it back. */
   transaction<Result>(work: (db: DatabaseSync) => Result): Result {
     this.#nextCheck = 0;
-    return this.run((db) => {
-      db.exec('BEGIN IMMEDIATE');
-      try {
-        const result = work(db);
-        db.exec('COMMIT');
-        return result;
-      } catch (error) {
-        if (db.isTransaction) db.exec('ROLLBACK');
-        throw error;
-      }
-    });
+    return this.run((db) => inTransaction(db, work));
   }
 
   /**
    * Takes what was deleted or replaced out of the file and its write-ahead log: the file is written anew, because where pages
-   * are split and joined copies stay behind that `secure_delete` knows nothing of. False while another connection is in the
-   * way: then it is called again.
+   * are split and joined copies stay behind that `secure_delete` knows nothing of. `before` takes out what is elsewhere than in rows; all
+   * of it is one transaction. False while another connection is in the way: then it is called again.
    */
-  purge(): boolean {
+  purge(before?: (db: DatabaseSync) => void): boolean {
     return this.run((db) => {
       try {
+        if (before) inTransaction(db, before);
         db.exec('VACUUM');
       } catch (error) {
         if ((error as { errcode?: number }).errcode === SQLITE_BUSY) return false;
@@ -125,6 +116,18 @@ export class SqliteFile {
       gone.close();
     }
     this.#nextCheck = now + FILE_CHECK_MS;
+  }
+}
+
+function inTransaction<Result>(db: DatabaseSync, work: (db: DatabaseSync) => Result): Result {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work(db);
+    db.exec('COMMIT');
+    return result;
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
   }
 }
 

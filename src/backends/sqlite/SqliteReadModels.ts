@@ -9,29 +9,15 @@ import type {
   ReadModels,
   Row,
   RowBatch,
+  SearchQuery,
 } from '../../ports/readModels.ts';
-import {
-  addLists,
-  isListed,
-  type ListedRow,
-  type ListedStatements,
-  listsBeside,
-  prepareListed,
-  toListedRow,
-  writeListed,
-} from './listedRows.ts';
-import { prepareRows, quoted, type RowStatements, type Statement, writeRows } from './rowTable.ts';
+import { dropModelTable, ModelTable, toRow } from './ModelTable.ts';
+import type { Statement } from './rowTable.ts';
 import { SqliteFile } from './SqliteFile.ts';
 import { setUpReadModels } from './setUpReadModels.ts';
+import { rewriteTermIndexes } from './termIndex.ts';
 
 const STORE = 'read model store';
-
-interface ModelStatements {
-  rows: RowStatements;
-  /** Of a read model that has rows with lists. */
-  listed: ListedStatements | undefined;
-  count: Statement;
-}
 
 interface CheckpointStatements {
   get: Statement;
@@ -44,7 +30,7 @@ interface CheckpointStatements {
  */
 export class SqliteReadModels implements ReadModels {
   readonly #file: SqliteFile;
-  readonly #models = new Map<string, ModelStatements>();
+  readonly #models = new Map<string, ModelTable>();
   #checkpoints: CheckpointStatements | undefined;
   /** The checkpoints that this instance last read or wrote. */
   readonly #seen = new Map<string, Position>();
@@ -60,34 +46,19 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async load<Body extends object>(model: ModelName<Body>, ids: string[]): Promise<Row<Body>[]> {
-    return this.#file
-      .run((db) => {
-        const { rows, listed } = this.#model(db, model);
-        return (listed ?? rows).load.all(JSON.stringify(ids));
-      })
-      .map(toRow<Body>);
+    return this.#file.run((db) => this.#model(db, model).load(ids)).map(toRow<Body>);
   }
 
-  async page<Body extends object>(
-    model: ModelName<Body>,
-    { partition, list, after = -1, limit }: PageQuery,
-  ): Promise<Row<Body>[]> {
-    return this.#file
-      .run((db) => {
-        if (list !== undefined) return this.#listed(db, model)?.list.all(partition, list, after, limit) ?? [];
-        const { rows, listed } = this.#model(db, model);
-        return (listed ?? rows).page.all(partition, after, limit);
-      })
-      .map(toRow<Body>);
+  async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
+    return this.#file.run((db) => this.#model(db, model).page(query)).map(toRow<Body>);
   }
 
-  async changes<Body extends object>(
-    model: ModelName<Body>,
-    { partition, above = -1, below = Number.MAX_SAFE_INTEGER, limit }: ChangesQuery,
-  ): Promise<Row<Body>[]> {
-    return this.#file
-      .run((db) => this.#listed(db, model)?.changes.all(partition, above, below, limit) ?? [])
-      .map(toRow<Body>);
+  async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
+    return this.#file.run((db) => this.#model(db, model).changes(query)).map(toRow<Body>);
+  }
+
+  async search<Body extends object>(model: ModelName<Body>, query: SearchQuery): Promise<Row<Body>[]> {
+    return this.#file.run((db) => this.#model(db, model).search(query)).map(toRow<Body>);
   }
 
   async write(...batches: RowBatch[]): Promise<void> {
@@ -103,10 +74,7 @@ export class SqliteReadModels implements ReadModels {
 
   async begin(model: string, log: string): Promise<void> {
     this.#file.transaction((db) => {
-      this.#model(db, model);
-      // Emptied and not dropped: other processes go on reading it.
-      db.exec(`DELETE FROM ${quoted(tableOf(model))}`);
-      if (this.#listed(db, model)) db.exec(`DELETE FROM ${quoted(listsBeside(tableOf(model)))}`);
+      this.#model(db, model).clear();
       db.prepare('DELETE FROM parked WHERE model = ?').run(model);
       db.prepare('INSERT OR REPLACE INTO checkpoints (model, position, log) VALUES (?, 0, ?)').run(
         model,
@@ -143,19 +111,14 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async count(model: string): Promise<number> {
-    return this.#file.run((db) => this.#model(db, model).count.get())?.count as number;
+    return this.#file.run((db) => this.#model(db, model).count());
   }
 
   async replace(model: string, byModel: string): Promise<void> {
     this.#file.transaction((db) => {
       if (this.#checkpointsOf(db).get.get(byModel) === undefined) return;
-      this.#model(db, byModel);
       dropRows(db, model);
-      const [from, to] = [tableOf(byModel), tableOf(model)];
-      db.exec(`ALTER TABLE ${quoted(from)} RENAME TO ${quoted(to)}`);
-      if (isListed(db, to)) {
-        db.exec(`ALTER TABLE ${quoted(listsBeside(from))} RENAME TO ${quoted(listsBeside(to))}`);
-      }
+      this.#model(db, byModel).rename(model);
       for (const table of ['checkpoints', 'parked']) {
         db.prepare(`UPDATE ${table} SET model = ? WHERE model = ?`).run(model, byModel);
       }
@@ -169,40 +132,20 @@ export class SqliteReadModels implements ReadModels {
   }
 
   async purge(): Promise<boolean> {
-    return this.#file.purge();
+    return this.#file.purge(rewriteTermIndexes);
   }
 
   async close(): Promise<void> {
     this.#file.close();
   }
 
-  #model(db: DatabaseSync, model: string): ModelStatements {
-    let statements = this.#models.get(model);
-    if (statements === undefined) {
-      statements = prepareModel(db, model);
-      this.#models.set(model, statements);
+  #model(db: DatabaseSync, model: string): ModelTable {
+    let table = this.#models.get(model);
+    if (table === undefined) {
+      table = new ModelTable(db, model);
+      this.#models.set(model, table);
     }
-    return statements;
-  }
-
-  /** Undefined where no row has lists; another process may have written the first one meanwhile. */
-  #listed(db: DatabaseSync, model: string): ListedStatements | undefined {
-    const statements = this.#model(db, model);
-    if (!statements.listed && isListed(db, tableOf(model))) {
-      statements.listed = prepareListed(db, tableOf(model));
-    }
-    return statements.listed;
-  }
-
-  #writeRows(db: DatabaseSync, model: string, rows: Row[]): void {
-    const stored = rows.map(toStored);
-    let listed = this.#listed(db, model);
-    if (!listed && rows.some(({ lists }) => lists)) {
-      addLists(db, tableOf(model));
-      listed = this.#listed(db, model);
-    }
-    if (listed) writeListed(listed, stored);
-    else writeRows(this.#model(db, model).rows, stored);
+    return table;
   }
 
   #checkpointsOf(db: DatabaseSync): CheckpointStatements {
@@ -228,7 +171,7 @@ export class SqliteReadModels implements ReadModels {
       this.#seen.delete(model);
       throw setBack();
     }
-    this.#writeRows(db, model, rows);
+    this.#model(db, model).write(rows);
     const after = Math.max(before, checkpoint);
     this.#checkpointsOf(db).set.run(model, after);
     return after;
@@ -242,41 +185,9 @@ export class SqliteReadModels implements ReadModels {
   }
 }
 
-/** The name of the table of a read model's rows. */
-function tableOf(model: string): string {
-  return `model_${model}`;
-}
-
-function prepareModel(db: DatabaseSync, model: string): ModelStatements {
-  const table = tableOf(model);
-  return {
-    rows: prepareRows(db, table),
-    listed: isListed(db, table) ? prepareListed(db, table) : undefined,
-    count: db.prepare(`SELECT count(*) AS count FROM ${quoted(table)}`),
-  };
-}
-
 function dropRows(db: DatabaseSync, model: string): void {
-  db.exec(`DROP TABLE IF EXISTS ${quoted(tableOf(model))};
-    DROP TABLE IF EXISTS ${quoted(listsBeside(tableOf(model)))}`);
+  dropModelTable(db, model);
   for (const table of ['checkpoints', 'parked']) {
     db.prepare(`DELETE FROM ${table} WHERE model = ?`).run(model);
   }
-}
-
-function toStored({ id, partition, order, position: version, body, lists }: Row): ListedRow {
-  return {
-    id,
-    partition,
-    order,
-    version,
-    body: JSON.stringify(body),
-    lists: lists === undefined ? null : JSON.stringify(lists),
-  };
-}
-
-function toRow<Body extends object>(stored: unknown): Row<Body> {
-  const { id, partition, order, version: position, body, lists } = toListedRow(stored);
-  const row = { id, partition, order, position, body: JSON.parse(body) };
-  return lists === null ? row : { ...row, lists: JSON.parse(lists) };
 }

@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { columns, quoted, type Statement, type StoredRow, toStoredRow } from './rowTable.ts';
+import { columns, quoted, type Statement, type StoredRow } from './rowTable.ts';
 
 /** A row of a table whose rows are listed, or may be. */
 export interface ListedRow extends StoredRow {
   /** JSON; null where the row has none. */
+  lists: string | null;
+}
+
+/** Where a row was listed before it is written. */
+export interface Place {
+  partition: string;
+  sequence: number;
+  position: number;
   lists: string | null;
 }
 
@@ -26,15 +34,13 @@ export function listsBeside(table: string): string {
   return `${table} lists`;
 }
 
-/** Whether the rows of a table are listed. */
-export function isListed(db: DatabaseSync, table: string): boolean {
-  return db.prepare("SELECT 1 FROM pragma_table_info(?) WHERE name = 'lists'").get(table) !== undefined;
-}
-
-/** How the rows of a listed table are read. */
-export function listedQueries(name: string): Record<'load' | 'page' | 'list' | 'changes', string> {
+/** How the rows of a listed table are read, with further columns of theirs. */
+export function listedQueries(
+  name: string,
+  further = '',
+): Record<'load' | 'page' | 'list' | 'changes', string> {
   const table = quoted(name);
-  const listed = `${columns}, lists`;
+  const listed = `${columns}, lists${further}`;
   return {
     load: `SELECT ${listed} FROM ${table} WHERE id IN (SELECT value FROM json_each(?))`,
     page: `SELECT ${listed} FROM ${table} WHERE partition = ? AND sequence > ? ORDER BY sequence LIMIT ?`,
@@ -98,15 +104,20 @@ export function writeListed(statements: ListedStatements, rows: ListedRow[]): vo
 }
 
 /** Writes a row that is new, or is listed elsewhere than before. */
-function put(
-  { place, upsert, enlist, delist }: ListedStatements,
-  { id, partition, order, version, body, lists }: ListedRow,
-): void {
-  const before = place.get(id) as
-    | { partition: string; sequence: number; position: number; lists: string | null }
-    | undefined;
+function put(statements: ListedStatements, row: ListedRow): void {
+  const { id, partition, order, version, body, lists } = row;
+  const before = statements.place.get(id) as Place | undefined;
   if (before && before.position >= version) return;
-  upsert.run(id, partition, order, version, body, lists);
+  statements.upsert.run(id, partition, order, version, body, lists);
+  moveBetweenLists(statements, before, row);
+}
+
+/** Takes a row off the lists that it has left, and puts it on those that it has joined. */
+export function moveBetweenLists(
+  { enlist, delist }: Pick<ListedStatements, 'enlist' | 'delist'>,
+  before: Omit<Place, 'position'> | undefined,
+  { partition, order, lists }: Pick<ListedRow, 'partition' | 'order' | 'lists'>,
+): void {
   const left = new Set(namesIn(before?.lists));
   const joined = new Set(namesIn(lists));
   const stays = (list: string) => before?.partition === partition && left.has(list) && joined.has(list);
@@ -120,9 +131,4 @@ function put(
 
 function namesIn(lists: string | null | undefined): string[] {
   return lists ? JSON.parse(lists) : [];
-}
-
-/** The row that a reading statement gave; its table may have no lists. */
-export function toListedRow(row: unknown): ListedRow {
-  return { ...toStoredRow(row), lists: (row as (string | null | undefined)[])[5] ?? null };
 }

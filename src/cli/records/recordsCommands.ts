@@ -9,6 +9,7 @@ import { example, fittingLine, print, printable, writeJson } from '../output.ts'
 import type { ServiceClient } from '../service/ServiceClient.ts';
 import { addServiceOptions, type ServiceOptions, serviceClient } from '../service/serviceOptions.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
+import { addSearchCommand } from './searchCommand.ts';
 
 interface GetOptions extends ServiceOptions {
   version?: number;
@@ -155,4 +156,5 @@ export function addRecordsCommands(program: Command): void {
       example('export CHARTLEDGER_API_KEY=clk_…', 'chartledger records list payer --limit 100'),
     )
     .action(list);
+  addSearchCommand(records);
 }

@@ -28,6 +28,8 @@ export interface GetOptions {
   /** Parameters; those that are undefined are left out. */
   query?: Record<string, string | number | undefined>;
   accept?: string;
+  /** Asked for with it, in JSON, by a POST: for what must not stand in an address. */
+  body?: object;
   /** Ends this request; the answer's body, too. */
   signal?: AbortSignal;
 }
@@ -41,12 +43,12 @@ export class ServiceClient {
   }
 
   /**
-   * The answer to a GET request, whose status is 200; a service that limits requests is waited for as long as it says.
+   * The answer to a GET request, or to a POST where there is a body, whose status is 200; a service that limits requests is waited for as long as it says.
    * Rejects with `ServiceAway`, with `CommandError` when the service refuses, and with an `AbortError` after a signal.
    */
   async get(
     path: string,
-    { query = {}, accept = 'application/json', signal }: GetOptions = {},
+    { query = {}, accept = 'application/json', body, signal }: GetOptions = {},
   ): Promise<Response> {
     const search = new URLSearchParams();
     for (const [name, value] of Object.entries(query)) {
@@ -54,16 +56,15 @@ export class ServiceClient {
     }
     const url = `${this.#address}${path}?${search.toString()}`;
     for (;;) {
-      const response = await this.#fetch(url, accept, signal);
+      const response = await this.#fetch(url, accept, body, signal);
       if (response.status === 200) return response;
-      const body = parseJson(await response.text().catch(() => ''));
-      const refused = refusedSchema.safeParse(body).data;
+      const refused = refusedSchema.safeParse(parseJson(await response.text().catch(() => ''))).data;
       if (response.status !== 429) throw this.#refusal(response.status, refused?.error);
       await this.#wait(retryAfterSeconds(refused?.retryAfter ?? response.headers.get('retry-after')), signal);
     }
   }
 
-  /** The JSON body of the answer to a GET request; rejects as `get` does. */
+  /** The JSON body of the answer that `get` gives; rejects as that does. */
   async getJson<Body>(schema: z.ZodType<Body>, path: string, options: GetOptions = {}): Promise<Body> {
     const response = await this.get(path, options);
     const body = schema.safeParse(parseJson(await response.text()));
@@ -75,13 +76,22 @@ export class ServiceClient {
     return this.#options.url.href.replace(/\/$/, '');
   }
 
-  async #fetch(url: string, accept: string, signal: AbortSignal | undefined): Promise<Response> {
+  async #fetch(
+    url: string,
+    accept: string,
+    body: object | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
     const ended = [signal, this.#options.signal].filter((one) => one !== undefined);
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(new DOMException('', 'TimeoutError')), ANSWER_TIMEOUT_MS);
     try {
       return await fetch(url, {
-        headers: { 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
+        headers: {
+          ...{ 'x-api-key': this.#options.key, accept, 'user-agent': `chartledger-cli/${version}` },
+          ...(body && { 'content-type': 'application/json' }),
+        },
+        ...(body && { method: 'POST', body: JSON.stringify(body) }),
         redirect: 'manual',
         signal: AbortSignal.any([late.signal, ...ended]),
       });

@@ -1,9 +1,10 @@
 import type { AccessAction } from '../../audit/recordAccess.ts';
-import type { Shown } from '../../events/shown.ts';
+import type { Shown, ShownThing } from '../../events/shown.ts';
 
 const accessTexts: Record<AccessAction, string> = {
   'record.read': 'Record read',
   'record.list': 'Records listed',
+  'record.search': 'Records searched',
   'record.history': 'History read',
   'record.proof': 'Proof of version read',
   'record.disclosures': 'Disclosures reported',
@@ -41,8 +42,21 @@ export function actionText(action: string): string {
   return words.replace(/^Api key/, 'API key');
 }
 
-/** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`. */
-export function shownText({ count, ranges, view }: Shown): string {
+/** How many of the things that were shown are named. */
+const MOST_NAMED = 5;
+
+/** What was shown or sent, as people read it: `12 at 8135–9120, 9300, deidentified`, or `1: patient patient-1001`. */
+export function shownText({ count, ranges, things, view }: Shown): string {
+  if (things) return thingsText(things);
   const places = ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}–${to}`)).join(', ');
   return `${count === undefined ? 'Positions' : `${count} at`} ${places}${view === undefined ? '' : `, ${view}`}`;
+}
+
+function thingsText(things: readonly ShownThing[]): string {
+  if (things.length === 0) return 'Nothing found';
+  const named = things
+    .slice(0, MOST_NAMED)
+    .map(({ kind, record_id, document_id }) => `${kind} ${document_id ?? record_id}`);
+  const more = things.length - named.length;
+  return `${things.length}: ${named.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -1,5 +1,6 @@
 import type { Workspace } from '../../principals/keys/keyState.ts';
 import type { Role, User } from '../../principals/users/user.ts';
+import { searchBox } from '../search/searchBox.ts';
 import { badge } from '../ui/text.ts';
 import { assetPath } from './assets.ts';
 import { type Html, html } from './html.ts';
@@ -77,6 +78,7 @@ function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
   return html`<header class="top">
 <a class="brand" href="/dashboard">Chartledger</a>
 ${user && workspaces.length > 0 && switcher(workspace, workspaces)}
+${user && workspace !== undefined && phiReaders.includes(user.role) && searchBox(workspace, csrf)}
 <span class="top-space"></span>
 <button type="button" class="theme-button outline secondary" data-theme-toggle hidden>Dark</button>
 ${

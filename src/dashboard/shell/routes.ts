@@ -23,6 +23,7 @@ import { recordsRoutes } from '../records/records.ts';
 import { recordTimelineRoutes } from '../records/recordTimeline.ts';
 import { referenceRoutes } from '../reference/reference.ts';
 import { requestsRoutes } from '../requests/requests.ts';
+import { searchRoutes } from '../search/search.ts';
 import { accountRoutes } from '../users/account.ts';
 import { invitationRoutes } from '../users/invitation.ts';
 import { type OpenIdConnectPagePorts, openIdConnectRoutes } from '../users/openIdConnect.ts';
@@ -64,6 +65,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...homeRoutes(ports),
     ...overviewRoutes(ports),
     ...referenceRoutes(ports),
+    ...searchRoutes(ports),
     ...recordsRoutes(ports),
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),

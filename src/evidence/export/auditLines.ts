@@ -1,6 +1,7 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import { termNames } from '../../events/disclosureTerms.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
+import type { ShownThing } from '../../events/shown.ts';
 import { csvLine } from './csv.ts';
 import type { ExportFormat } from './exportLines.ts';
 
@@ -25,6 +26,7 @@ const columns = [
   'count',
   'shown_count',
   'shown_positions',
+  'shown_things',
   'shown_event_types',
   'shown_view',
   ...termNames,
@@ -74,6 +76,7 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     count: entry.count,
     shown_count: entry.shown?.count,
     shown_positions: entry.shown?.ranges.map(({ from, to }) => `${from}-${to}`).join(' '),
+    shown_things: entry.shown?.things?.map(thingText).join(' '),
     shown_event_types: entry.shown?.event_types?.join(' '),
     shown_view: entry.shown?.view,
     recipient: entry.disclosedTo?.recipient,
@@ -87,4 +90,10 @@ function toLine(entry: AuditEntry, principalName: string | undefined) {
     traceparent: entry.traceparent,
     event_id: entry.eventId,
   } satisfies Record<(typeof columns)[number], string | number | undefined>;
+}
+
+/** `patient/patient-1001`, `document/encounter-4001/scan-1`: kind and ids, percent-encoded. */
+function thingText({ kind, record_id, document_id }: ShownThing): string {
+  const ids = document_id === undefined ? [record_id] : [record_id, document_id];
+  return [kind, ...ids.map(encodeURIComponent)].join('/');
 }

@@ -70,6 +70,7 @@ const securitySchemes = {
 
 const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
+  { name: 'Search', description: 'Records and documents by what people know of them.' },
   { name: 'Batches', description: 'Many records with one request.' },
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and their catalogue.' },

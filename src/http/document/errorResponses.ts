@@ -93,6 +93,13 @@ export const errorResponses = {
       malformed_body: brokenForm(),
     },
   },
+  InvalidSearch: {
+    description: 'The body is not valid.',
+    errors: {
+      validation_failed: refusalOf(() => validate(z.object({ q: z.string() }), {})),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
   InvalidParameter: {
     description: 'A parameter is not valid or not known, or the path is not valid percent-encoding.',
     errors: {

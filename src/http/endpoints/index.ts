@@ -14,6 +14,7 @@ import type { ProofPorts } from './history/answerProof.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { listRefusedRequests } from './requests/listRefusedRequests.ts';
 import { readRefusedRequest } from './requests/readRefusedRequest.ts';
+import { searchRecords } from './search/searchRecords.ts';
 import { readHealth } from './service/readHealth.ts';
 import { readOpenApi } from './service/readOpenApi.ts';
 import { type HealthPorts, readReadiness } from './service/readReadiness.ts';
@@ -32,6 +33,7 @@ export type AppPorts = BatchPorts &
 const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
   sendBatch,
+  searchRecords,
   ...documentEndpoints,
   ...webhookEndpoints,
   ...eventEndpoints(openapiPublic),

@@ -11,7 +11,7 @@ import {
   npi,
   phone,
 } from '../fieldChecks.ts';
-import { digits, identifier, oneOf, requiredName, text } from '../fields.ts';
+import { digits, foundBy, identifier, oneOf, requiredName, text } from '../fields.ts';
 
 /** Spec section 2.5. */
 export const facility = defineKind({
@@ -23,10 +23,13 @@ export const facility = defineKind({
   fields: {
     id: identifier("The caller's facility identifier", 'facility-3001'),
     name: requiredName('Elm Street Clinic'),
-    npi: digits(
-      10,
-      '1093817462',
-      '10 digits; organizational (Type 2) NPI, distinct from individual provider NPIs',
+    npi: foundBy(
+      'number',
+      digits(
+        10,
+        '1093817462',
+        '10 digits; organizational (Type 2) NPI, distinct from individual provider NPIs',
+      ),
     ),
     facility_type: oneOf([
       'hospital',

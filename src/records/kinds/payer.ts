@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind } from '../defineKind.ts';
 import { listed, placeDecisions } from '../deidentification.ts';
 import { addressChecks, email, notBlank, notSsn, phone, website } from '../fieldChecks.ts';
-import { identifier, requiredName, text } from '../fields.ts';
+import { foundBy, identifier, requiredName, text } from '../fields.ts';
 
 /** Spec section 2.3. */
 export const payer = defineKind({
@@ -14,7 +14,10 @@ export const payer = defineKind({
   fields: {
     id: identifier("The caller's payer identifier", 'payer-aetna'),
     name: requiredName('Aetna'),
-    payer_code: text('60054', 'Short code; used for internal identification and clearinghouse routing'),
+    payer_code: foundBy(
+      'number',
+      text('60054', 'Short code; used for internal identification and clearinghouse routing'),
+    ),
     payer_type: text(
       'Private',
       'Free text; common values: `Private`, `Medicare`, `Medicaid`, `Tricare`, `Workers Compensation`, `Self-Pay`',

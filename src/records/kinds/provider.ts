@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind } from '../defineKind.ts';
 import { addressDecisions, type Rule } from '../deidentification.ts';
 import { addressChecks, email, notBlank, notSsn, npi, phone, taxonomyCode } from '../fieldChecks.ts';
-import { digits, identifier, oneOf, requiredName, text } from '../fields.ts';
+import { digits, foundBy, identifier, oneOf, requiredName, text } from '../fields.ts';
 
 /** The rest of the code, the area of specialization, may tell who it is where few have it. */
 const taxonomyClass: Rule = {
@@ -24,7 +24,10 @@ export const provider = defineKind({
     id: identifier("The caller's provider identifier", 'provider-2001'),
     first_name: requiredName('Ada'),
     last_name: requiredName('Nguyen'),
-    npi: digits(10, '1234567893', '10 digits; needed for claim submission, give it when available'),
+    npi: foundBy(
+      'number',
+      digits(10, '1234567893', '10 digits; needed for claim submission, give it when available'),
+    ),
     email: text('ada.nguyen@clinic.example'),
     phone: text('+1 402 555 0110'),
     role: oneOf([

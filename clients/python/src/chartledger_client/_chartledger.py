@@ -13,6 +13,7 @@ from ._batch import send_batch
 from ._connection import Connection
 from ._documents import Documents
 from ._events import EventsOptions, follow_events
+from ._paging import read_pages
 from ._records import Encounters, Records
 
 
@@ -87,6 +88,13 @@ class Chartledger:
         before it have had their results.
         """
         return send_batch(self._connection, records, chunk_lines, query)
+
+    def search(self, q: str, **query: Unpack[types.SearchQuery]) -> Iterator[types.Found]:
+        """
+        Records and documents that hold every word of `q`: names, dates of birth, ids and numbers; what fits best first. `limit` is
+        how many are fetched at once.
+        """
+        return read_pages(self._connection, "/integration/search", body={"q": q, **query})
 
     @overload
     def events(

@@ -931,6 +931,53 @@ class BatchLine(TypedDict):
     if_match: NotRequired[int | Literal["*"]]
 
 
+class FoundPage(TypedDict):
+    """A page of what was found."""
+
+    items: list[Found]
+    # Send it as `page_token` to read on; `null` on the last page
+    next_page_token: str | None
+
+
+class Found(TypedDict):
+    """A record or document that was found."""
+
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document",
+    ]
+    # The id that it was sent with
+    id: str
+    # Its name, or that of its file; its id where it has none
+    title: str
+    # What tells it apart from others of its name: dates, numbers, and the ids that it refers to, by the names of their fields. Of a document, its `encounter_id` and `category`
+    details: dict[str, Any]
+    # `whole`: its whole id or number is what was looked for; `words`: it has all of the words; `beginnings`: it has words that begin so
+    matched: Literal["whole", "words", "beginnings"]
+    # Of a document that was removed
+    removed: NotRequired[Literal[True]]
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    # When it was created
+    created_at: str
+    # When it was last sent; of a document that was removed, when it was
+    updated_at: str
+
+
+class Search(TypedDict):
+    """What is looked for."""
+
+    # Words of which all are looked for, up to 8, in up to 200 characters
+    q: str
+    # Only among these
+    kind: NotRequired[Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document",
+    ]]
+    # Items a page, 1 to 100; default 20
+    limit: NotRequired[int]
+    # The `next_page_token` of the page before
+    page_token: NotRequired[str]
+
+
 class DocumentUploaded(TypedDict):
     """A document was stored."""
 
@@ -1373,6 +1420,15 @@ class EncounterListQuery(TypedDict):
     date_of_service_from: NotRequired[str]
     # Only with a date of service on or before this. A plain date is compared with the date as it was sent; of a date-time, what has no offset is UTC
     date_of_service_to: NotRequired[str]
+
+
+class SearchQuery(TypedDict):
+    # Only among these
+    kind: NotRequired[Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document",
+    ]]
+    # Items a page, 1 to 100; default 20
+    limit: NotRequired[int]
 
 
 class ReferencePayerUpsertedEvent(TypedDict):

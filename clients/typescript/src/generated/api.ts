@@ -532,6 +532,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Find records and documents
+         * @description Finds records of all kinds, and documents, by names, dates of birth, ids, NPIs, policy and member numbers and the names of files: what holds every word of `q`. Case, accents, signs, blanks and the order of words do not count; a word may be the beginning of one, and a day may be written as 1984-02-29, 02/29/1984 or 19840229. Of an id the parts between signs are words, and of those with digits also ends of at least 4 characters. First comes what has `q` as a whole id or number, then what has its words, then what has words that begin so; within each those first whose names or numbers changed last. Answers hold every write that was answered before the request. What was erased is not found; removed documents are. A page may have fewer items than `limit`, or none: there are more for as long as there is a `next_page_token`. With a key for some kinds alone only these are looked at.
+         *
+         *     Needs the permission `read` or `read:payer` or `read:patient` or `read:provider` or `read:facility` or `read:encounter` or `read:document`.
+         */
+        post: operations["search"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/encounters/{id}/documents": {
         parameters: {
             query?: never;
@@ -2762,6 +2784,85 @@ export interface components {
             /** @description Write only if the record is at this version, or with `*` if there is one */
             if_match?: number | "*";
         };
+        /** @description A page of what was found. */
+        FoundPage: {
+            items: components["schemas"]["Found"][];
+            /** @description Send it as `page_token` to read on; `null` on the last page */
+            next_page_token: string | null;
+        };
+        /** @description A record or document that was found. */
+        Found: {
+            /** @enum {string} */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
+            /**
+             * @description The id that it was sent with
+             * @example patient-1001
+             */
+            id: string;
+            /**
+             * @description Its name, or that of its file; its id where it has none
+             * @example Maria Lopez
+             */
+            title: string;
+            /**
+             * @description What tells it apart from others of its name: dates, numbers, and the ids that it refers to, by the names of their fields. Of a document, its `encounter_id` and `category`
+             * @example {
+             *       "date_of_birth": "1984-02-29",
+             *       "primary_insurance.payer_id": "payer-aetna"
+             *     }
+             */
+            details: {
+                [key: string]: string;
+            };
+            /**
+             * @description `whole`: its whole id or number is what was looked for; `words`: it has all of the words; `beginnings`: it has words that begin so
+             * @enum {string}
+             */
+            matched: "whole" | "words" | "beginnings";
+            /**
+             * @description Of a document that was removed
+             * @enum {boolean}
+             */
+            removed?: true;
+            /**
+             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @example 1
+             */
+            version: number;
+            /**
+             * Format: date-time
+             * @description When it was created
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it was last sent; of a document that was removed, when it was
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            updated_at: string;
+        };
+        /** @description What is looked for. */
+        Search: {
+            /**
+             * @description Words of which all are looked for, up to 8, in up to 200 characters
+             * @example lopez mar 1984
+             */
+            q: string;
+            /**
+             * @description Only among these
+             * @example patient
+             * @enum {string}
+             */
+            kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
+            /**
+             * @description Items a page, 1 to 100; default 20
+             * @example 20
+             */
+            limit?: number;
+            /** @description The `next_page_token` of the page before */
+            page_token?: string;
+        };
         /** @description A document was stored. */
         DocumentUploaded: {
             /** @enum {boolean} */
@@ -4666,6 +4767,39 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Search"];
+            };
+        };
+        responses: {
+            /** @description What was found, what fits best first. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundPage"];
                 };
             };
             /** @description An error */

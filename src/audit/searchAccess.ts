@@ -1,0 +1,26 @@
+import type { ShownThing } from '../events/shown.ts';
+import type { Found, SearchRequest } from '../reads/search/searchRecords.ts';
+import { looksFor } from '../reads/search/searchText.ts';
+import type { AccessRecorded } from './recordAccess.ts';
+
+/**
+ * The one entry of a search: what it showed, and what sort of words was looked for. The words themselves are not in it, as they are
+ * names; `kind` is there where somebody asked for one.
+ */
+export function searchAccess(
+  { text, limit }: SearchRequest,
+  kind: string | undefined,
+  items: readonly Found[],
+): AccessRecorded {
+  return {
+    action: 'record.search',
+    query: { for: looksFor(text), ...(kind !== undefined && { kind }), limit },
+    shown: { ranges: [], count: items.length, things: items.map(shownThing) },
+  };
+}
+
+function shownThing({ kind, id, details }: Found): ShownThing {
+  return kind === 'document'
+    ? { kind, record_id: details.encounter_id as string, document_id: id }
+    : { kind, record_id: id };
+}

@@ -1,0 +1,157 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { ChangesQuery, PageQuery, Row, SearchQuery } from '../../ports/readModels.ts';
+import { addLists, type ListedStatements, listsBeside, prepareListed, writeListed } from './listedRows.ts';
+import {
+  prepareRows,
+  quoted,
+  type RowStatements,
+  type Statement,
+  toStoredRow,
+  writeRows,
+} from './rowTable.ts';
+import {
+  addTerms,
+  prepareSearched,
+  type SearchedRow,
+  type SearchedStatements,
+  writeSearched,
+} from './searchedRows.ts';
+import { clearTermIndex, matchText, termsBeside } from './termIndex.ts';
+
+/** The table of a read model's rows, and those beside it of its lists and terms, once a row has some. */
+export class ModelTable {
+  readonly #db: DatabaseSync;
+  readonly #name: string;
+  readonly #rows: RowStatements;
+  readonly #count: Statement;
+  #listed: ListedStatements | undefined;
+  #searched: SearchedStatements | undefined;
+
+  /** Makes the table when it is not there. */
+  constructor(db: DatabaseSync, model: string) {
+    this.#db = db;
+    this.#name = tableOf(model);
+    this.#rows = prepareRows(db, this.#name);
+    this.#count = db.prepare(`SELECT count(*) AS count FROM ${quoted(this.#name)}`);
+    this.#look();
+  }
+
+  load(ids: string[]): unknown[] {
+    return (this.#withLists() ?? this.#rows).load.all(JSON.stringify(ids));
+  }
+
+  page({ partition, list, after = -1, limit }: PageQuery): unknown[] {
+    const listed = this.#withLists();
+    if (list !== undefined) return listed?.list.all(partition, list, after, limit) ?? [];
+    return (listed ?? this.#rows).page.all(partition, after, limit);
+  }
+
+  changes({ partition, above = -1, below = Number.MAX_SAFE_INTEGER, limit }: ChangesQuery): unknown[] {
+    return this.#withLists()?.changes.all(partition, above, below, limit) ?? [];
+  }
+
+  search({ below = Number.MAX_SAFE_INTEGER, limit, ...query }: SearchQuery): unknown[] {
+    if (query.words.length === 0 || query.partitions.length === 0) return [];
+    return this.#withTerms()?.search.all(matchText(query), below, limit) ?? [];
+  }
+
+  write(rows: readonly Row[]): void {
+    const stored = rows.map(toStored);
+    if (rows.some(({ search }) => search)) this.#addTerms();
+    else if (rows.some(({ lists }) => lists)) this.#addLists();
+    const listed = this.#withLists();
+    if (this.#searched) writeSearched(this.#searched, stored);
+    else if (listed) writeListed(this.#listed as ListedStatements, stored);
+    else writeRows(this.#rows, stored);
+  }
+
+  count(): number {
+    return this.#count.get()?.count as number;
+  }
+
+  /** Takes all rows out. The table stays: other processes go on reading it. */
+  clear(): void {
+    this.#db.exec(`DELETE FROM ${quoted(this.#name)}`);
+    if (this.#withLists()) this.#db.exec(`DELETE FROM ${quoted(listsBeside(this.#name))}`);
+    if (this.#withTerms()) clearTermIndex(this.#db, this.#name);
+  }
+
+  /** Gives the table, and those beside it, the name of another read model, which has none. It cannot be used after that. */
+  rename(model: string): void {
+    const to = tableOf(model);
+    const besides = [
+      ...(this.#withLists() ? [listsBeside] : []),
+      ...(this.#withTerms() ? [termsBeside] : []),
+      (table: string) => table,
+    ];
+    for (const beside of besides) {
+      this.#db.exec(`ALTER TABLE ${quoted(beside(this.#name))} RENAME TO ${quoted(beside(to))}`);
+    }
+  }
+
+  #addLists(): void {
+    if (this.#withLists()) return;
+    addLists(this.#db, this.#name);
+    this.#look();
+  }
+
+  #addTerms(): void {
+    if (this.#withTerms()) return;
+    this.#addLists();
+    addTerms(this.#db, this.#name);
+    this.#look();
+  }
+
+  /** Undefined where no row has lists or terms; another process may have written the first one meanwhile. */
+  #withLists(): SearchedStatements | ListedStatements | undefined {
+    if (!this.#listed) this.#look();
+    return this.#searched ?? this.#listed;
+  }
+
+  #withTerms(): SearchedStatements | undefined {
+    if (!this.#searched) this.#look();
+    return this.#searched;
+  }
+
+  #look(): void {
+    const columns = this.#db.prepare('SELECT name FROM pragma_table_info(?)').all(this.#name);
+    const has = (column: string) => columns.some(({ name }) => name === column);
+    if (has('lists')) this.#listed ??= prepareListed(this.#db, this.#name);
+    if (has('terms')) this.#searched ??= prepareSearched(this.#db, this.#name);
+  }
+}
+
+/** Removes the table of a read model with those beside it; one that is not there is no error. */
+export function dropModelTable(db: DatabaseSync, model: string): void {
+  const table = tableOf(model);
+  for (const name of [table, listsBeside(table), termsBeside(table)]) {
+    db.exec(`DROP TABLE IF EXISTS ${quoted(name)}`);
+  }
+}
+
+/** The name of the table of a read model's rows. */
+function tableOf(model: string): string {
+  return `model_${model}`;
+}
+
+function toStored({ id, partition, order, position: version, body, lists, search }: Row): SearchedRow {
+  return {
+    ...{ id, partition, order, version },
+    body: JSON.stringify(body),
+    lists: lists === undefined ? null : JSON.stringify(lists),
+    since: search?.since ?? null,
+    terms: search === undefined ? null : JSON.stringify(search.terms),
+  };
+}
+
+/** The row that a table gave; the last of its columns are there when a row of the table has had such. */
+export function toRow<Body extends object>(stored: unknown): Row<Body> {
+  const { id, partition, order, version: position, body } = toStoredRow(stored);
+  const [lists, since, terms] = (stored as (string | number | null)[]).slice(5);
+  return {
+    ...{ id, partition, order, position },
+    body: JSON.parse(body),
+    ...(typeof lists === 'string' && { lists: JSON.parse(lists) }),
+    ...(typeof since === 'number' && { search: { terms: JSON.parse(String(terms)), since } }),
+  };
+}

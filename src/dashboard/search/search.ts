@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { searchAccess } from '../../audit/searchAccess.ts';
+import { scopeKinds } from '../../principals/keys/permissions.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type Found, searchRecords } from '../../reads/search/searchRecords.ts';
+import { searchTextSchema, tidied } from '../../reads/search/searchText.ts';
+import { validate } from '../../records/validate.ts';
+import { documentsPath, recordPath } from '../records/recordPaths.ts';
+import { recordsSection, textsOf, unlessBehind } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { refusalOf, textOf } from '../shell/sentForm.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
+import { table } from '../ui/table.ts';
+import { badge, code, empty, time, tryAgain } from '../ui/text.ts';
+import { type RememberedSearch, rememberedSearch, rememberSearch } from './rememberedSearches.ts';
+import { searchPath } from './searchBox.ts';
+
+const PAGE = 25;
+const path = '/workspaces/:workspace/search';
+const formSchema = z.object({ q: searchTextSchema, kind: z.enum(scopeKinds).optional() });
+
+/** `…/search`: records and documents by what people know of them. */
+export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path,
+      roles: phiReaders,
+      query: ['n', 'page_token'],
+      handle: (visit) => show(ports, visit),
+    },
+    { method: 'post', path, roles: phiReaders, handle: take },
+  ];
+}
+
+/** Takes what was typed; the address that follows has only a number for it. */
+async function take(visit: Visit): Promise<Reply> {
+  const { req, workspace, form } = visit;
+  const kind = textOf(form, 'kind');
+  const typed = { q: textOf(form, 'q'), ...(kind !== '' && { kind }) };
+  if (typed.q === '') return { redirect: searchPath(workspace) };
+  try {
+    const { q, ...narrowed } = validate(formSchema, typed);
+    const number = rememberSearch(req, {
+      workspace,
+      text: tidied(q),
+      ...(narrowed.kind && { kind: narrowed.kind }),
+    });
+    return { redirect: searchPath(workspace, number) };
+  } catch (error) {
+    const { status, details } = refusalOf(error);
+    const problem = messageOf(details, 'q') ?? messageOf(details, 'kind');
+    return searchPage(searchForm(visit, typed.q, kind, problem && `This ${problem}.`), status);
+  }
+}
+
+async function show(ports: QueryPorts, visit: Visit): Promise<Reply> {
+  const { req, workspace, caller } = visit;
+  const { n, page_token: pageToken } = textsOf(req);
+  const asked = rememberedSearch(req, workspace, n);
+  if (asked === undefined) {
+    return searchPage(html`${searchForm(visit)}
+${n !== undefined && empty('This search is not remembered any more. Type it once more.')}`);
+  }
+  const { text, kind } = asked;
+  const request = { text, kinds: kind === undefined ? scopeKinds : [kind], limit: PAGE, pageToken };
+  const found = await unlessBehind(searchRecords(ports, workspace, request));
+  if (found) await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items));
+  const body = html`${searchForm(visit, text, kind)}
+${found ? results(workspace, asked, found.items, pageToken !== undefined) : tryAgain(req.originalUrl)}
+${found?.next_page_token && nextPage(workspace, asked, found.next_page_token)}`;
+  return searchPage(body, found ? 200 : 503);
+}
+
+function searchPage(body: Html, status = 200): Reply {
+  const page = html`<h1>Search</h1>
+${body}`;
+  return { page: { title: 'Search', section: recordsSection, status, body: page } };
+}
+
+function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
+  const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
+  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
+${csrf}
+${input({
+  ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
+  hint: 'Names, dates of birth, ids and parts of them, NPIs, policy numbers, names of files.',
+})}
+${select({ name: 'kind', label: 'Among', value: kind, options: [{ value: '', text: 'Everything' }, ...kinds] })}
+<button type="submit">Search</button>
+</form>`;
+}
+
+function results(
+  workspace: string,
+  { text }: RememberedSearch,
+  items: readonly Found[],
+  isFurther: boolean,
+): Html {
+  if (items.length === 0) {
+    return empty(
+      isFurther
+        ? 'There is nothing more.'
+        : html`Nothing has all of ${code(text)}. Try fewer words, or the beginning of one.`,
+    );
+  }
+  return table(
+    'Results',
+    [
+      {
+        title: 'Name',
+        isHeader: true,
+        cell: (found) => html`<a href="/dashboard${pathOf(workspace, found)}">${found.title}</a>`,
+      },
+      {
+        title: 'Kind',
+        cell: ({ kind, removed }) =>
+          html`${fieldLabel(kind)}${removed && html` ${badge('removed', 'neutral')}`}`,
+      },
+      { title: 'ID', cell: ({ id }) => code(id) },
+      { title: 'Details', cell: ({ details }) => detailsText(details) },
+      { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
+    ],
+    items,
+  );
+}
+
+function pathOf(workspace: string, { kind, id, details }: Found): string {
+  return kind === 'document'
+    ? documentsPath(workspace, details.encounter_id as string, id)
+    : recordPath(workspace, kind, id);
+}
+
+function detailsText(details: Found['details']): Html {
+  return html`${Object.entries(details).map(
+    ([field, value], at) =>
+      html`${at > 0 && html`<br>`}<span class="muted">${fieldLabel(field)}</span> ${value}`,
+  )}`;
+}
+
+function nextPage(workspace: string, { number }: RememberedSearch, token: string): Html {
+  const address = `/dashboard${searchPath(workspace, number)}&page_token=${encodeURIComponent(token)}`;
+  return html`<p><a href="${address}" rel="next">Next page</a></p>`;
+}

@@ -1,0 +1,129 @@
+import { bodyOf, type Incomplete } from '../../../projections/projection.ts';
+import { type Findable, isRecordState, searchModel } from '../../../projections/search.ts';
+import type { Position } from '../../events/event.ts';
+import { documentIdsOf, kindOfStream, kindPartition, recordIdOf } from '../../events/streamNames.ts';
+import type { Row, SearchQuery } from '../../ports/readModels.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { recordName } from '../../records/recordName.ts';
+import { tellingFields } from '../../records/searchTerms.ts';
+import { validationError } from '../../records/validate.ts';
+import { caughtUp, type Page, type PageRequest } from '../page.ts';
+import type { QueryPorts } from '../readRecord.ts';
+import { hasTerms, type Match, matches, patternsOf } from './searchText.ts';
+
+/** Rows looked at for one page: where most were found better before, a page ends before it is full. */
+const MAX_SCANNED = 1_000;
+
+/** What a search asks for: `text` as `tidied` has it. */
+export interface SearchRequest extends PageRequest {
+  text: string;
+  /** Kinds of records, and `document`, among which it looks. */
+  kinds: readonly string[];
+}
+
+/** A record or document that was found. */
+export interface Found {
+  kind: string;
+  /** The caller's id; of a document, `details.encounter_id` is that of its encounter. */
+  id: string;
+  /** What people call it: its name, or that of its file; else its id. */
+  title: string;
+  /** What tells it apart from others of its name: fields by their dotted names. */
+  details: Record<string, string>;
+  matched: Match;
+  /** Of a document that was removed. */
+  removed?: true;
+  version: number;
+  created_at: string;
+  /** Of a document that was removed: when. */
+  updated_at: string;
+}
+
+/**
+ * One page of what holds every word of a text, with every write acknowledged before the call: first what has it as a whole id or
+ * number, then what has its words, then what has words that begin so; within each, those first of which that changed last by which
+ * they are found. A page may have less than `limit`, and a token all the same. Rejects with `unavailable`, and with
+ * `validation_failed` for a token that is none.
+ */
+export async function searchRecords(
+  ports: QueryPorts,
+  workspace: string,
+  { text, kinds, limit, pageToken }: SearchRequest,
+): Promise<Page<Found>> {
+  let place: Place | undefined = pageToken === undefined ? { tier: 0 } : decodePlace(pageToken);
+  const patterns = patternsOf(text);
+  const partitions = kinds.map((kind) => kindPartition(workspace, kind));
+  await caughtUp(ports, searchModel, 'search');
+  const found: { item: Found; place: Place }[] = [];
+  for (let scanned = 0; place !== undefined && found.length <= limit && scanned < MAX_SCANNED; ) {
+    const { tier, below }: Place = place;
+    const matched = matches[tier] as Match;
+    const most = limit + 1 - found.length;
+    const query: SearchQuery = { partitions, words: patterns[matched], below, limit: most };
+    const rows: Row<Findable | Incomplete>[] = await ports.readModels.search(searchModel, query);
+    const better = matches.slice(0, tier).map((match) => patterns[match]);
+    for (const row of rows) {
+      const { terms = [], since } = row.search ?? {};
+      if (better.some((words) => hasTerms(new Set(terms), words))) continue;
+      for (const item of itemsOf(row, matched)) found.push({ item, place: { tier, below: since } });
+    }
+    scanned += rows.length;
+    place = rows.length < most ? nextTier(tier) : { tier, below: rows.at(-1)?.search?.since };
+  }
+  const next = found.length > limit ? found[limit - 1]?.place : place;
+  return {
+    items: found.slice(0, limit).map(({ item }) => item),
+    next_page_token: next ? encodePlace(next) : null,
+  };
+}
+
+/** How far a search has come. */
+interface Place {
+  /** Index of the way to match. */
+  tier: number;
+  /** Of that, all is done from here on. */
+  below?: Position | undefined;
+}
+
+function nextTier(tier: number): Place | undefined {
+  return tier + 1 < matches.length ? { tier: tier + 1 } : undefined;
+}
+
+/** It tells nothing of the text: whoever finds a token cannot try names on it. */
+function encodePlace({ tier, below }: Place): string {
+  return Buffer.from(`3.${tier}.${below ?? ''}`).toString('base64url');
+}
+
+function decodePlace(token: string): Place {
+  const [, tier, below] = /^3\.([0-2])\.(\d{0,16})$/.exec(Buffer.from(token, 'base64url').toString()) ?? [];
+  if (tier === undefined || below === undefined) {
+    const message = 'must be the next_page_token of an earlier page of the same search';
+    throw validationError([{ field: 'page_token', message }]);
+  }
+  return { tier: Number(tier), ...(below !== '' && { below: Number(below) }) };
+}
+
+function itemsOf(row: Row<Findable | Incomplete>, matched: Match): Found[] {
+  const state = bodyOf<Findable>(row);
+  if (state === undefined) return [];
+  const { version, createdAt: created_at, updatedAt: updated_at } = state;
+  return [{ ...shownOf(row.id, state), matched, version, created_at, updated_at }];
+}
+
+function shownOf(
+  stream: string,
+  state: Findable,
+): Pick<Found, 'kind' | 'id' | 'title' | 'details' | 'removed'> {
+  if (isRecordState(state)) {
+    const { kind, fields } = state;
+    const id = recordIdOf(stream);
+    return { kind, id, title: recordName(fields) ?? id, details: tellingFields(catalogEntry(kind), fields) };
+  }
+  const { encounterId: encounter_id, documentId: id } = documentIdsOf(stream);
+  const { filename = id, category } = state.document ?? {};
+  return {
+    ...{ kind: kindOfStream(stream), id, title: filename },
+    details: { encounter_id, ...(category && { category }) },
+    ...(state.removed && { removed: true }),
+  };
+}

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { phi } from '../support/phi.ts';
+import { textOf } from '../support/recordsPages.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+let dashboard: TestDashboard;
+let service: TestService;
+let root: string;
+const maria = { ...samples.patient(), last_name: phi('Quetzal'), first_name: 'María' };
+const mario = { ...maria, id: phi('patient'), first_name: 'Mario', date_of_birth: '1990-01-02' };
+
+beforeAll(async () => {
+  dashboard = await startDashboard();
+  ({ service } = dashboard);
+  root = `/workspaces/${service.workspaceId('clinic')}`;
+  for (const patient of [maria, mario])
+    expect((await service.post('/integration/patients', patient)).status).toBe(200);
+}, 60_000);
+afterAll(() => dashboard.stop());
+
+test('the box on every page leads from a name to the record, and the name is in no address', async () => {
+  const page = await dashboard.openAs('compliance', root);
+  const addresses: string[] = [];
+  page.on('request', (request) => addresses.push(request.url()));
+  const accesses = await accessesBy(service, async () => {
+    await page.keyboard.press('/');
+    await page.keyboard.type(`quetzal mar`);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { level: 1, name: 'Search' }).waitFor();
+    const rows = page.locator('tbody tr');
+    expect(await rows.count()).toBe(2);
+    expect(await textOf(rows.first())).toContain(
+      `Mario ${maria.last_name} Patient ${mario.id} Date of birth 1990-01-02`,
+    );
+    expect(await page.getByLabel('Search for').inputValue()).toBe('quetzal mar');
+    await expectAccessible(page);
+    await takePictures(page, 'search');
+  });
+  expect(accesses).toMatchObject([
+    {
+      action: 'record.search',
+      query: { for: ['name'] },
+      shown: { things: [mario, maria].map(({ id }) => ({ kind: 'patient', record_id: id })) },
+    },
+  ]);
+  await page.getByRole('link', { name: `María ${maria.last_name}` }).click();
+  await page.getByRole('heading', { level: 1, name: `Patient María ${maria.last_name}` }).waitFor();
+  await page.goBack();
+  await page.getByRole('link', { name: `Mario ${maria.last_name}` }).waitFor();
+  expect(addresses.filter((address) => /quetzal/i.test(address))).toEqual([]);
+});
+
+test('it is narrowed to a kind, pages, and works without scripts', async () => {
+  const encounter = await createEncounter(service);
+  const name = phi('Scan').toLowerCase();
+  for (let count = 0; count < 26; count += 1) {
+    const form = documentForm({ filename: `${name} ${count}.pdf` });
+    expect((await service.upload(documentsPath(encounter), form)).status).toBe(200);
+  }
+  const visitor = new Visitor(service.url);
+  await visitor.signIn(await dashboard.createUser('compliance'));
+  await visitor.get(`${root}/search`);
+  const sent = await visitor.post(`${root}/search`, { q: ` ${name}  pdf `, kind: 'document' });
+  expect([sent.status, sent.headers.location]).toEqual([303, `/dashboard${root}/search?n=1`]);
+  const first = await visitor.get(`${root}/search?n=1`);
+  expect(first.text.match(/<th scope="row">/g)).toHaveLength(25);
+  const [, next = ''] = /href="\/dashboard([^"]+)" rel="next"/.exec(first.text) ?? [];
+  const second = await visitor.get(next.replaceAll('&amp;', '&'));
+  expect(second.text.match(/<th scope="row">/g)).toHaveLength(1);
+  expect(second.text).toContain(`/documents/`);
+  await visitor.post(`${root}/search`, { q: name, kind: 'payer' });
+  expect((await visitor.get(`${root}/search?n=2`)).text).toContain('Nothing has all of');
+  expect((await visitor.get(`${root}/search?n=1`)).text).toContain(`${name} 25.pdf`);
+  const refused = await visitor.post(`${root}/search`, { q: 'a b c d e f g h i' });
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('must have at most 8 words')]);
+  expect((await visitor.get(`${root}/search?n=99`)).text).toContain('not remembered any more');
+});
+
+test('who may not see records has no box, and is refused', async () => {
+  const page = await dashboard.openAs('viewer', root);
+  expect(await page.getByRole('searchbox').count()).toBe(0);
+  expect((await page.goto(`/dashboard${root}/search`))?.status()).toBe(403);
+});
