@@ -48,9 +48,9 @@ export function documentTable(
       cell: (one) =>
         html`<a href="${path(one)}">${one.document_id}</a><br><small class="muted">${one.filename}</small>`,
     },
+    { title: 'Last change', cell: lastChange },
     ...(isOfSeveral ? [encounterColumn] : []),
     ...facts,
-    { title: 'Last change', cell: lastChange },
     {
       title: 'Download',
       isTitleHidden: true,

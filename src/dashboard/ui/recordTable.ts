@@ -48,9 +48,9 @@ export function recordTable(shown: RecordTable): Html {
       cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}">${id}</a>`,
     },
     ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
+    { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
     { title: 'Warnings', cell: ({ record }) => warningCount(qualityWarnings(entry, record, record).length) },
     ...(partOf === undefined ? ageColumns : []),
-    { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
   ];
   return table(pluralTitle(entry), columns, records);
 }
