@@ -47,6 +47,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
     'get /workspaces/:workspace/holds',
+    ...both('/workspaces/:workspace/search'),
     'get /workspaces/:workspace/requests',
     'get /workspaces/:workspace/requests/:id',
     'get /workspaces/:workspace/audit',
