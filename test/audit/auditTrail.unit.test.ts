@@ -185,6 +185,13 @@ describe('tallies', () => {
     expect(addMinutes(minutes, later)).toHaveLength(MAX_MINUTES);
   });
 
+  test('leave out what the dashboard refused its users', () => {
+    const refusal = { ...entry(1, 0, 'permission_denied'), action: 'request.refused' };
+    const ofUser: AuditEntry = { ...refusal, principal: { type: 'user', id: 'usr_1' } };
+    const [minute] = addMinutes([], [refusal, ofUser]);
+    expect(minute?.refused).toEqual({ permission_denied: 1 });
+  });
+
   test('are the same in the head, however the events came in chunks', () => {
     const events = Array.from({ length: 3 * ENTRIES_A_CHUNK }, (_, n) => event(n, n * 1_000));
     let row: Row<AuditBody> | undefined;

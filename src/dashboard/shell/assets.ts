@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const ownFolder = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets');
 
 /** The parts of `dashboard.css`: a later one overrides those before. */
-const styles = ['base', 'layout', 'overview', 'reference', 'records'];
+const styles = ['base', 'layout', 'overview', 'reference', 'records', 'tables'];
 
 /** What pages load, by the names that they use, and the files that make it. */
 const files = {
@@ -16,6 +16,7 @@ const files = {
   'dashboard.css': styles.map((name) => join(ownFolder, 'styles', `${name}.css`)),
   'htmx.js': [require.resolve('htmx.org/dist/htmx.min.js')],
   'dashboard.js': [join(ownFolder, 'dashboard.js')],
+  'logo.svg': [join(ownFolder, 'logo.svg')],
 };
 
 export type AssetName = keyof typeof files;
@@ -23,6 +24,7 @@ export type AssetName = keyof typeof files;
 const types: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
 };
 
 interface Asset {

@@ -35,7 +35,7 @@ export async function confirmIdentity(ports: SignInPorts, visit: Visit): Promise
 function confirmationPage(visit: Visit, error?: string): Reply {
   return {
     page: {
-      title: 'Confirm that it is you',
+      title: `${error === undefined ? '' : 'Error: '}Confirm that it is you`,
       status: 403,
       body: html`<h1>Confirm that it is you</h1>
 <p>Users, roles and keys are changed, and records are erased, only when you have proved within the last ten minutes who you are. Nothing was changed yet.</p>

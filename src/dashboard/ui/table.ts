@@ -9,7 +9,10 @@ export interface TableColumn<Item> {
   isTitleHidden?: boolean;
 }
 
-/** A table that scrolls by itself where it is wider than the page. `label` says what it lists. */
+/**
+ * A table that scrolls by itself where it is wider than the page; on a phone its rows are stacked, each cell under the
+ * title of its column. `label` says what it lists.
+ */
 export function table<Item>(label: string, columns: TableColumn<Item>[], items: readonly Item[]): Html {
   return html`<div class="table-scroll" role="region" aria-label="${label}" tabindex="0">
 <table>
@@ -26,8 +29,10 @@ export function table<Item>(label: string, columns: TableColumn<Item>[], items: 
 export function rows<Item>(columns: TableColumn<Item>[], items: readonly Item[]): Html[] {
   return items.map(
     (item) =>
-      html`<tr>${columns.map(({ cell, isHeader }) =>
-        isHeader ? html`<th scope="row">${cell(item)}</th>` : html`<td>${cell(item)}</td>`,
+      html`<tr>${columns.map(({ title, cell, isHeader, isTitleHidden }) =>
+        isHeader
+          ? html`<th scope="row">${cell(item)}</th>`
+          : html`<td${!isTitleHidden && html` data-title="${title}"`}>${cell(item)}</td>`,
       )}</tr>`,
   );
 }
