@@ -49,7 +49,7 @@ const rooms: Record<string, string[]> = {
     ...['health', 'idempotency', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
   ],
   dashboard: [
-    ...['errors', 'events', 'ports', 'records', 'projections'],
+    ...['errors', 'sealing', 'events', 'ports', 'records', 'projections'],
     ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
     ...['disclosures', 'http'],
   ],

@@ -12,8 +12,9 @@ import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
 import { checkboxes, input, select } from '../ui/formFields.ts';
 import { termFields, termsSent } from '../ui/termFields.ts';
-import { code, time } from '../ui/text.ts';
-import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+import { code } from '../ui/text.ts';
+import { findKey } from './findKey.ts';
+import { keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
 import { limitFields, limitsSent, limitTexts } from './limitFields.ts';
 
 export interface KeyChangePorts {
@@ -89,11 +90,9 @@ const changes: readonly KeyChange[] = [
         options: endings(MAX_ROTATION_SECONDS),
       }),
     isFor: (state, { replacedBy }) => state === 'active' && replacedBy === undefined,
-    async make({ directory }, { id }, { form, actor }) {
-      const seconds = Number(textOf(form, 'expires_in') || Number.NaN);
-      const { previousExpiresAt, ...made } = await new KeyManager(directory, actor).rotateKey(id, seconds);
-      const end = html`It takes the place of ${code(id)}, which is refused from ${time(previousExpiresAt)} on.`;
-      return { page: keyMadePage(made, end) };
+    async make({ directory }, { id }, visit) {
+      const seconds = Number(textOf(visit.form, 'expires_in') || Number.NaN);
+      return toMadeKey(visit, await new KeyManager(directory, visit.actor).rotateKey(id, seconds));
     },
   },
   {
@@ -183,11 +182,4 @@ export function keyChangeRoutes(ports: KeyChangePorts): DashboardRoute[] {
       make: (key, visit) => make(ports, key, visit),
     }),
   );
-}
-
-/** The key of the path; one of another workspace is not found. */
-function findKey({ known }: KeyDirectory, { req, workspace }: Visit): ApiKey {
-  const key = known.keys.get(String(req.params.id));
-  if (key?.workspace === workspace) return key;
-  throw new ServiceError('not_found', 'There is no such key in the workspace.');
 }

@@ -1,8 +1,11 @@
-import type { CreatedKey } from '../../principals/keys/KeyManager.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { limitSentences } from '../../principals/keys/keyLimits.ts';
-import { type HtmlValue, html } from '../shell/html.ts';
-import type { Page } from '../shell/route.ts';
-import { code, secretOnce } from '../ui/text.ts';
+import { type ApiKey, limitsOfKey } from '../../principals/keys/keyState.ts';
+import { type Html, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
+import { code, secretOnce, time } from '../ui/text.ts';
+import { findKey } from './findKey.ts';
 
 export const keysSection = 'API keys';
 
@@ -11,18 +14,56 @@ export function keysPath(workspace: string): string {
   return `/workspaces/${workspace}/keys`;
 }
 
-/** The page of a key just made: the only one that ever shows the key itself. */
-export function keyMadePage(
-  { id, name, workspace, permissions, key, ...limits }: CreatedKey,
-  text: HtmlValue,
-): Page {
+interface MadeKey {
+  id: string;
+  workspace: string;
+  key: string;
+}
+
+const madePath = ({ id, workspace }: Pick<MadeKey, 'id' | 'workspace'>) =>
+  `${keysPath(workspace)}/${id}/made`;
+
+/** Leads to the page of a key just made: the only one that ever shows the key itself. */
+export function toMadeKey(visit: Visit, made: MadeKey): Reply {
+  return showOnce(visit, madePath(made), { key: made.key });
+}
+
+/** That page; from the second time on it leads back to the list. */
+export function keyMadeRoutes({ directory }: { directory: KeyDirectory }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/keys/:id/made',
+      roles: admins,
+      async handle(visit) {
+        const made = findKey(directory, visit);
+        const shown = takeShownOnce<{ key: string }>(visit, madePath(made));
+        if (shown) return { page: keyMadePage(made, shown.key, directory) };
+        visit.notice(
+          `API key ${made.name} was shown once, and is stored nowhere. If nobody copied it, rotate or delete it.`,
+        );
+        return { redirect: keysPath(made.workspace) };
+      },
+    },
+  ];
+}
+
+function keyMadePage(made: ApiKey, key: string, { known }: KeyDirectory): Page {
+  const { id, name, workspace, permissions } = made;
+  const previous = [...known.keys.values()].find(({ replacedBy }) => replacedBy === id);
   return {
     title: 'API key created',
     section: keysSection,
     body: html`<h1>API key created</h1>
 ${secretOnce('The key', key)}
 <p><strong>Copy it now: it is shown only this once.</strong> Whoever has it acts in its name: keep it in a store for secrets.</p>
-<p>${name} (${code(id)}), permissions: ${permissions.join(', ') || 'none'}. ${text} ${limitSentences(limits).join(' ')}</p>
+<p>${name} (${code(id)}), permissions: ${permissions.join(', ')}. ${whenItWorks(previous)} ${limitSentences(limitsOfKey(made)).join(' ')}</p>
 <p><a role="button" class="outline secondary" href="/dashboard${keysPath(workspace)}">To the API keys</a></p>`,
   };
+}
+
+/** `previous` is the key that it takes the place of. */
+function whenItWorks(previous: ApiKey | undefined): Html {
+  if (previous?.expiresAt === undefined) return html`It works from now on.`;
+  return html`It takes the place of ${code(previous.id)}, which is refused from ${time(previous.expiresAt)} on.`;
 }

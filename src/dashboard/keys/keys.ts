@@ -7,13 +7,13 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
-import { formError, input } from '../ui/formFields.ts';
+import { formError, input, messageOf } from '../ui/formFields.ts';
 import { who } from '../ui/principal.ts';
 import { type TableColumn, table } from '../ui/table.ts';
 import { termFields, termsSent, termsText } from '../ui/termFields.ts';
 import { badge, code, empty, time, timeAgo } from '../ui/text.ts';
 import { type KeyChangePorts, keyChanges } from './keyChanges.ts';
-import { keyMadePage, keysPath, keysSection } from './keyMadePage.ts';
+import { keyMadeRoutes, keysPath, keysSection, toMadeKey } from './keyMadePage.ts';
 import { limitFields, limitsCell, limitsSent, limitTextsSent } from './limitFields.ts';
 import { permissionFields, permissionsSent } from './permissionFields.ts';
 
@@ -57,12 +57,13 @@ export function keysRoutes(ports: KeyPagePorts): DashboardRoute[] {
             termsSent(form),
             limitsSent(form),
           );
-          return { page: keyMadePage(made, html`It works from now on.`) };
+          return toMadeKey(visit, made);
         } catch (error) {
           return { page: newPage(visit, refusalOf(error)) };
         }
       },
     },
+    ...keyMadeRoutes(ports),
   ];
 }
 
@@ -155,7 +156,7 @@ ${input({
   autocomplete: 'off',
   hint: 'What people will know the key by, such as the system that uses it.',
 })}
-${permissionFields(refusal ? permissionsSent(form) : ['write'])}
+${permissionFields(refusal ? permissionsSent(form) : ['write'], messageOf(refusal?.details, 'permissions'))}
 ${limitFields(limitTextsSent(form), refusal?.details)}
 ${termFields(termsSent(form), refusal?.details)}
 <div class="actions"><button type="submit">Create API key</button>

@@ -19,8 +19,8 @@ const permissionTexts: Record<WholePermission, string> = {
   webhooks: 'Create and change webhooks. To have whole events sent takes the permission events, too.',
 };
 
-/** The choice of permissions: whole ones, and those of one kind. */
-export function permissionFields(chosen: readonly Permission[]): Html {
+/** The choice of permissions: whole ones, and those of one kind; `error` is what was wrong with it. */
+export function permissionFields(chosen: readonly Permission[], error?: string): Html {
   const isChecked = (value: Permission) => chosen.includes(value);
   const isScoped = kindPermissions.some(isChecked);
   return html`${checkboxes(
@@ -32,6 +32,7 @@ export function permissionFields(chosen: readonly Permission[]): Html {
       hint: permissionTexts[value],
       isChecked: isChecked(value),
     })),
+    error,
   )}
 <details${isScoped && html` open`}><summary>For one kind alone, in place of write or read</summary>
 ${checkboxes(

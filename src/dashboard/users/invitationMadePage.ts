@@ -1,15 +1,29 @@
 import { addressOf } from '../../http/server/addressOf.ts';
-import type { IssuedLink } from '../../principals/users/UserLinks.ts';
-import { invitationPath } from '../../principals/users/UserLinks.ts';
+import { type IssuedLink, invitationPath } from '../../principals/users/UserLinks.ts';
 import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
-import type { Page, Visit } from '../shell/route.ts';
+import type { Page, Reply, Visit } from '../shell/route.ts';
+import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
 import { secretOnce, time } from '../ui/text.ts';
 
 export const usersSection = 'Users';
 
-/** The page of an invitation just made: the only one that ever shows the link. */
-export function invitationMadePage(
+const madePath = (userId: string) => `/users/${userId}/invited`;
+
+/** Leads to the page of an invitation just made: the only one that ever shows the link. */
+export function toMadeInvitation(visit: Visit, link: IssuedLink): Reply {
+  return showOnce(visit, madePath(link.userId), link);
+}
+
+/** What that page answers; from the second time on it leads to the user. */
+export function madeInvitation(publicUrl: string | undefined, visit: Visit, user: User): Reply {
+  const link = takeShownOnce<IssuedLink>(visit, madePath(user.id));
+  if (link) return { page: invitationMadePage(publicUrl, visit, user, link) };
+  visit.notice('The link was shown once. If nobody copied it, create another one.');
+  return { redirect: `/users/${user.id}` };
+}
+
+function invitationMadePage(
   publicUrl: string | undefined,
   { req }: Visit,
   { id, name }: User,

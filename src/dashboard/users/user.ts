@@ -12,7 +12,7 @@ import { confirmedChange } from '../ui/confirmation.ts';
 import { formError } from '../ui/formFields.ts';
 import { roleField, roleOf } from '../ui/role.ts';
 import { userFacts } from '../ui/userFacts.ts';
-import { invitationMadePage, usersSection } from './invitationMadePage.ts';
+import { madeInvitation, toMadeInvitation, usersSection } from './invitationMadePage.ts';
 
 export interface UserPagePorts {
   users: UserDirectory;
@@ -67,12 +67,17 @@ export function userRoutes({ users, publicUrl }: UserPagePorts): DashboardRoute[
       async handle(visit) {
         const user = await find(visit);
         try {
-          const link = await new UserLinks(users, visit.actor).inviteAgain(user.id);
-          return { page: invitationMadePage(publicUrl, visit, user, link) };
+          return toMadeInvitation(visit, await new UserLinks(users, visit.actor).inviteAgain(user.id));
         } catch (error) {
           return { page: userPage(user, visit, 'invite', refusalOf(error)) };
         }
       },
+    },
+    {
+      method: 'get',
+      path: '/users/:user/invited',
+      roles: admins,
+      handle: async (visit) => madeInvitation(publicUrl, visit, await find(visit)),
     },
     ...confirmedChange({
       path: '/users/:user/reset-two-factor',

@@ -12,7 +12,7 @@ import { roleField, roleOf } from '../ui/role.ts';
 import { table } from '../ui/table.ts';
 import { time, timeAgo } from '../ui/text.ts';
 import { signsInBy, userState } from '../ui/userFacts.ts';
-import { invitationMadePage, usersSection } from './invitationMadePage.ts';
+import { toMadeInvitation, usersSection } from './invitationMadePage.ts';
 import type { UserPagePorts } from './user.ts';
 
 export interface UsersPagePorts extends UserPagePorts {
@@ -45,8 +45,7 @@ export function usersRoutes(ports: UsersPagePorts): DashboardRoute[] {
         try {
           const role = roleOf(typed.role);
           const link = await new UserLinks(users, actor).invite({ name: typed.name, role });
-          const user = users.find(link.userId) as User;
-          return { page: invitationMadePage(ports.publicUrl, visit, user, link) };
+          return toMadeInvitation(visit, link);
         } catch (error) {
           return list(visit, typed, refusalOf(error));
         }

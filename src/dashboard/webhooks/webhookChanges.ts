@@ -8,7 +8,7 @@ import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
 import { input, select } from '../ui/formFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
-import { webhookSecretPage } from './webhookSecretPage.ts';
+import { toMadeSecret } from './webhookSecretPage.ts';
 
 /** Something that is done to a webhook, once the page that asks was answered. */
 interface WebhookChange {
@@ -103,15 +103,10 @@ const changes: readonly WebhookChange[] = [
         options: endings(MAX_OVERLAP_SECONDS),
       }),
     isFor: () => true,
-    async make(manager, caller, id, { form, workspace }) {
-      const overlap_seconds = Number(textOf(form, 'overlap_seconds') || Number.NaN);
-      return {
-        page: webhookSecretPage(
-          workspace,
-          'Secret rotated',
-          await manager.rotateSecret(caller, id, { overlap_seconds }),
-        ),
-      };
+    async make(manager, caller, id, visit) {
+      const overlap_seconds = Number(textOf(visit.form, 'overlap_seconds') || Number.NaN);
+      const made = await manager.rotateSecret(caller, id, { overlap_seconds });
+      return toMadeSecret(visit, 'Secret rotated', made);
     },
   },
   {

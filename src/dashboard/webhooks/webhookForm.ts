@@ -9,7 +9,7 @@ import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/sentF
 import { checkboxes, formError, input, messageOf, select } from '../ui/formFields.ts';
 import { termFields, termsSent } from '../ui/termFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
-import { webhookSecretPage } from './webhookSecretPage.ts';
+import { toMadeSecret } from './webhookSecretPage.ts';
 
 /** The settings of a webhook, as its form shows them. */
 interface FormValues {
@@ -71,13 +71,8 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
           start: start === 'time' ? utcOf(textOf(visit.form, 'start_time')) : start,
         };
         try {
-          return {
-            page: webhookSecretPage(
-              visit.workspace,
-              'Webhook created',
-              await webhooks.create(webhookCaller(visit), body),
-            ),
-          };
+          const made = await webhooks.create(webhookCaller(visit), body);
+          return toMadeSecret(visit, 'Webhook created', made);
         } catch (error) {
           return { page: newPage(visit, valuesSent(visit), refusalOf(error)) };
         }

@@ -1,19 +1,56 @@
-import type { NewSecret } from '../../webhooks/settings/WebhookManager.ts';
+import type { NewSecret, WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { html } from '../shell/html.ts';
-import type { Page } from '../shell/route.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { showOnce, takeShownOnce } from '../shell/shownOnce.ts';
 import { code, secretOnce, time } from '../ui/text.ts';
-import { webhookPath, webhooksSection } from './webhookPaths.ts';
+import { webhookCaller, webhookId, webhookPath, webhooksSection } from './webhookPaths.ts';
 
-/** The page of a secret just made: the only one that ever shows it. */
-export function webhookSecretPage(workspace: string, title: string, { webhook, secret }: NewSecret): Page {
-  const { id, url, previous_secret_expires_at: until } = webhook;
+/** What the page shows of a secret just made. */
+interface MadeSecret {
+  title: string;
+  secret: string;
+  /** ISO 8601; null where there is no previous one. */
+  previousEnds: string | null;
+}
+
+const madePath = (workspace: string, id: string) => `${webhookPath(workspace, id)}/made`;
+
+/** Leads to the page of a secret just made: the only one that ever shows it. */
+export function toMadeSecret(visit: Visit, title: string, { webhook, secret }: NewSecret): Reply {
+  const made: MadeSecret = { title, secret, previousEnds: webhook.previous_secret_expires_at };
+  return showOnce(visit, madePath(visit.workspace, webhook.id), made);
+}
+
+/** That page; from the second time on it leads to the webhook. */
+export function webhookSecretRoutes({ webhooks }: { webhooks: WebhookManager }): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/webhooks/:id/made',
+      roles: admins,
+      async handle(visit) {
+        const { id, url } = await webhooks.find(webhookCaller(visit), webhookId(visit));
+        const made = takeShownOnce<MadeSecret>(visit, madePath(visit.workspace, id));
+        if (made) return { page: secretPage(visit, { id, url }, made) };
+        visit.notice('The secret was shown once. If nobody copied it, rotate it.');
+        return { redirect: webhookPath(visit.workspace, id) };
+      },
+    },
+  ];
+}
+
+function secretPage(
+  { workspace }: Visit,
+  { id, url }: { id: string; url: string },
+  { title, secret, previousEnds }: MadeSecret,
+): Page {
   return {
     title,
     section: webhooksSection,
     body: html`<h1>${title}</h1>
 ${secretOnce('The secret that signs the messages', secret)}
 <p><strong>Copy it now: it is shown only this once.</strong> Your endpoint verifies the signature of every message with it, as Standard Webhooks has it.</p>
-<p>Webhook ${code(id)}, to ${url}.${until !== null && html` The previous secret signs, too, until ${time(until)}.`}</p>
+<p>Webhook ${code(id)}, to ${url}.${previousEnds !== null && html` The previous secret signs, too, until ${time(previousEnds)}.`}</p>
 <p><a role="button" class="outline secondary" href="/dashboard${webhookPath(workspace, id)}">To the webhook</a></p>`,
   };
 }

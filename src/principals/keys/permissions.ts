@@ -28,8 +28,15 @@ export function onKind(permission: Scopable, kind: string): Permission[] {
   return [permission, `${permission}:${kind}`];
 }
 
-/** Chosen permissions in their usual order. Throws `validation_failed` for a whole one beside its own part: nobody means both. */
+/**
+ * Chosen permissions in their usual order. Throws `validation_failed` for none, because such a key is refused everywhere, and
+ * for a whole one beside its own part: nobody means both.
+ */
 export function arrangePermissions(chosen: readonly Permission[]): Permission[] {
+  if (chosen.length === 0) {
+    const message = 'A key needs at least one permission.';
+    throw new ServiceError('validation_failed', message, { details: [{ field: 'permissions', message }] });
+  }
   const arranged = [...permissions, ...kindPermissions].filter((permission) => chosen.includes(permission));
   for (const whole of scopable) {
     const part = arranged.find((permission) => permission.startsWith(`${whole}:`));
