@@ -7,6 +7,7 @@ import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
 import { patient } from '../records/kinds/patient.ts';
 import { validate, validationError } from '../records/validate.ts';
+import { isPageView } from './isPageView.ts';
 import { patientThings } from './patientThings.ts';
 import type { AuditFilter } from './readAuditTrail.ts';
 import { type SightedThing, sightedThing } from './SightedThing.ts';
@@ -29,6 +30,8 @@ const querySchema = z.object({
    * has seen its encounters and their documents.
    */
   seen: value,
+  /** Given: without what users looked at on the dashboard. */
+  without_views: value,
   page_token: value,
 });
 
@@ -70,6 +73,7 @@ export async function auditFilter(
     const sent = query[bound];
     if (sent !== undefined) filter[bound] = new Date(instantOf(sent)).toISOString();
   }
+  if (query.without_views !== undefined) filter.isWanted = (entry) => !isPageView(entry);
   const kind = recordKindOf(query);
   if (query.seen === undefined || kind === undefined || query.id === undefined) return filter;
   const { kind: _kind, id: _id, ...others } = filter;

@@ -115,6 +115,7 @@ const ownTypes = {
   UserCreated: [],
   UserPasswordSet: [],
   UserRoleSet: [],
+  UserTimeZoneSet: [],
   UserDisabled: [],
   UserEnabled: [],
   UserUnlocked: [],

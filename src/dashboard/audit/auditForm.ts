@@ -4,10 +4,12 @@ import { subjectKinds } from '../../records/eventSubject.ts';
 import { requiredDate } from '../../records/fields.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { type Html, html } from '../shell/html.ts';
+import { presentReader } from '../shell/reader.ts';
 import type { Refusal } from '../shell/sentForm.ts';
 import { filterForm } from '../ui/filterForm.ts';
 import { input, messageOf, select } from '../ui/formFields.ts';
 import { titleOf } from '../ui/words.ts';
+import { startOfDay } from '../ui/zonedTime.ts';
 import { actionText } from './auditTexts.ts';
 
 interface Option {
@@ -47,9 +49,10 @@ export function auditForm(
     });
   const kinds = isInstallation ? ['user'] : [...subjectKinds, ...settingKinds];
   const known = actions.filter(isInstallation ? isOfInstallation : isOfWorkspace);
-  return filterForm(
-    path,
-    html`${inputOf('from', 'From (UTC)', 'datetime-local')}
+  return html`${sinceLinks(path, sent)}
+${filterForm(
+  path,
+  html`${inputOf('from', 'From (UTC)', 'datetime-local')}
 ${inputOf('to', 'Before (UTC)', 'datetime-local')}
 ${choice('principal', 'Who', 'Anyone', principals)}
 ${choice('action', 'What', 'Anything', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
@@ -77,8 +80,34 @@ ${
 ${choice('outcome', 'Outcome', 'Any outcome', [
   { value: 'accepted', text: 'Accepted' },
   { value: 'refused', text: 'Refused' },
-])}`,
-  );
+])}
+${select({
+  name: 'without_views',
+  label: 'Pages looked at',
+  value: sent.without_views ?? '',
+  options: [
+    { value: '', text: 'With what users looked at here' },
+    { value: 'yes', text: 'Without it' },
+  ],
+})}`,
+)}`;
+}
+
+const DAY_MS = 86_400_000;
+
+/** What is asked for, since a usual moment: the present day is that of the reader. */
+function sinceLinks(path: string, sent: Record<string, string>): Html {
+  const { timeZone = 'UTC' } = presentReader();
+  const now = Date.now();
+  const { to: _to, page_token: _token, ...kept } = sent;
+  const link = (text: string, from: number) => {
+    const query = new URLSearchParams({ ...kept, from: new Date(from).toISOString() });
+    return html`<a href="${path}?${query.toString()}">${text}</a>`;
+  };
+  return html`<p class="line"><span class="muted">Since</span>
+${link(`today (${timeZone.replaceAll('_', ' ')})`, startOfDay(now, timeZone))}
+${link('24 hours ago', now - DAY_MS)}
+${link('7 days ago', now - 7 * DAY_MS)}</p>`;
 }
 
 /** A moment that was sent, as a field of date and time can show it, in UTC; what is none stays as it was sent. */

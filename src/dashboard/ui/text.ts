@@ -1,8 +1,12 @@
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { presentReader } from '../shell/reader.ts';
+import { zonedTime } from './zonedTime.ts';
 
-/** A moment, in UTC; the script shows it in the reader's own time zone on hovering. */
+/** A moment, in UTC, and beside it in the reader's own time zone. */
 export function time(iso: string): Html {
-  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>`;
+  const { timeZone } = presentReader();
+  const own = timeZone && html` <small class="muted nowrap">${zonedTime(iso, timeZone)}</small>`;
+  return html`<time datetime="${iso}" title="${iso}">${iso.slice(0, 19).replace('T', ' ')} UTC</time>${own}`;
 }
 
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });

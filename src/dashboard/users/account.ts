@@ -5,9 +5,9 @@ import type { User } from '../../principals/users/user.ts';
 import { html } from '../shell/html.ts';
 import { originOf } from '../shell/origin.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
-import { passwordOf, type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { passwordOf, type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
 import { beginSession, sessionIdOf } from '../shell/session.ts';
-import { formError, input, messageOf } from '../ui/formFields.ts';
+import { formError, input, messageOf, select } from '../ui/formFields.ts';
 import { newPasswordFields, repeatedPassword } from '../ui/password.ts';
 import { userFacts } from '../ui/userFacts.ts';
 import { type TwoFactorPagePorts, twoFactorSection } from './twoFactor.ts';
@@ -40,6 +40,21 @@ export function accountRoutes(ports: TwoFactorPagePorts): DashboardRoute[] {
         return { redirect: '/account' };
       },
     },
+    {
+      method: 'post',
+      path: '/account/time-zone',
+      roles: everyone,
+      async handle(visit) {
+        const { form, user, actor, notice } = visit;
+        try {
+          await new UserManager(ports.users, actor).setTimeZone(user.id, textOf(form, 'time_zone'));
+        } catch (error) {
+          return { page: accountPage(ports, visit, refusalOf(error)) };
+        }
+        notice('Your time zone is set.');
+        return { redirect: '/account' };
+      },
+    },
   ];
 }
 
@@ -58,6 +73,21 @@ function accountPage(ports: TwoFactorPagePorts, visit: Visit, refusal?: Refusal)
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Account</h1>
 ${userFacts(user)}
+<h2>Time zone</h2>
+<form method="post" action="/dashboard/account/time-zone">${csrf}
+${select({
+  name: 'time_zone',
+  label: 'Show times also in',
+  value: user.timeZone ?? '',
+  options: [
+    { value: '', text: 'UTC alone' },
+    ...Intl.supportedValuesOf('timeZone').map((value) => ({ value, text: value.replaceAll('_', ' ') })),
+  ],
+  hint: 'Times stand in UTC on every page, with your own beside. “Today” in the filters of the audit trail is the day there.',
+  error: messageOf(refusal?.details, 'time_zone'),
+})}
+<div class="actions"><button type="submit">Set time zone</button></div>
+</form>
 ${
   user.origin === 'password' &&
   html`<h2>Change your password</h2>

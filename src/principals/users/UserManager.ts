@@ -115,6 +115,22 @@ export class UserManager {
     });
   }
 
+  /**
+   * Sets the time zone in which the dashboard shows a user moments beside UTC (IANA), or none with an empty text; no change
+   * when it is so already. `validation_failed` for one that this process does not know.
+   */
+  async setTimeZone(id: string, timeZone: string): Promise<void> {
+    if (timeZone !== '' && !Intl.supportedValuesOf('timeZone').includes(timeZone)) {
+      const message = 'Choose a time zone of the list.';
+      throw new ServiceError('validation_failed', message, { details: [{ field: 'time_zone', message }] });
+    }
+    await this.#change((all) => {
+      const user = findUser(all.users.get(id));
+      if ((user.timeZone ?? '') === timeZone) return undefined;
+      return { type: 'UserTimeZoneSet', data: { user_id: id, time_zone: timeZone || null } };
+    });
+  }
+
   /** Counts the attempts to sign in by a user's name anew, so that one that is locked is open again. */
   async unlock(id: string): Promise<void> {
     await this.#change((all) => ({

@@ -22,6 +22,8 @@ export interface User {
   totpSetAt?: string | undefined;
   /** When attempts to sign in by the name began to be counted anew; undefined: never. */
   unlockedAt?: string | undefined;
+  /** In which the dashboard shows moments beside UTC, IANA; undefined: in none. */
+  timeZone?: string | undefined;
 }
 
 /** A user at an identity provider: `subject` is unique there and never changes (OpenID Connect Core, section 2). */

@@ -21,6 +21,13 @@ export interface UserRoleSet {
   role: Role;
 }
 
+/** Data of `UserTimeZoneSet`. */
+export interface UserTimeZoneSet {
+  user_id: string;
+  /** IANA; null: UTC alone. */
+  time_zone: string | null;
+}
+
 /** Data of `UserInvitationIssued`: a link with which a user chooses a password. */
 export interface UserInvitationIssued extends SetupLinkIssued {
   user_id: string;
@@ -58,6 +65,7 @@ export type UserChange =
   | { type: 'UserCreated'; data: UserCreated }
   | { type: 'UserPasswordSet'; data: UserPasswordSet }
   | { type: 'UserRoleSet'; data: UserRoleSet }
+  | { type: 'UserTimeZoneSet'; data: UserTimeZoneSet }
   | { type: 'UserInvited'; data: UserInvited }
   | { type: 'UserInvitationIssued'; data: UserInvitationIssued }
   | { type: 'UserTotpSet'; data: UserTotpSet }
@@ -137,6 +145,10 @@ const folds: Record<string, (all: Users, event: RecordedEvent) => void> = {
     const { role } = dataAs<UserRoleSet>(event.data);
     setUser(all, event, { role });
     endSetupLinks(all, role);
+  },
+  UserTimeZoneSet(all, event) {
+    const { time_zone } = dataAs<UserTimeZoneSet>(event.data);
+    setUser(all, event, { timeZone: time_zone ?? undefined });
   },
   UserUnlocked: (all, event) => setUser(all, event, { unlockedAt: event.recordedAt }),
   UserDisabled: (all, event) => setUser(all, event, { state: 'disabled' }),

@@ -1,0 +1,51 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let users: UserDirectory;
+  beforeAll(async () => {
+    service = await start();
+    users = await UserDirectory.open(service.eventLog);
+  });
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
+
+  test('the audit trail leaves out what users looked at, and nothing else, where that is asked for', async () => {
+    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    await manager.create({ ...made, role: 'compliance' });
+    const visitor = new Visitor(service.url);
+    await visitor.signIn(made);
+    const root = `/workspaces/${service.workspaceId('clinic')}`;
+    const payer = samples.payer();
+    const appended = await appendedBy(service, async () => {
+      await service.post('/integration/payers', payer);
+      await service.get(`/integration/payers/${payer.id}`);
+      await visitor.get(`${root}/records/payers/${payer.id}`);
+      await visitor.get(`${root}/keys`);
+    });
+    expect(appended).toContain(`clinic.payer-${payer.id}: PayerUpserted`);
+    const whats = async (query: string) => {
+      const { text } = await visitor.get(`${root}/audit${query}`);
+      return [...text.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
+    };
+    const others = ['Request refused', 'Record read', 'Payer upserted'];
+    expect((await whats('')).slice(0, 5)).toEqual([
+      'Request refused',
+      'History read',
+      'Record read',
+      'Record read',
+      'Payer upserted',
+    ]);
+    expect((await whats('?without_views=yes')).slice(0, 3)).toEqual(others);
+  });
+});

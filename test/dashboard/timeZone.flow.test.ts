@@ -1,0 +1,59 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { inShort, installationEvents } from '../support/installation.ts';
+import { phi } from '../support/phi.ts';
+import type { TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let users: UserDirectory;
+  let visitor: Visitor;
+  beforeAll(async () => {
+    service = await start();
+    users = await UserDirectory.open(service.eventLog);
+    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    await manager.create({ ...made, role: 'compliance' });
+    await service.createKey('clinic');
+    visitor = new Visitor(service.url);
+    await visitor.signIn(made);
+    await visitor.get('/account');
+  });
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
+
+  const choose = (time_zone: string) => visitor.post('/account/time-zone', { time_zone });
+  const own = /\d\d:\d\d:\d\d UTC<\/time> <small[^>]*>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d GMT\+9:30</;
+
+  test('a user chooses a time zone, in which every page shows moments beside UTC', async () => {
+    expect((await visitor.get('/account')).text).not.toMatch(own);
+    const appended = await installationEvents(service, async () => {
+      expect((await choose('Australia/Darwin')).status).toBe(303);
+      const { text } = await visitor.get('/account');
+      expect(text).toMatch(own);
+      expect(text).toMatch(/value="Australia\/Darwin" selected/);
+      const audit = await visitor.get(`/workspaces/${service.workspaceId('clinic')}/audit`);
+      const [, since] = /from=([^"]+)">today \(Australia\/Darwin\)/.exec(audit.text) ?? [];
+      // Midnight there.
+      expect(decodeURIComponent(since ?? '')).toMatch(/T14:30:00\.000Z$/);
+      await choose('');
+      expect((await visitor.get('/account')).text).not.toMatch(own);
+    });
+    expect(inShort(appended)).toEqual(['UserTimeZoneSet', 'UserTimeZoneSet']);
+    expect(appended.map(({ data }) => data.time_zone)).toEqual(['Australia/Darwin', null]);
+  });
+
+  test('a time zone that there is not is refused', async () => {
+    const appended = await installationEvents(service, async () => {
+      const { status, text } = await choose('Mars/Olympus');
+      expect(status).toBe(400);
+      expect(text).toContain('Choose a time zone of the list.');
+    });
+    expect(appended).toEqual([]);
+  });
+});

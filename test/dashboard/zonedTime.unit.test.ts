@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import { startOfDay, zonedTime } from '../../src/dashboard/ui/zonedTime.ts';
+
+test.each([
+  ['2026-11-23T12:20:15.000Z', 'America/Chicago', '06:20:15 CST'],
+  ['2026-11-23T23:20:15.000Z', 'Asia/Kathmandu', '2026-11-24 05:05:15 GMT+5:45'],
+  ['2026-07-01T00:00:00.000Z', 'America/New_York', '2026-06-30 20:00:00 EDT'],
+])('%s in %s is %s', (iso, timeZone, shown) => {
+  expect(zonedTime(iso, timeZone)).toBe(shown);
+});
+
+// Clocks go forward in New York on 8 March 2026 at two in the morning.
+test.each([
+  ['2026-11-23T03:00:00.000Z', 'America/New_York', '2026-11-22T05:00:00.000Z'],
+  ['2026-03-08T12:00:00.000Z', 'America/New_York', '2026-03-08T05:00:00.000Z'],
+  ['2026-03-09T12:00:00.000Z', 'America/New_York', '2026-03-09T04:00:00.000Z'],
+  ['2026-11-23T20:00:00.000Z', 'Asia/Kathmandu', '2026-11-23T18:15:00.000Z'],
+  ['2026-11-23T20:00:00.000Z', 'UTC', '2026-11-23T00:00:00.000Z'],
+])('the day of %s in %s began at %s', (moment, timeZone, began) => {
+  expect(new Date(startOfDay(Date.parse(moment), timeZone)).toISOString()).toBe(began);
+});
