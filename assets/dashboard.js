@@ -33,6 +33,38 @@ document.addEventListener('DOMContentLoaded', () => {
   }
 });
 
+const WARNING_SECONDS = 180;
+
+// Some minutes before the session ends, pages say so. All tabs share one session: whichever was used last prolonged it.
+document.addEventListener('DOMContentLoaded', () => {
+  const banner = document.querySelector('[data-session-seconds]');
+  if (!banner) return;
+  const [text, button] = banner.children;
+  const goesOnFor = (seconds) => {
+    localStorage.setItem('session-ends', String(Date.now() + seconds * 1000));
+    look();
+  };
+  const look = () => {
+    const seconds = (Number(localStorage.getItem('session-ends')) - Date.now()) / 1000;
+    const minutes = Math.ceil(seconds / 60);
+    const said =
+      seconds > 0
+        ? `Your session ends in ${minutes} ${minutes === 1 ? 'minute' : 'minutes'}.`
+        : 'Your session has ended. A form that you send now is kept until you have signed in again.';
+    if (seconds <= WARNING_SECONDS && text.textContent !== said) text.textContent = said;
+    button.hidden = seconds <= 0;
+    banner.hidden = seconds > WARNING_SECONDS;
+  };
+  button.addEventListener('click', async () => {
+    const answer = await fetch('/dashboard/session').catch(() => undefined);
+    if (!answer) return;
+    goesOnFor(answer.ok && !answer.redirected ? Number(await answer.text()) : 0);
+    document.getElementById('main').focus();
+  });
+  goesOnFor(Number(banner.dataset.sessionSeconds));
+  setInterval(look, 10_000);
+});
+
 // Paper is light.
 window.addEventListener('beforeprint', () => {
   root.dataset.theme = 'light';
@@ -43,14 +75,10 @@ window.addEventListener('afterprint', () => {
   else delete root.dataset.theme;
 });
 
-document.addEventListener('click', async ({ target }) => {
+document.addEventListener('click', ({ target }) => {
   const button = target.closest('[data-copy]');
-  if (button) {
-    const source = document.getElementById(button.dataset.copy);
-    await navigator.clipboard.writeText(source.value ?? source.textContent);
-    button.textContent = 'Copied';
-  }
-  for (const menu of document.querySelectorAll('details.dropdown[open]')) {
+  if (button) copy(button);
+  for (const menu of openMenus()) {
     if (!menu.contains(target)) menu.open = false;
   }
 });
@@ -64,6 +92,32 @@ document.addEventListener('keydown', (event) => {
     field.focus();
   }
 });
+
+document.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape') return;
+  for (const menu of openMenus()) {
+    if (menu.contains(document.activeElement)) menu.querySelector('summary').focus();
+    menu.open = false;
+  }
+});
+
+function openMenus() {
+  return document.querySelectorAll('details.dropdown[open]');
+}
+
+// Without https there is no clipboard: then the text is selected, for the reader to copy it.
+async function copy(button) {
+  const source = document.getElementById(button.dataset.copy);
+  try {
+    await navigator.clipboard.writeText(source.value ?? source.textContent);
+    button.textContent = 'Copied';
+  } catch {
+    source.focus();
+    if (source.select) source.select();
+    else getSelection().selectAllChildren(source);
+    button.textContent = 'Selected: copy it';
+  }
+}
 
 document.addEventListener('submit', (event) => {
   const { confirm: question } = event.target.dataset;

@@ -7,6 +7,7 @@ import { UserLinks } from '../../src/principals/users/UserLinks.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
 import { setUpApp } from '../support/TestApp.ts';
@@ -15,10 +16,14 @@ import { createWebhook } from '../support/webhooks.ts';
 /** Routes that show nothing by themselves: they lead on, give a file, or a part of a page. */
 const noPages = [
   '/',
+  '/session',
   '/sign-in/openid-connect',
   '/sign-in/openid-connect/callback',
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/audit/export',
+  '/workspaces/:workspace/keys/:id/made',
+  '/workspaces/:workspace/webhooks/:id/made',
+  '/users/:user/invited',
   '/audit/export',
   '/workspaces/:workspace/records/patients/:id/disclosures/export',
   ...['state', 'head', 'verified-head', 'public-key'].map(
@@ -43,7 +48,8 @@ beforeAll(async () => {
   const service = await startTestService({ ...openLoopback, ROLES: 'api,projector' });
   dashboard = await startDashboard(service);
   const workspace = service.workspaceId('clinic');
-  const patient = samples.patient();
+  // Nothing in it can be broken at a blank.
+  const patient = { ...samples.patient(), id: phi('patient').padEnd(120, '0') };
   for (const city of ['Omaha', 'Lincoln']) await service.post('/integration/patients', { ...patient, city });
   const encounter = await createEncounter(service);
   await service.upload(documentsPath(encounter), documentForm());
@@ -105,6 +111,31 @@ function addressOf(path: string): string {
   return things[path] ?? filled;
 }
 
+const MOST_BYTES = 200_000;
+
+/** On a phone, tables of which a part is cut off; everywhere fields of date and time that are narrower than what they show. */
+const cutOff = `[
+  ...[...document.querySelectorAll('.table-scroll')].filter((table) => innerWidth < 640 && table.scrollWidth > table.clientWidth),
+  ...[...document.querySelectorAll('input[type="datetime-local"]')].filter((field) => {
+    const width = field.offsetWidth;
+    field.style.width = 'max-content';
+    const isNarrow = width > 0 && width < field.offsetWidth;
+    field.style.width = '';
+    return isNarrow;
+  }),
+].map(({ outerHTML }) => outerHTML.slice(0, 200))`;
+
+/** Fails where a table scrolls on a phone, or a field is cut off there or on a desktop. */
+async function expectWholeParts(shown: Page): Promise<void> {
+  for (const size of [
+    { width: 390, height: 844 },
+    { width: 1440, height: 900 },
+  ]) {
+    await shown.setViewportSize(size);
+    expect(await shown.evaluate(cutOff)).toEqual([]);
+  }
+}
+
 test.each(pages)(
   '%s has no flaw that axe-core finds, and fits on a phone',
   async (path) => {
@@ -113,6 +144,9 @@ test.each(pages)(
     expect(await shown.getByRole('heading', { level: 1 }).count()).toBe(1);
     await expectAccessible(shown);
     await takePictures(shown, `page${path.replaceAll(/[/:]+/g, '-')}`);
+    await expectWholeParts(shown);
+    const bytes = Buffer.byteLength(await shown.content());
+    expect([path, bytes < MOST_BYTES]).toEqual([path, true]);
   },
   60_000,
 );

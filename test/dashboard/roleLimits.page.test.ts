@@ -26,6 +26,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /sign-out',
     'get /account',
     'post /account/password',
+    'post /account/time-zone',
+    'get /session',
     ...both('/account/two-factor'),
     'post /account/two-factor/off',
     'get /workspaces/:workspace',
@@ -66,6 +68,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /users/:user',
     'post /users/:user/role',
     'post /users/:user/invite',
+    'get /users/:user/invited',
     'post /users/:user/unlock',
     ...both('/users/:user/reset-two-factor'),
     'get /users/:user/disable',
@@ -75,6 +78,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /workspaces',
     ...['deactivate', 'activate'].flatMap((action) => both(`/workspaces/:workspace/${action}`)),
     'get /workspaces/:workspace/keys',
+    'get /workspaces/:workspace/keys/:id/made',
     ...both('/workspaces/:workspace/keys/new'),
     ...['recipient', 'limits', 'rotate', 'deactivate', 'activate', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/keys/:id/${action}`),
@@ -84,6 +88,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     ...both('/workspaces/:workspace/holds/:hold/release'),
     'get /workspaces/:workspace/webhooks',
     'get /workspaces/:workspace/webhooks/:id',
+    'get /workspaces/:workspace/webhooks/:id/made',
     ...both('/workspaces/:workspace/webhooks/new'),
     ...['edit', 'ping', 'replay', 'retry', 'secret', 'disable', 'enable', 'delete'].flatMap((action) =>
       both(`/workspaces/:workspace/webhooks/:id/${action}`),

@@ -18,9 +18,11 @@ export class Visitor {
     return this.#send('GET', path);
   }
 
-  /** Sends a form. */
-  post(path: string, form: Record<string, string>): Promise<TestResponse> {
-    return this.#send('POST', path, new URLSearchParams({ csrf_token: this.csrf, ...form }).toString());
+  /** Sends a form; `from` is the path of the page that holds it. */
+  post(path: string, form: Record<string, string>, from?: string): Promise<TestResponse> {
+    const body = new URLSearchParams({ csrf_token: this.csrf, ...form }).toString();
+    const referer = from === undefined ? {} : { referer: `${this.#url}/dashboard${from}` };
+    return this.#send('POST', path, body, referer);
   }
 
   /** Sends the sign-in page's form. */
@@ -34,11 +36,17 @@ export class Visitor {
     return (await this.get('/account')).status === 200;
   }
 
-  async #send(method: string, path: string, body?: string): Promise<TestResponse> {
+  async #send(
+    method: string,
+    path: string,
+    body?: string,
+    headers: Record<string, string> = {},
+  ): Promise<TestResponse> {
     const answer = await new Client(this.#url, undefined).send(`/dashboard${path}`, {
       method,
       headers: {
         ...this.#headers,
+        ...headers,
         ...(this.cookies.size > 0 && { cookie: [...this.cookies].map((pair) => pair.join('=')).join('; ') }),
         ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
       },

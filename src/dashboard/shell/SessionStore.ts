@@ -11,7 +11,7 @@ export const sessionsTable: StateTable<SessionData> = {
 
 const PARTITION = 'sessions';
 /** How exactly the store knows when a session was last used: each use of it is no write. */
-const TOUCH_EVERY_MS = 60_000;
+export const TOUCH_EVERY_MS = 60_000;
 const PRUNE_EVERY_MS = 60_000;
 
 type Callback<Result> = (error?: unknown, result?: Result) => void;

@@ -29,6 +29,6 @@ export async function enterWhole(
   const { req, res } = visit;
   await admit(ports, user, originOf(visit));
   await beginSession(req, user, provedAt);
-  if (user.origin === 'password') rememberBrowser(req, res, user.id);
+  rememberBrowser(req, res, user.id);
   return { redirect: next };
 }

@@ -42,18 +42,20 @@ export interface Surroundings {
   workspaces: readonly Pick<Workspace, 'id' | 'sandbox'>[];
   notices: readonly string[];
   csrf: Html;
+  /** For how long the session goes on without use; undefined where nobody is signed in. */
+  sessionSeconds: number | undefined;
 }
 
 /** A whole document. */
-export function layout({ title, section, body }: Page, around: Surroundings): Html {
+export function layout({ title, section, body, status }: Page, around: Surroundings): Html {
   return html`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="htmx-config" content='{"includeIndicatorStyles": false, "allowEval": false, "selfRequestsOnly": true}'>
-<title>${title} · Chartledger</title>
-<link rel="icon" href="data:,">
+<title>${isFailure(status) && 'Error: '}${title} · Chartledger</title>
+<link rel="icon" type="image/svg+xml" href="${assetPath('logo.svg')}">
 <link rel="stylesheet" href="${assetPath('pico.css')}">
 <link rel="stylesheet" href="${assetPath('dashboard.css')}">
 <script src="${assetPath('dashboard.js')}"></script>
@@ -62,6 +64,7 @@ export function layout({ title, section, body }: Page, around: Surroundings): Ht
 <body>
 <a class="skip-link" href="#main">Skip to the content</a>
 ${top(around)}
+${around.sessionSeconds !== undefined && sessionEnd(around.sessionSeconds)}
 <div class="frame${around.user ? '' : ' frame-narrow'}">
 ${around.user && menu(around.user, around, section)}
 <main id="main" tabindex="-1">
@@ -74,9 +77,19 @@ ${body}
 `;
 }
 
+/** Shown by the script some minutes before the session ends. */
+function sessionEnd(seconds: number): Html {
+  return html`<div class="session-end no-print" role="alert" data-session-seconds="${seconds}" hidden><span></span> <button type="button" class="outline">Stay signed in</button></div>`;
+}
+
+/** Whether a page tells of something that did not work. 403 asks for a proof or names a role, 410 shows what was erased. */
+function isFailure(status = 200): boolean {
+  return status >= 400 && status !== 403 && status !== 410;
+}
+
 function top({ user, workspace, workspaces, csrf }: Surroundings): Html {
   return html`<header class="top">
-<a class="brand" href="/dashboard">Chartledger</a>
+<a class="brand" href="/dashboard"><img src="${assetPath('logo.svg')}" alt="" width="22" height="22">Chartledger</a>
 ${user && workspaces.length > 0 && switcher(workspace, workspaces)}
 ${user && workspace !== undefined && phiReaders.includes(user.role) && searchBox(workspace, csrf)}
 <span class="top-space"></span>

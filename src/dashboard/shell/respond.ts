@@ -15,10 +15,12 @@ import { confirmIdentity } from './confirmIdentity.ts';
 import { csrfField, requireCsrfToken } from './csrf.ts';
 import { html } from './html.ts';
 import { layout } from './layout.ts';
+import { forReader } from './reader.ts';
 import { refuseRole } from './refuseRole.ts';
 import type { RequestLimit } from './requestLimit.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply } from './route.ts';
-import { currentUser, leaveSession } from './session.ts';
+import { currentUser, leaveSession, sessionSeconds } from './session.ts';
+import { keepTypedForm, takeTypedForm } from './typedForm.ts';
 import { createVisit } from './visit.ts';
 
 export interface ResponderPorts extends SignInPorts {
@@ -89,7 +91,7 @@ async function admitted(
   requestId: string,
   user: User | undefined,
 ): Promise<Reply> {
-  if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req) };
+  if (route.roles !== 'public' && user === undefined) return { redirect: signInPath(req, route) };
   const visit = createVisit(req, res, { requestId, clientIp: ports.clientIp(req), user });
   const workspace = req.params.workspace as string | undefined;
   const isThere = workspace === undefined || ports.directory.known.workspaces.has(workspace);
@@ -102,18 +104,27 @@ async function admitted(
   if (user && ports.requireTotp && needsTotp(user) && route.roles !== 'public' && !route.isForSetup) {
     return { redirect: '/account/two-factor' };
   }
-  return (route.isSensitive && (await confirmIdentity(ports, visit))) || route.handle(visit);
+  const confirmation = route.isSensitive ? await confirmIdentity(ports, visit) : undefined;
+  if (confirmation) return confirmation;
+  const reader = { timeZone: user?.timeZone, typed: user && takeTypedForm(visit) };
+  return forReader(reader, () => route.handle(visit));
 }
 
 function needsTotp({ origin, totpSetAt }: User): boolean {
   return origin === 'password' && totpSetAt === undefined;
 }
 
-/** The sign-in page, which leads back to the page that was asked for, or that a part was asked for. */
-function signInPath(req: Request): string {
-  const shown = req.get('HX-Current-URL');
-  const isPage = req.method === 'GET' && !req.get('HX-Request');
-  const next = isPage ? req.originalUrl : shown && URL.parse(shown)?.pathname;
+/**
+ * The sign-in page, which leads back to the page that was asked for, or that a part was asked for, or from which a form was
+ * sent, whose fields are kept.
+ */
+function signInPath(req: Request, { path, method }: DashboardRoute): string {
+  // Whoever signs out wants to stay out.
+  if (path === '/sign-out') return '/sign-in';
+  const isPage = method === 'get' && !req.get('HX-Request');
+  const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
+  const next = isPage ? req.originalUrl : shown && shown.pathname + shown.search;
+  if (next && method === 'post') keepTypedForm(req, next);
   return next ? `/sign-in?next=${encodeURIComponent(next)}` : '/sign-in';
 }
 
@@ -165,7 +176,8 @@ function document(
   const notices = session?.notices ?? [];
   if (session && notices.length > 0) session.notices = [];
   const csrf = session && user ? csrfField(req, res) : html``;
-  return layout(page, { user, workspace, workspaces, notices, csrf }).toString();
+  const seconds = session && user && sessionSeconds(req);
+  return layout(page, { user, workspace, workspaces, notices, csrf, sessionSeconds: seconds }).toString();
 }
 
 /** Where a page that was refused by its role is looked up, by those who may. */

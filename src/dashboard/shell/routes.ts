@@ -27,6 +27,7 @@ import { searchRoutes } from '../search/search.ts';
 import { accountRoutes } from '../users/account.ts';
 import { invitationRoutes } from '../users/invitation.ts';
 import { type OpenIdConnectPagePorts, openIdConnectRoutes } from '../users/openIdConnect.ts';
+import { prolongRoutes } from '../users/prolong.ts';
 import { secondStepRoutes } from '../users/secondStep.ts';
 import { setupRoutes } from '../users/setup.ts';
 import { signInRoutes } from '../users/signIn.ts';
@@ -36,6 +37,7 @@ import { usersRoutes } from '../users/users.ts';
 import { webhookChangeRoutes } from '../webhooks/webhookChanges.ts';
 import { webhookFormRoutes } from '../webhooks/webhookForm.ts';
 import { webhookPageRoutes } from '../webhooks/webhookPage.ts';
+import { webhookSecretRoutes } from '../webhooks/webhookSecretPage.ts';
 import { webhooksRoutes } from '../webhooks/webhooks.ts';
 import type { RequestLimit } from './requestLimit.ts';
 import type { DashboardRoute } from './route.ts';
@@ -59,6 +61,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...setupRoutes(ports),
     ...invitationRoutes(ports),
     ...accountRoutes(ports),
+    ...prolongRoutes(),
     ...twoFactorRoutes(ports),
     ...usersRoutes(ports),
     ...userRoutes(ports),
@@ -88,5 +91,6 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...webhookFormRoutes(ports),
     ...webhookChangeRoutes(ports),
     ...webhookPageRoutes(ports),
+    ...webhookSecretRoutes(ports),
   ];
 }

@@ -4,7 +4,8 @@ import session from 'express-session';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import type { User } from '../../principals/users/user.ts';
-import { SessionStore } from './SessionStore.ts';
+import { SessionStore, TOUCH_EVERY_MS } from './SessionStore.ts';
+import { typedFormOf } from './typedForm.ts';
 
 /** A session ends when it was not used for so long. */
 const IDLE_MS = 15 * 60_000;
@@ -48,14 +49,14 @@ export function sessions(state: StateStore, secret: Buffer): RequestHandler {
 
 /** Begins a session of a user who proved at `provedAt` who he is: under a new id, so that nobody knew it before. */
 export async function beginSession(req: Request, user: User, provedAt: number): Promise<void> {
-  await regenerate(req);
+  await regenerate(req, user);
   const { id: userId, passwordSetAt } = user;
   Object.assign(req.session, { userId, signedInAt: Date.now(), provedAt, passwordSetAt });
 }
 
 /** Begins the wait for the code of a user whose password was right; `next` is where the sign-in leads to. */
 export async function beginSecondStep(req: Request, user: User, next: string): Promise<void> {
-  await regenerate(req);
+  await regenerate(req, user);
   const { id: userId, passwordSetAt } = user;
   req.session.secondStep = { userId, passwordSetAt, begunAt: Date.now(), next };
 }
@@ -82,11 +83,19 @@ export function renewProof({ session }: Request): void {
   session.provedAt = Date.now();
 }
 
-/** A new session under a new id, in place of the one before. */
-function regenerate(req: Request): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** A new session under a new id, in place of the one before, of which it keeps what the user typed. */
+async function regenerate(req: Request, user: User): Promise<void> {
+  const typedForm = typedFormOf(req, user);
+  await new Promise<void>((resolve, reject) => {
     req.session.regenerate((error: unknown) => (error ? reject(error) : resolve()));
   });
+  if (typedForm) req.session.typedForm = typedForm;
+}
+
+/** Seconds for which the session goes on after this request, if it is not used again, or a little longer. */
+export function sessionSeconds({ session: { signedInAt = 0 } }: Request): number {
+  const ms = Math.min(IDLE_MS - TOUCH_EVERY_MS, signedInAt + LONGEST_MS - Date.now());
+  return Math.max(0, Math.floor(ms / 1000));
 }
 
 /** Leaves the session as it is: the request neither changes nor prolongs it. */

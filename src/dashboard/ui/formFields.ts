@@ -1,5 +1,7 @@
 import type { FieldMessage } from '../../errors.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { presentReader } from '../shell/reader.ts';
+import { valuesOf } from '../shell/sentForm.ts';
 
 interface Field {
   name: string;
@@ -26,9 +28,16 @@ export function messageOf(details: readonly FieldMessage[] | undefined, field: s
   return details?.find((detail) => detail.field === field)?.message;
 }
 
+/** What the reader typed into fields of that name before the session ended; undefined: nothing. */
+function typedInto(name: string): string[] | undefined {
+  const { typed } = presentReader();
+  return typed?.[name] === undefined ? undefined : valuesOf(typed, name);
+}
+
 /** A line of input with its label, hint and message. */
 export function input(field: InputField): Html {
-  const { name, label, type = 'text', value = '', isRequired, autocomplete, placeholder, min, step } = field;
+  const { name, label, type = 'text', isRequired, autocomplete, placeholder, min, step } = field;
+  const value = (type === 'password' ? undefined : typedInto(name)?.[0]) ?? field.value ?? '';
   return html`<div class="field">
 <label for="${name}">${label}</label>
 <input id="${name}" name="${name}" type="${type}" value="${value}"${isRequired && html` required`}${
@@ -46,7 +55,8 @@ interface SelectField extends Field {
 
 /** A choice of one. */
 export function select(field: SelectField): Html {
-  const { name, label, value, options } = field;
+  const { name, label, options } = field;
+  const value = typedInto(name)?.[0] ?? field.value;
   return html`<div class="field">
 <label for="${name}">${label}</label>
 <select id="${name}" name="${name}"${describedBy(field)}>${options.map(
@@ -66,11 +76,12 @@ interface Choice {
 
 /** A choice of any number: check boxes under one name. */
 export function checkboxes(name: string, legend: string, choices: readonly Choice[], error?: string): Html {
+  const typed = typedInto(name);
   return html`<fieldset>
 <legend>${legend}</legend>
 ${choices.map(
   ({ value, text, hint, isChecked }) =>
-    html`<label><input type="checkbox" name="${name}" value="${value}"${isChecked && html` checked`}> ${text}${
+    html`<label><input type="checkbox" name="${name}" value="${value}"${(typed?.includes(value) ?? isChecked) && html` checked`}> ${text}${
       hint && html` <small class="muted">${hint}</small>`
     }</label>`,
 )}
@@ -78,14 +89,14 @@ ${error && html`<small class="error">${error}</small>`}
 </fieldset>`;
 }
 
-/** What is wrong with a form as a whole. */
+/** What is wrong with a form as a whole. Of all that is marked as wrong the first has the focus when the page is loaded. */
 export function formError(text: string | undefined): Html {
-  return html`${text && html`<p class="error" role="alert">${text}</p>`}`;
+  return html`${text && html`<p class="error" role="alert" tabindex="-1" autofocus>${text}</p>`}`;
 }
 
 function describedBy({ name, hint, error }: Field): Html {
   const ids = [error && `${name}-error`, hint && `${name}-hint`].filter(Boolean).join(' ');
-  return html`${error && html` aria-invalid="true"`}${ids && html` aria-describedby="${ids}"`}`;
+  return html`${error && html` aria-invalid="true" autofocus`}${ids && html` aria-describedby="${ids}"`}`;
 }
 
 function notes({ name, hint, error }: Field): Html {

@@ -101,8 +101,8 @@ export function isSignInRefusal(error: unknown): error is ServiceError {
 
 /** The page of the sign-in; `error` is what was wrong the last time. */
 export function signInPage(
-  { identityProvider }: SignInPagePorts,
-  { csrf }: Visit,
+  { identityProvider, users }: SignInPagePorts,
+  { csrf, req }: Visit,
   next: string,
   { name = '', error }: { name?: string; error?: string } = {},
 ): Page {
@@ -110,6 +110,11 @@ export function signInPage(
   return {
     title: 'Sign in',
     body: html`<h1>Sign in</h1>
+${
+  users.all().length === 0 &&
+  html`<p class="banner"><strong>There is no user yet.</strong> The first administrator is made with the setup link. The service prints one at every start, good for 24 hours: look at its output for <code>/dashboard/setup</code>, or restart it for another link.</p>`
+}
+${req.session?.typedForm && html`<p class="notice">Your session has ended, so nothing was changed. Sign in again, and you are back at the form.</p>`}
 ${formError(error)}
 <form method="post" action="/dashboard/sign-in">${csrf}<input type="hidden" name="next" value="${target}">
 ${input({ name: 'name', label: 'Name', value: name, isRequired: true, autocomplete: 'username' })}

@@ -1,0 +1,16 @@
+import { html } from '../shell/html.ts';
+import { type DashboardRoute, everyone } from '../shell/route.ts';
+import { sessionSeconds } from '../shell/session.ts';
+
+/** Prolongs the session of a page that stays open, and tells for how many seconds. */
+export function prolongRoutes(): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/session',
+      roles: everyone,
+      isForSetup: true,
+      handle: async ({ req }) => ({ fragment: html`${sessionSeconds(req)}` }),
+    },
+  ];
+}

@@ -1,0 +1,118 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import type { TestResponse } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let stateStore: StateStore;
+  let users: UserDirectory;
+  let form: string;
+  let [ada, eve] = [{ name: '', password: '' }, { name: '', password: '' }];
+  beforeAll(async () => {
+    service = await start({ TRUST_PROXY: '1' });
+    stateStore = await openStateStore(service.config.stateUrl);
+    users = await UserDirectory.open(service.eventLog);
+    await service.createKey('clinic');
+    [ada, eve] = [await newAdmin('ada'), await newAdmin('eve')];
+    form = `/workspaces/${service.workspaceId('clinic')}/keys/new`;
+  });
+  afterAll(async () => {
+    users.close();
+    await stateStore.close();
+    await service.stop();
+  });
+
+  async function newAdmin(name: string) {
+    const made = { name: phi(`${name}@clinic.example`), password: phi('correct horse battery') };
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    await manager.create({ ...made, role: 'admin' });
+    return made;
+  }
+
+  let lastAddress = 0;
+  /** Somebody at an address of his own whose session ended while the page of the form was open. */
+  async function lateVisitor(user: { name: string; password: string }): Promise<Visitor> {
+    lastAddress += 1;
+    const visitor = new Visitor(service.url, { 'x-forwarded-for': `192.0.2.${lastAddress}` });
+    await visitor.signIn(user);
+    await visitor.get(form);
+    endSession(visitor);
+    return visitor;
+  }
+
+  /** As a browser does it when the time is over. */
+  const endSession = (visitor: Visitor) => visitor.cookies.delete('chartledger_session');
+
+  const typed = () => ({ name: phi('Warehouse'), permissions: 'read', recipient: phi('Acme') });
+  /** Where an answer leads to, below the dashboard. */
+  const target = ({ headers }: TestResponse) => String(headers.location).slice('/dashboard'.length);
+
+  test('a form that is sent too late is filled in again after the sign-in, once', async () => {
+    const visitor = await lateVisitor(ada);
+    const fields = typed();
+    const appended = await appendedBy(service, async () => {
+      const sent = await visitor.post(form, { ...fields, confirm_password: ada.password }, `${form}?a=b`);
+      expect([sent.status, sent.headers.location]).toEqual([
+        303,
+        `/dashboard/sign-in?next=${encodeURIComponent(`/dashboard${form}?a=b`)}`,
+      ]);
+      const page = await visitor.get(target(sent));
+      expect(page.text).toContain('Your session has ended, so nothing was changed.');
+      const next = /name="next" value="([^"]+)"/.exec(page.text)?.[1];
+      const entered = await visitor.post('/sign-in', { ...ada, next: next ?? '' });
+      expect(entered.headers.location).toBe(`/dashboard${form}?a=b`);
+      const again = await visitor.get(target(entered));
+      expect(again.text).toContain('What you typed is in the form again');
+      expect(again.text).toContain(`name="name" type="text" value="${fields.name}"`);
+      expect(again.text).toContain(`name="recipient" type="text" value="${fields.recipient}"`);
+      expect(again.text).toMatch(/value="read" checked/);
+      expect(again.text).not.toMatch(/value="write" checked/);
+      expect(again.text).not.toContain(ada.password);
+      const later = (await visitor.get(form)).text;
+      expect(later).not.toContain(fields.name);
+      expect(later).not.toContain('What you typed');
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('what somebody typed is for nobody else, and no password is kept', async () => {
+    const visitor = await lateVisitor(ada);
+    const fields = { ...typed(), password: phi('a new password'), present: phi('the present one') };
+    await visitor.post(form, fields, form);
+    const rows = await stateStore.page(sessionsTable, { partition: 'sessions', limit: 1_000 });
+    const kept = rows.map(({ body }) => body.typedForm).find((one) => one?.fields?.name === fields.name);
+    expect(Object.keys(kept?.fields ?? {})).toEqual(['name', 'permissions', 'recipient']);
+    await visitor.signIn(eve);
+    const { text } = await visitor.get(form);
+    expect(text).not.toContain(fields.name);
+    expect(text).not.toContain('What you typed');
+  });
+
+  test('what is too long is lost, which is said; who never signed in in the browser leaves nothing', async () => {
+    const visitor = await lateVisitor(ada);
+    await visitor.post(form, { name: 'x'.repeat(9_000) }, form);
+    await visitor.signIn(ada);
+    expect((await visitor.get(form)).text).toContain('What you typed was too long to be kept.');
+
+    const stranger = new Visitor(service.url, { 'x-forwarded-for': '192.0.2.200' });
+    const sent = await stranger.post(form, typed(), form);
+    expect([sent.status, sent.headers['set-cookie']]).toEqual([303, undefined]);
+  });
+
+  test('a page that stays open prolongs its session, and hears for how long', async () => {
+    const visitor = await lateVisitor(ada);
+    expect((await visitor.get('/session')).headers.location).toContain('/sign-in');
+    await visitor.signIn(ada);
+    const { status, text } = await visitor.get('/session');
+    expect([status, Number(text)]).toEqual([200, 14 * 60]);
+    expect((await visitor.get(form)).text).toContain('data-session-seconds="840"');
+  });
+});
