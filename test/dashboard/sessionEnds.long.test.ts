@@ -15,7 +15,10 @@ onEveryEngine((start) => {
   let stateStore: StateStore;
   let users: UserDirectory;
   let form: string;
-  let [ada, eve] = [{ name: '', password: '' }, { name: '', password: '' }];
+  let [ada, eve] = [
+    { name: '', password: '' },
+    { name: '', password: '' },
+  ];
   beforeAll(async () => {
     service = await start({ TRUST_PROXY: '1' });
     stateStore = await openStateStore(service.config.stateUrl);
