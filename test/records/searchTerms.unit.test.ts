@@ -136,6 +136,7 @@ test('what a text asks for', () => {
     [{ beginning: '02291984' }, { term: '@19840229' }],
   ]);
   expect(patternsOf('1984').words).toEqual([[{ term: '1984' }, { term: '@1984' }]]);
+  expect(patternsOf('mrn-12').beginnings).toEqual([[{ term: 'mrn' }], [{ beginning: '12' }]]);
   expect(patternsOf('!!!')).toEqual({ whole: [[{ term: '#!!!' }]], words: [], beginnings: [] });
 });
 

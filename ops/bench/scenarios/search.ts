@@ -40,7 +40,7 @@ const searches: Record<string, (index: number) => string> = {
   'surname and date of birth': (index) => `${lastName(index)} ${birthDate(index)}`,
   surname: lastName,
   'an id': (index) => `patient-${index}`,
-  'the end of a policy number': (index) => String(100_000_000 + index).slice(-6),
+  'a policy number': (index) => `w${100_000_000 + index}`,
 };
 
 async function ask(url: string, key: string, q: string): Promise<number> {

@@ -45,7 +45,10 @@ export function patternsOf(text: string): Record<Match, Words> {
   return {
     whole: [[{ term: whole }]],
     words: words.map(({ word, terms }) => [word, ...terms].map((term) => ({ term }))),
-    beginnings: words.map(({ word, terms }) => [...beginningOf(word), ...terms.map((term) => ({ term }))]),
+    beginnings: words.map(({ word, terms, isWhole }) => [
+      ...(isWhole ? [{ term: word }] : beginningOf(word)),
+      ...terms.map((term) => ({ term })),
+    ]),
   };
 }
 
@@ -53,12 +56,19 @@ interface Part {
   word: string;
   /** What it may stand for, too: a day or a year. */
   terms: string[];
+  /** It is followed by a sign, so it is no beginning: the 12 of `patient-12` may be one, `patient` is not. */
+  isWhole: boolean;
 }
 
 function partsOf(word: string): Part[] {
   const day = dayIn(word);
-  if (day !== undefined) return [{ word: joinedWord(word), terms: [dateTerm(day)] }];
-  return wordsOf(word).map((part) => ({ word: part, terms: isYear(part) ? [dateTerm(part)] : [] }));
+  if (day !== undefined) return [{ word: joinedWord(word), terms: [dateTerm(day)], isWhole: false }];
+  const parts = wordsOf(word);
+  return parts.map((part, at) => ({
+    word: part,
+    terms: isYear(part) ? [dateTerm(part)] : [],
+    isWhole: at < parts.length - 1,
+  }));
 }
 
 /** One letter is what names begin with: everything that begins with it would be too much. */
