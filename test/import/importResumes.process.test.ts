@@ -12,7 +12,7 @@ import { Follower } from '../support/follower.ts';
 import { freePort } from '../support/freePort.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
-/** Records of an import; the figures of docs are of 100,000. */
+/** Records of an import; the figures of decision 054 are of 100,000. */
 const RECORDS = Number(process.env.IMPORT_RECORDS ?? 10_000);
 /** Records that are sent one by one, for comparison. */
 const SINGLE = Math.min(RECORDS, 2_000);

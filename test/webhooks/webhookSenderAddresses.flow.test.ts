@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
+import type { RequestListener } from 'node:http';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { createNameResolver, type ResolveName } from '../../src/webhooks/delivery/resolveName.ts';
+import { eventually } from '../support/eventually.ts';
+import { freePort } from '../support/freePort.ts';
 import { listen, ok, senderWith, times } from '../support/webhookSending.ts';
 
 describe('an endpoint on a forbidden address is not connected to', () => {
@@ -83,9 +86,10 @@ describe('an endpoint on a forbidden address is not connected to', () => {
   });
 
   test('when its name stands for another address with every look-up', async () => {
-    const victim = await listen(ok, { host: '127.0.0.2' });
-    const allowed = await listen((_req, res) => res.setHeader('connection', 'close').end(), {
-      port: victim.port,
+    const closing: RequestListener = (_req, res) => void res.setHeader('connection', 'close').end();
+    const [victim, allowed] = await eventually(async () => {
+      const port = await freePort();
+      return [await listen(ok, { host: '127.0.0.2', port }), await listen(closing, { port })] as const;
     });
     const answers = [['127.0.0.1'], ['127.0.0.2'], ['127.0.0.1'], ['127.0.0.1', '127.0.0.2']];
     let lookups = 0;
