@@ -146,9 +146,9 @@ onEveryEngine((start) => {
     'a reader that does not read for a while gets everything afterwards, in order',
     async () => {
       const { label, client } = await fresh();
-      const slow = await EventReader.open(client);
+      const slow = (await EventReader.open(client)).comesBack();
       slow.response?.pause();
-      const fast = await EventReader.open(client);
+      const fast = (await EventReader.open(client)).comesBack();
       await write(client, FLOOD, large);
       await fast.count(FLOOD, LONG_MS);
       expect(slow.events).toHaveLength(0);

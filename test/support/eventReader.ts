@@ -11,6 +11,8 @@ export function eventsOf({ text }: TestResponse): CloudEvent[] {
     .map((line) => JSON.parse(line));
 }
 
+const AGAIN_MS = 100;
+
 /** A reader of server-sent events, which collects what it is sent until it is closed. */
 export class EventReader {
   readonly events: CloudEvent[] = [];
@@ -21,26 +23,16 @@ export class EventReader {
   response: IncomingMessage | undefined;
   /** True when the service ended the stream, or the connection broke. */
   ended = false;
-  readonly #outgoing: ClientRequest;
+  readonly #client: Client;
+  readonly #path: string;
+  #outgoing: ClientRequest;
+  #killed = false;
   #rest = '';
 
   constructor(client: Client, path = '/events', headers: Record<string, string> = {}) {
-    const { hostname, port } = new URL(client.url);
-    const key = { 'x-api-key': client.key ?? '', accept: 'text/event-stream' };
-    const options = { hostname, port, path, headers: { ...key, ...headers }, agent: false };
-    this.#outgoing = request(options, (response) => {
-      this.response = response;
-      response.setEncoding('utf8');
-      response.on('data', (text: string) => this.#take(text));
-      response.on('error', () => undefined);
-      response.on('close', () => {
-        this.ended = true;
-      });
-    });
-    this.#outgoing.on('error', () => {
-      this.ended = true;
-    });
-    this.#outgoing.end();
+    this.#client = client;
+    this.#path = path;
+    this.#outgoing = this.#connect(headers);
   }
 
   /** Opens one and waits until it is answered. */
@@ -67,9 +59,41 @@ export class EventReader {
     });
   }
 
+  /** From now on connects again where a stream ended, as a browser does: a service that is busy may end it. */
+  comesBack(): this {
+    const again = () => {
+      if (this.#killed) return;
+      this.#outgoing = this.#connect(this.lastEventId ? { 'last-event-id': this.lastEventId } : {});
+      this.#outgoing.once('close', () => setTimeout(again, AGAIN_MS));
+    };
+    this.#outgoing.once('close', again);
+    return this;
+  }
+
   /** Breaks the connection off, as a reader that is killed does. */
   kill(): void {
+    this.#killed = true;
     this.#outgoing.destroy();
+  }
+
+  #connect(headers: Record<string, string>): ClientRequest {
+    const { hostname, port } = new URL(this.#client.url);
+    const key = { 'x-api-key': this.#client.key ?? '', accept: 'text/event-stream' };
+    const options = { hostname, port, path: this.#path, headers: { ...key, ...headers }, agent: false };
+    this.#rest = '';
+    const outgoing = request(options, (response) => {
+      this.response = response;
+      response.setEncoding('utf8');
+      response.on('data', (text: string) => this.#take(text));
+      response.on('error', () => undefined);
+      response.on('close', () => {
+        this.ended = true;
+      });
+    });
+    outgoing.on('error', () => {
+      this.ended = true;
+    });
+    return outgoing.end();
   }
 
   #take(text: string): void {
