@@ -159,7 +159,7 @@ onEveryEngine((start) => {
       slow.kill();
       fast.kill();
     },
-    LONG_MS,
+    3 * LONG_MS,
   );
 
   test('a position in the middle of what came together loses and repeats nothing', async () => {
