@@ -20,13 +20,24 @@ beforeAll(async () => {
 afterAll(() => dashboard.stop());
 
 describe('finding a record', () => {
+  test('opens with the search, and shows nobody unasked', async () => {
+    const accesses = await accessesBy(service, async () => {
+      await records.show(records.root);
+      expect(await page.title()).toBe('Records · Chartledger');
+      expect(await page.getByRole('table').count()).toBe(0);
+      await page.getByLabel('Search for').fill(phi('nobody'));
+      await page.getByRole('button', { name: 'Search' }).click();
+      await page.getByText('Nothing has all of').waitFor();
+    });
+    expect(accesses).toMatchObject([{ action: 'record.search', shown: { things: [] } }]);
+  });
+
   test('lists the records of a kind, leads to one by its id, and says when there is none', async () => {
     const [payer, patient] = [samples.payer(), samples.patient()];
     await service.post('/integration/payers', payer);
     await service.post('/integration/patients', patient);
     const accesses = await accessesBy(service, async () => {
       await records.show(records.root);
-      expect(await page.title()).toBe('Records · Chartledger');
       await page.getByRole('link', { name: 'Payers' }).click();
       await page.getByRole('link', { name: payer.id }).waitFor();
       expect(await page.getByRole('row', { name: payer.id }).innerText()).toContain(payer.name);
@@ -40,7 +51,6 @@ describe('finding a record', () => {
       await takePictures(page, 'records-find');
     });
     expect(accesses.map(({ action, kind }) => [action, kind])).toEqual([
-      ['record.list', 'patient'],
       ['record.list', 'payer'],
       ['record.list', 'patient'],
     ]);
@@ -73,6 +83,7 @@ describe('finding a record', () => {
       const alone = await startTestService({ ROLES: 'api' });
       const { dashboard: lagging, records: shown } = await startRecordsPages(alone);
       try {
+        await shown.show(`${shown.root}?kind=patients`);
         const answered = shown.page.waitForResponse((response) => response.url().includes('/records'));
         await shown.page.getByRole('link', { name: 'Try again' }).click();
         expect((await answered).status()).toBe(503);

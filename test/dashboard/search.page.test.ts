@@ -80,6 +80,43 @@ test('it is narrowed to a kind, pages, and works without scripts', async () => {
   expect((await visitor.get(`${root}/search?n=99`)).text).toContain('not remembered any more');
 });
 
+test('the id of a refused request leads to it, for those who may see it', async () => {
+  const refused = await service.post('/integration/patients', { id: maria.id });
+  const requestId = String(refused.headers['request-id']);
+  const found = `/dashboard${root}/requests/${requestId}`;
+  const visitor = new Visitor(service.url);
+  await visitor.signIn(await dashboard.createUser('compliance'));
+  await visitor.get(`${root}/search`);
+  const search = async (q: string, kind = '') => {
+    const { headers } = await visitor.post(`${root}/search`, { q, kind });
+    return (await visitor.get(String(headers.location).slice('/dashboard'.length))).text;
+  };
+  const accesses = await accessesBy(service, async () => {
+    const text = await search(` ${requestId.toUpperCase()} `);
+    expect(text).toContain(found);
+    expect(text).toContain('Validation failed');
+    expect(text).not.toContain('Nothing has all of');
+  });
+  expect(accesses).toMatchObject([
+    { action: 'record.search', query: { for: ['id'] } },
+    { action: 'audit.read', query: { request_id: requestId } },
+  ]);
+  for (const [q, kind] of [
+    [requestId.slice(0, -1), ''],
+    [requestId, 'patient'],
+    ['00000000-0000-7000-8000-000000000000', ''],
+  ] as const) {
+    const text = await search(q, kind);
+    expect(text).not.toContain(found);
+    expect(text).toContain('Nothing has all of');
+  }
+  const south = `/workspaces/${service.workspaceId('south')}`;
+  await service.createKey('south');
+  const { headers } = await visitor.post(`${south}/search`, { q: requestId });
+  const elsewhere = await visitor.get(String(headers.location).slice('/dashboard'.length));
+  expect(elsewhere.text).toContain('Nothing has all of');
+});
+
 test('who may not see records has no box, and is refused', async () => {
   const page = await dashboard.openAs('viewer', root);
   expect(await page.getByRole('searchbox').count()).toBe(0);

@@ -86,6 +86,19 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('a search that is sent too late is in the box of the search, wherever it was typed', async () => {
+    const visitor = await lateVisitor(ada);
+    const search = `/workspaces/${service.workspaceId('clinic')}/search`;
+    const name = phi('Quetzal');
+    const sent = await visitor.post(search, { q: name }, form);
+    expect(target(sent)).toBe(`/sign-in?next=${encodeURIComponent(`/dashboard${search}`)}`);
+    await visitor.signIn(ada);
+    expect((await visitor.get(form)).text).not.toContain('What you typed');
+    const again = (await visitor.get(search)).text;
+    expect(again).toContain('What you typed is in the form again');
+    expect(again).toContain(`name="q" type="search" value="${name}"`);
+  });
+
   test('what somebody typed is for nobody else, and no password is kept', async () => {
     const visitor = await lateVisitor(ada);
     const fields = { ...typed(), password: phi('a new password'), present: phi('the present one') };

@@ -3,21 +3,22 @@ import { recordStream } from '../../events/streamNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { identifier } from '../../records/fields.ts';
+import { searchForm } from '../search/searchForm.ts';
 import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { input, select } from '../ui/formFields.ts';
 import { listParameters, readRecordList } from './recordList.ts';
 import { recordPath, recordsPath } from './recordPaths.ts';
 import { filledQuery, kindOf, pluralTitle, recordsSection } from './recordQuery.ts';
 
-/** The kind that is shown first. */
+/** The kind of which an id is sought where none is named. */
 const FIRST_KIND = 'patients';
 
 interface FindPorts extends QueryPorts {
   existence: RecordExistence;
 }
 
-/** `…/records`: the records of a kind, and how to come to one by its id. */
+/** `…/records`: the search; with a kind its records, and how to come to one by its id. */
 export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
   return [
     {
@@ -32,7 +33,9 @@ export function recordsRoutes(ports: FindPorts): DashboardRoute[] {
 
 async function find(ports: FindPorts, visit: Visit): Promise<Reply> {
   const { req, workspace } = visit;
-  const { kind = FIRST_KIND, id } = filledQuery(req);
+  const query = filledQuery(req);
+  if (Object.keys(query).length === 0) return { page: searchFirst(visit) };
+  const { kind = FIRST_KIND, id } = query;
   const entry = kindOf(kind);
   const sought = typeof id === 'string' ? id : undefined;
   if (sought !== undefined && (await exists(ports, workspace, entry, sought))) {
@@ -47,6 +50,19 @@ ${kinds(workspace, entry)}
 ${list.body}`;
   return {
     page: { title: recordsSection, section: recordsSection, status: isMissed ? 404 : list.status, body },
+  };
+}
+
+/** Shows nobody before somebody is looked for. */
+function searchFirst(visit: Visit): Page {
+  return {
+    title: recordsSection,
+    section: recordsSection,
+    body: html`<h1>Records</h1>
+${searchForm(visit)}
+<h2>Lists</h2>
+<p>All records of a kind, with filters, and a way to one by its exact ID.</p>
+${kinds(visit.workspace)}`,
   };
 }
 
@@ -81,11 +97,11 @@ ${input({
 </form>`;
 }
 
-function kinds(workspace: string, { kind: shown }: CatalogEntry): Html {
+function kinds(workspace: string, shown?: CatalogEntry): Html {
   return html`<nav class="tabs" aria-label="Kinds of records"><ul>${catalog.map(
     (entry) =>
       html`<li><a href="/dashboard${recordsPath(workspace, entry.kind)}"${
-        entry.kind === shown && html` aria-current="page"`
+        entry === shown && html` aria-current="page"`
       }>${pluralTitle(entry)}</a></li>`,
   )}</ul></nav>`;
 }

@@ -12,11 +12,13 @@ import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { refusalOf, textOf } from '../shell/sentForm.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
-import { input, messageOf, select } from '../ui/formFields.ts';
+import { messageOf } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
 import { badge, code, empty, time, tryAgain } from '../ui/text.ts';
+import { refusedRequestOf, requestResult } from './refusedRequestOf.ts';
 import { type RememberedSearch, rememberedSearch, rememberSearch } from './rememberedSearches.ts';
 import { searchPath } from './searchBox.ts';
+import { searchForm } from './searchForm.ts';
 
 const PAGE = 25;
 const path = '/workspaces/:workspace/search';
@@ -32,7 +34,7 @@ export function searchRoutes(ports: QueryPorts): DashboardRoute[] {
       query: ['n', 'page_token'],
       handle: (visit) => show(ports, visit),
     },
-    { method: 'post', path, roles: phiReaders, handle: take },
+    { method: 'post', path, roles: phiReaders, isOnEveryPage: true, handle: take },
   ];
 }
 
@@ -67,31 +69,27 @@ ${n !== undefined && empty('This search is not remembered any more. Type it once
   }
   const { text, kind } = asked;
   const request = { text, kinds: kind === undefined ? scopeKinds : [kind], limit: PAGE, pageToken };
-  const found = await unlessBehind(searchRecords(ports, workspace, request));
-  if (found) await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items));
-  const body = html`${searchForm(visit, text, kind)}
-${found ? results(workspace, asked, found.items, pageToken !== undefined) : tryAgain(req.originalUrl)}
-${found?.next_page_token && nextPage(workspace, asked, found.next_page_token)}`;
-  return searchPage(body, found ? 200 : 503);
+  const isFurther = pageToken !== undefined;
+  const reading = Promise.all([
+    searchRecords(ports, workspace, request),
+    isFurther ? undefined : refusedRequestOf(ports, workspace, asked),
+  ]);
+  const [found, refused] = (await unlessBehind(reading)) ?? [];
+  if (found === undefined) {
+    return searchPage(html`${searchForm(visit, text, kind)}${tryAgain(req.originalUrl)}`, 503);
+  }
+  const accesses = refused ? [refused.access] : [];
+  await recordAccess(ports.eventLog, caller, searchAccess(request, kind, found.items), ...accesses);
+  return searchPage(html`${searchForm(visit, text, kind)}
+${refused && requestResult(workspace, refused.entry)}
+${(found.items.length > 0 || !refused) && results(workspace, asked, found.items, isFurther)}
+${found.next_page_token && nextPage(workspace, asked, found.next_page_token)}`);
 }
 
 function searchPage(body: Html, status = 200): Reply {
   const page = html`<h1>Search</h1>
 ${body}`;
   return { page: { title: 'Search', section: recordsSection, status, body: page } };
-}
-
-function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
-  const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
-  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
-${csrf}
-${input({
-  ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
-  hint: 'Names, dates of birth, ids and parts of them, NPIs, policy numbers, names of files.',
-})}
-${select({ name: 'kind', label: 'Among', value: kind, options: [{ value: '', text: 'Everything' }, ...kinds] })}
-<button type="submit">Search</button>
-</form>`;
 }
 
 function results(

@@ -118,10 +118,10 @@ function needsTotp({ origin, totpSetAt }: User): boolean {
  * The sign-in page, which leads back to the page that was asked for, or that a part was asked for, or from which a form was
  * sent, whose fields are kept.
  */
-function signInPath(req: Request, { path, method }: DashboardRoute): string {
+function signInPath(req: Request, { path, method, isOnEveryPage }: DashboardRoute): string {
   // Whoever signs out wants to stay out.
   if (path === '/sign-out') return '/sign-in';
-  const isPage = method === 'get' && !req.get('HX-Request');
+  const isPage = isOnEveryPage || (method === 'get' && !req.get('HX-Request'));
   const shown = URL.parse(req.get('HX-Current-URL') ?? req.get('Referer') ?? '');
   const next = isPage ? req.originalUrl : shown && shown.pathname + shown.search;
   if (next && method === 'post') keepTypedForm(req, next);

@@ -22,6 +22,8 @@ export interface DashboardRoute {
   isBackground?: boolean;
   /** It changes users, roles or keys, or erases a record: it takes a fresh proof of who the user is. */
   isSensitive?: boolean;
+  /** Its form stands on every page: sent too late, it is filled in again on the page of its own address. */
+  isOnEveryPage?: boolean;
   /** Open to users who have to set up an authenticator app first. */
   isForSetup?: boolean;
   handle(visit: Visit): Promise<Reply>;

@@ -1,0 +1,30 @@
+import { validate as isUuid } from 'uuid';
+import type { AccessRecorded } from '../../audit/recordAccess.ts';
+import { findRefusedRequest, type RefusedRequest } from '../../audit/requestLog.ts';
+import { refusedRequestView } from '../../http/endpoints/requests/requestSchemas.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { reason } from '../requests/requestColumns.ts';
+import { requestPath } from '../requests/requestPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { time } from '../ui/text.ts';
+import type { RememberedSearch } from './rememberedSearches.ts';
+
+/**
+ * The refused request whose whole id somebody searched for, among everything; and the access to be recorded before it is shown.
+ * Rejects with `unavailable`.
+ */
+export async function refusedRequestOf(
+  ports: QueryPorts,
+  workspace: string,
+  { text, kind }: Pick<RememberedSearch, 'text' | 'kind'>,
+): Promise<{ entry: RefusedRequest; access: AccessRecorded } | undefined> {
+  if (kind !== undefined || !isUuid(text)) return undefined;
+  const entry = await findRefusedRequest(ports, workspace, text.toLowerCase());
+  return entry && { entry, access: { action: 'audit.read', query: { request_id: text.toLowerCase() } } };
+}
+
+/** The line of results that leads to it. */
+export function requestResult(workspace: string, entry: RefusedRequest): Html {
+  const { id, method, route } = refusedRequestView(entry);
+  return html`<p>Refused request <a href="/dashboard${requestPath(workspace, id)}">${method} ${route}</a>: ${reason(entry)}, ${time(entry.recordedAt)}</p>`;
+}

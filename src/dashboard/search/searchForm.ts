@@ -1,0 +1,20 @@
+import { scopeKinds } from '../../principals/keys/permissions.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { input, select } from '../ui/formFields.ts';
+import { searchPath } from './searchBox.ts';
+
+/** The form of a search, filled in with what was sent; `problem` is what is wrong with its text. */
+export function searchForm({ workspace, csrf }: Visit, text = '', kind = '', problem?: string): Html {
+  const kinds = scopeKinds.map((value) => ({ value, text: fieldLabel(value) }));
+  return html`<form method="post" action="/dashboard${searchPath(workspace)}" class="find" aria-label="Search">
+${csrf}
+${input({
+  ...{ name: 'q', label: 'Search for', type: 'search', value: text, error: problem, autocomplete: 'off' },
+  hint: 'Names, dates of birth, ids and parts of them, NPIs, policy numbers, names of files, ids of refused requests.',
+})}
+${select({ name: 'kind', label: 'Among', value: kind, options: [{ value: '', text: 'Everything' }, ...kinds] })}
+<button type="submit">Search</button>
+</form>`;
+}
