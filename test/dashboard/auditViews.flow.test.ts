@@ -39,13 +39,19 @@ onEveryEngine((start) => {
       return [...text.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
     };
     const others = ['Request refused', 'Record read', 'Payer upserted'];
-    expect((await whats('')).slice(0, 5)).toEqual([
+    expect((await whats('')).slice(0, 4)).toEqual([
       'Request refused',
-      'History read',
       'Record read',
       'Record read',
       'Payer upserted',
     ]);
+    const { text } = await visitor.get(`${root}/audit`);
+    // One view of the record's page: a row that opens.
+    expect(text).toMatch(
+      /<details[^>]*><summary>and 1 more on the same page<\/summary>\s*<ul><li>History read/,
+    );
+    expect(text.match(/<details class="further">/g)).toHaveLength(1);
     expect((await whats('?without_views=yes')).slice(0, 3)).toEqual(others);
+    expect((await whats('?action=record.history')).slice(0, 1)).toEqual(['History read']);
   });
 });

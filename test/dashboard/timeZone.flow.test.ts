@@ -48,6 +48,24 @@ onEveryEngine((start) => {
     expect(appended.map(({ data }) => data.time_zone)).toEqual(['Australia/Darwin', null]);
   });
 
+  test.each(['audit', 'requests'])('times typed above the list of %s are in that zone', async (page) => {
+    await choose('Australia/Darwin');
+    const path = `/workspaces/${service.workspaceId('clinic')}/${page}`;
+    const typed = new URLSearchParams({ from: '2999-01-02T09:00:00', time_zone: 'Australia/Darwin' });
+    const { text } = await visitor.get(`${path}?${typed.toString()}`);
+    expect(text).toContain('From (Australia/Darwin)');
+    expect(text).toContain('name="time_zone" value="Australia/Darwin"');
+    expect(text).toMatch(/name="from" type="datetime-local" value="2999-01-02T09:00:00"/);
+    // Who opens the address of a link gets the same entries, wherever that is.
+    expect(text).toContain('today (Australia/Darwin)');
+    await choose('');
+    const elsewhere = await visitor.get(`${path}?${typed.toString()}`);
+    expect(elsewhere.text).toMatch(/name="from" type="datetime-local" value="2999-01-01T23:30:00"/);
+    expect(elsewhere.text).toContain('From (UTC)');
+    const nowhere = await visitor.get(`${path}?from=2999-01-02T09:00:00&time_zone=Mars/Olympus`);
+    expect(nowhere.status).toBe(400);
+  });
+
   test('a time zone that there is not is refused', async () => {
     const appended = await installationEvents(service, async () => {
       const { status, text } = await choose('Mars/Olympus');

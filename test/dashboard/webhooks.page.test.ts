@@ -147,11 +147,11 @@ describe('the pages of webhooks', () => {
 
       await button('Replay').click();
       await page.getByLabel('Send once more').selectOption('all events from a time on');
-      await page.getByLabel('Time, UTC').fill('2999-01-01T00:00');
+      await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Replay').click();
       expect(await page.getByRole('alert').textContent()).toContain('from must not be in the future');
       await expectAccessible(page);
-      await page.getByLabel('Time, UTC').fill('2020-01-01T00:00');
+      await page.getByLabel('Time (UTC)').fill('2020-01-01T00:00');
       await takePictures(page, 'webhook-replay');
       await button('Replay').click();
       expect(await notice()).toContain('The messages will be sent again.');
@@ -182,7 +182,7 @@ describe('the pages of webhooks', () => {
       expect(await page.getByText('must have a type that is of one of the kinds').count()).toBe(2);
       await page.getByLabel('payer', { exact: true }).uncheck();
       await page.getByLabel('Begin').selectOption('with the first event from a time on');
-      await page.getByLabel('Time, UTC').fill('2999-01-01T00:00');
+      await page.getByLabel('Time (UTC)').fill('2999-01-01T00:00');
       await button('Create webhook').click();
       expect(await page.locator('#start-error').textContent()).toBe('must not be in the future');
       await expectAccessible(page);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startOfDay, zonedTime } from '../../src/dashboard/ui/zonedTime.ts';
+import { momentOfClock, startOfDay, zonedClock, zonedTime } from '../../src/dashboard/time/zonedTime.ts';
 
 test.each([
   ['2026-11-23T12:20:15.000Z', 'America/Chicago', '06:20:15 CST'],
@@ -18,4 +18,20 @@ test.each([
   ['2026-11-23T20:00:00.000Z', 'UTC', '2026-11-23T00:00:00.000Z'],
 ])('the day of %s in %s began at %s', (moment, timeZone, began) => {
   expect(new Date(startOfDay(Date.parse(moment), timeZone)).toISOString()).toBe(began);
+});
+
+// The second one is at an hour that clocks pass over, the third one at an hour that they show twice.
+test.each([
+  ['2026-11-23T21:00:00', 'America/New_York', '2026-11-24T02:00:00.000Z'],
+  ['2026-03-08T02:30:00', 'America/New_York', '2026-03-08T06:30:00.000Z'],
+  ['2026-11-01T01:30:00', 'America/New_York', '2026-11-01T05:30:00.000Z'],
+  ['2026-11-23T13:20:15', 'UTC', '2026-11-23T13:20:15.000Z'],
+])('clocks show %s in %s at %s', (shown, timeZone, moment) => {
+  expect(new Date(momentOfClock(Date.parse(`${shown}Z`), timeZone)).toISOString()).toBe(moment);
+});
+
+test('what a field shows of a moment is that moment when it is sent back', () => {
+  const moment = Date.parse('2026-07-01T03:04:05Z');
+  expect(zonedClock(moment, 'Asia/Kathmandu')).toBe('2026-07-01T08:49:05');
+  expect(momentOfClock(Date.parse('2026-07-01T08:49:05Z'), 'Asia/Kathmandu')).toBe(moment);
 });

@@ -22,10 +22,12 @@ import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { zoneParameter } from '../time/momentFields.ts';
 import { table } from '../ui/table.ts';
 import { empty, time } from '../ui/text.ts';
 import { auditColumns } from './auditColumns.ts';
 import { auditForm } from './auditForm.ts';
+import { auditRows } from './auditRows.ts';
 
 export interface AuditPagePorts extends QueryPorts {
   directory: KeyDirectory;
@@ -65,7 +67,7 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
       method: 'get',
       path,
       roles: phiReaders,
-      query: auditParameters,
+      query: [...auditParameters, zoneParameter],
       handle: async (visit) => ({ page: await auditPage(ports, trailOf(visit), visit.req) }),
     },
     {
@@ -80,11 +82,12 @@ export function auditRoutes(ports: AuditPagePorts): DashboardRoute[] {
 }
 
 async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Promise<Page> {
+  const filled = filledQuery(req);
   let query: AuditQuery;
   try {
-    query = auditQuery(filledQuery(req));
+    query = auditQuery(filled);
   } catch (error) {
-    return framed(ports, trail, textsOf(req), html``, refusalOf(error));
+    return framed(ports, trail, textsOf({ query: filled }), html``, refusalOf(error));
   }
   const limits = limitsOf(query);
   const filter = await auditFilter(ports, trail.workspace, query);
@@ -95,7 +98,7 @@ async function auditPage(ports: AuditPagePorts, trail: Trail, req: Request): Pro
   const { items } = found;
   await ports.names.learn(items.map(({ principal }) => principal));
   await recordAccess(ports.eventLog, trail.caller, { action: 'audit.read', query: limits });
-  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(ports.names, trail), items)}
+  const body = html`${items.length > 0 && table('Audit trail, newest first', auditColumns(ports.names, trail), auditRows(items))}
 ${older(trail, limits, found, query.page_token === undefined)}`;
   return framed(ports, trail, limits, body);
 }

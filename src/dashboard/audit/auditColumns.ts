@@ -9,6 +9,7 @@ import { principalTexts } from '../ui/principal.ts';
 import type { TableColumn } from '../ui/table.ts';
 import { badge, code, time } from '../ui/text.ts';
 import { titleOf, wordsOf } from '../ui/words.ts';
+import type { AuditRow } from './auditRows.ts';
 import { actionText, shownText } from './auditTexts.ts';
 
 /** Where an entry stands: its workspace, and the page of the trail, as whole path. */
@@ -18,15 +19,30 @@ interface Place {
 }
 
 /** The columns of the audit trail. */
-export function auditColumns(names: PrincipalNames, place: Place): TableColumn<AuditEntry>[] {
+export function auditColumns(names: PrincipalNames, place: Place): TableColumn<AuditRow>[] {
   return [
-    { title: 'Time', cell: ({ recordedAt }) => time(recordedAt) },
-    { title: 'Who', cell: ({ principal }) => who(principal, names, place) },
-    { title: 'What', isHeader: true, cell: what },
-    { title: 'On', cell: (entry) => auditSubject(entry, names, place.workspace) },
-    { title: 'Outcome', cell: outcome },
-    { title: 'Request', cell: (entry) => origin(entry, place) },
+    { title: 'Time', cell: ({ entry }) => time(entry.recordedAt) },
+    { title: 'Who', cell: ({ entry }) => who(entry.principal, names, place) },
+    {
+      title: 'What',
+      isHeader: true,
+      cell: ({ entry, others }) =>
+        html`${what(entry)}${others.length > 0 && further(others, names, place.workspace)}`,
+    },
+    { title: 'On', cell: ({ entry }) => auditSubject(entry, names, place.workspace) },
+    { title: 'Outcome', cell: ({ entry }) => outcome(entry) },
+    { title: 'Request', cell: ({ entry }) => origin(entry, place) },
   ];
+}
+
+/** What else the same page showed. */
+function further(others: readonly AuditEntry[], names: PrincipalNames, workspace: string): Html {
+  const line = (entry: AuditEntry) => {
+    const subject = auditSubject(entry, names, workspace);
+    return html`<li>${what(entry)}${subject && html`<br>${subject}`}</li>`;
+  };
+  return html`<details class="further"><summary>and ${others.length} more on the same page</summary>
+<ul>${others.map(line)}</ul></details>`;
 }
 
 /** From where it came, and its id; that of a refused request leads to all that is known of it. */

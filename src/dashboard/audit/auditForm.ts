@@ -1,15 +1,13 @@
 import { accessActions } from '../../audit/recordAccess.ts';
 import { eventTypes } from '../../events/upcast.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
-import { requiredDate } from '../../records/fields.ts';
-import { instantOf } from '../../records/instantOf.ts';
 import { type Html, html } from '../shell/html.ts';
-import { presentReader } from '../shell/reader.ts';
 import type { Refusal } from '../shell/sentForm.ts';
+import { momentInputs, shownMoment } from '../time/momentFields.ts';
+import { sinceLinks } from '../time/sinceLinks.ts';
 import { filterForm } from '../ui/filterForm.ts';
 import { input, messageOf, select } from '../ui/formFields.ts';
 import { titleOf } from '../ui/words.ts';
-import { startOfDay } from '../ui/zonedTime.ts';
 import { actionText } from './auditTexts.ts';
 
 interface Option {
@@ -38,22 +36,18 @@ export function auditForm(
     const listed = isListed ? options : [{ value: chosen, text: chosen }, ...options];
     return select({ name, label, value: chosen, options: [{ value: '', text: anyText }, ...listed] });
   };
-  const inputOf = (name: string, label: string, type: 'datetime-local' | 'search') =>
-    input({
-      name,
-      label,
-      type,
-      value: type === 'datetime-local' ? shownMoment(sent[name]) : sent[name],
-      error: messageOf(refusal?.details, name),
-      ...(type === 'datetime-local' && { step: 1 }),
-    });
+  const field = (name: string, label: string) => ({
+    ...{ name, label, value: sent[name], error: messageOf(refusal?.details, name) },
+  });
+  const moment = (name: string, label: string) => ({
+    ...{ ...field(name, label), value: shownMoment(sent[name]), step: 1 },
+  });
   const kinds = isInstallation ? ['user'] : [...subjectKinds, ...settingKinds];
   const known = actions.filter(isInstallation ? isOfInstallation : isOfWorkspace);
   return html`${sinceLinks(path, sent)}
 ${filterForm(
   path,
-  html`${inputOf('from', 'From (UTC)', 'datetime-local')}
-${inputOf('to', 'Before (UTC)', 'datetime-local')}
+  html`${momentInputs(moment('from', 'From'), moment('to', 'Before'))}
 ${choice('principal', 'Who', 'Anyone', principals)}
 ${choice('action', 'What', 'Anything', known.map((action) => ({ value: action, text: actionText(action) })).sort(byText))}
 ${choice(
@@ -62,7 +56,7 @@ ${choice(
   'Any kind',
   kinds.map((kind) => ({ value: kind, text: titleOf(kind) })),
 )}
-${inputOf('id', isInstallation ? 'User id' : 'Record id', 'search')}
+${input({ ...field('id', isInstallation ? 'User id' : 'Record id'), type: 'search' })}
 ${
   !isInstallation &&
   select({
@@ -91,27 +85,4 @@ ${select({
   ],
 })}`,
 )}`;
-}
-
-const DAY_MS = 86_400_000;
-
-/** What is asked for, since a usual moment: the present day is that of the reader. */
-function sinceLinks(path: string, sent: Record<string, string>): Html {
-  const { timeZone = 'UTC' } = presentReader();
-  const now = Date.now();
-  const { to: _to, page_token: _token, ...kept } = sent;
-  const link = (text: string, from: number) => {
-    const query = new URLSearchParams({ ...kept, from: new Date(from).toISOString() });
-    return html`<a href="${path}?${query.toString()}">${text}</a>`;
-  };
-  return html`<p class="line"><span class="muted">Since</span>
-${link(`today (${timeZone.replaceAll('_', ' ')})`, startOfDay(now, timeZone))}
-${link('24 hours ago', now - DAY_MS)}
-${link('7 days ago', now - 7 * DAY_MS)}</p>`;
-}
-
-/** A moment that was sent, as a field of date and time can show it, in UTC; what is none stays as it was sent. */
-export function shownMoment(sent: string | undefined): string | undefined {
-  if (!requiredDate('').safeParse(sent).success) return sent;
-  return new Date(instantOf(sent as string)).toISOString().slice(0, 19);
 }

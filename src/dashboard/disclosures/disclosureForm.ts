@@ -12,8 +12,9 @@ import { validate } from '../../records/validate.ts';
 import { filledQuery } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Refusal } from '../shell/sentForm.ts';
+import { momentInputs, shownMoment, zoneParameter } from '../time/momentFields.ts';
 import { filterForm } from '../ui/filterForm.ts';
-import { checkboxes, input, messageOf } from '../ui/formFields.ts';
+import { checkboxes, messageOf } from '../ui/formFields.ts';
 
 const moment = requiredDate('2026-03-14T12:00').optional();
 const yes = z.literal('yes').optional();
@@ -29,7 +30,7 @@ const querySchema = z.object({
 const exportSchema = querySchema.extend({ format: z.enum(reportFormats), summary: yes });
 
 /** The names of what a page of disclosures takes, and what their download takes. */
-export const disclosureParameters: readonly string[] = Object.keys(querySchema.shape);
+export const disclosureParameters: readonly string[] = [...Object.keys(querySchema.shape), zoneParameter];
 export const exportParameters: readonly string[] = Object.keys(exportSchema.shape);
 
 /** The query of a page's address; times without an offset are UTC. Throws `validation_failed`. */
@@ -63,19 +64,16 @@ export function disclosureFilter(
   sent: Record<string, string>,
   refusal?: Refusal,
 ): Html {
-  const time = (name: string, label: string, hint: string) =>
-    input({
-      ...{ name, label, hint, type: 'datetime-local', step: 1 },
-      value: shownTime(sent[name]),
-      error: messageOf(refusal?.details, name),
-    });
+  const moment = (name: string, label: string, hint: string) => ({
+    ...{ name, label, hint, step: 1, value: shownMoment(sent[name]) },
+    error: messageOf(refusal?.details, name),
+  });
   const isAccounting = form === 'accounting';
   const begin = isAccounting ? 'Default: six years ago.' : 'Default: the beginning.';
   return filterForm(
     `${path}?form=${form}`,
     html`<input type="hidden" name="form" value="${form}">
-${time('from', 'From (UTC)', begin)}
-${time('to', 'Before (UTC)', 'Default: now.')}
+${momentInputs(moment('from', 'From', begin), moment('to', 'Before', 'Default: now.'))}
 ${
   isAccounting &&
   checkboxes('omit_exempt', 'Exempt disclosures', [
@@ -83,10 +81,4 @@ ${
   ])
 }`,
   );
-}
-
-/** What such a field can show. */
-function shownTime(sent: string | undefined): string | undefined {
-  if (!requiredDate('').safeParse(sent).success) return sent;
-  return new Date(instantOf(sent as string)).toISOString().slice(0, 19);
 }

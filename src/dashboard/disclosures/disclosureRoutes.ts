@@ -14,7 +14,7 @@ import {
 import { pathId } from '../../http/endpoints/parameters.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { disclosuresPath } from '../records/recordPaths.ts';
-import { recordCrumbs, recordsSection, textsOf } from '../records/recordQuery.ts';
+import { filledQuery, recordCrumbs, recordsSection, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
@@ -65,7 +65,7 @@ async function reportPage(ports: DisclosurePorts, visit: Visit): Promise<Page> {
   try {
     asked = disclosureQuery(req, patientIdOf(visit));
   } catch (error) {
-    const sent = textsOf(req);
+    const sent = textsOf({ query: filledQuery(req) });
     return framed(
       visit,
       sent.form === 'accounting' ? 'accounting' : 'access_report',

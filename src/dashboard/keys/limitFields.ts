@@ -3,7 +3,8 @@ import type { NullableLimits } from '../../principals/keys/keyLimits.ts';
 import type { ApiKey } from '../../principals/keys/keyState.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
-import { textOf, utcOf } from '../shell/sentForm.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { momentInputs, momentOf, shownMoment } from '../time/momentFields.ts';
 import { input } from '../ui/formFields.ts';
 
 /** The limits of a key as their fields hold them. */
@@ -16,8 +17,7 @@ interface LimitTexts {
 /** The limits of a key, in its fields. */
 export function limitTexts({ expiresAt, networks, rateLimit }: Partial<ApiKey>): LimitTexts {
   return {
-    // A field of date and time takes no more than that, nor an offset.
-    expires_at: expiresAt?.slice(0, 16) ?? '',
+    expires_at: shownMoment(expiresAt)?.slice(0, 16) ?? '',
     networks: networks?.join(', ') ?? '',
     rate_limit: rateLimit === undefined ? '' : String(rateLimit),
   };
@@ -41,10 +41,7 @@ export function limitFields(texts: LimitTexts, details: readonly FieldMessage[] 
   });
   return html`<fieldset>
 <legend>Limits</legend>
-${input({
-  ...field('expires_at', 'Expires', 'In UTC. From then on requests are refused with 403. Empty: never.'),
-  type: 'datetime-local',
-})}
+${momentInputs(field('expires_at', 'Expires', 'From then on requests are refused with 403. Empty: never.'))}
 ${input({
   ...field(
     'networks',
@@ -68,13 +65,18 @@ ${input({
 /** What the fields were sent with, unchecked, for a key that may have limits already; an empty field takes one back. */
 export function limitsSent(form: Visit['form'], key: Partial<ApiKey> = {}): NullableLimits {
   const texts = limitTextsSent(form);
+  const expiresAt = momentOf(form, 'expires_at');
   const parts = texts.networks.split(',').map((part) => part.trim());
   return {
     // Shown without its seconds, it would change by being sent back.
-    expires_at: texts.expires_at === limitTexts(key).expires_at ? undefined : utcOf(texts.expires_at) || null,
+    expires_at: isSameMinute(expiresAt, key.expiresAt) ? undefined : expiresAt || null,
     networks: parts.filter(Boolean),
     rate_limit: texts.rate_limit === '' ? null : Number(texts.rate_limit),
   };
+}
+
+function isSameMinute(sent: string, known = ''): boolean {
+  return sent.slice(0, 16) === known.slice(0, 16);
 }
 
 /** From where a key is taken, and how many requests it may send, in a cell. */

@@ -3,6 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import { momentQuerySchema, pageQuerySchema } from '../../http/endpoints/parameters.ts';
 import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import type { Html } from '../shell/html.ts';
+import { queryInUtc } from '../time/momentFields.ts';
 import { breadcrumb } from '../ui/breadcrumb.ts';
 import { recordPath, recordsPath } from './recordPaths.ts';
 
@@ -12,9 +13,9 @@ export const recordsSection = 'Records';
 export const pageParameters: readonly string[] = Object.keys(pageQuerySchema.shape);
 export const momentParameters: readonly string[] = Object.keys(momentQuerySchema.shape);
 
-/** The query without the fields that a form sent empty. */
+/** The query without the fields that a form sent empty, and with its moments in UTC. Throws `validation_failed`. */
 export function filledQuery({ query }: Request): Request['query'] {
-  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+  return queryInUtc(Object.fromEntries(Object.entries(query).filter(([, value]) => value !== '')));
 }
 
 /** The parameters of a query that were sent once, as sent. */

@@ -8,7 +8,6 @@ import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
-import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { recordName } from '../../records/recordName.ts';
@@ -16,6 +15,7 @@ import { heldBanner } from '../holds/heldBanner.ts';
 import { recordHoldPath } from '../holds/holdPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { momentInputs, shownMoment, zoneParameter } from '../time/momentFields.ts';
 import { formError, input } from '../ui/formFields.ts';
 import { recordFields } from '../ui/recordFields.ts';
 import { code, time } from '../ui/text.ts';
@@ -63,7 +63,7 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
       method: 'get',
       path: '/workspaces/:workspace/records/:kind/:id',
       roles: phiReaders,
-      query: [...momentParameters, ...pageParameters],
+      query: [...momentParameters, ...pageParameters, zoneParameter],
       async handle(visit) {
         const entry = kindOf(visit.req.params.kind);
         const id = pathId(visit.req, 'id', entry.title);
@@ -211,17 +211,10 @@ function banner(path: string, { view: { version, updated_at }, asked, missing }:
 
 /** Two forms: what stood at a time, and a version. */
 function momentForms(asked: Record<string, unknown> | undefined, refusal: ServiceError | undefined): Html {
-  const asOf =
-    typeof asked?.as_of === 'string' ? new Date(instantOf(asked.as_of)).toISOString().slice(0, 19) : '';
+  const asOf = typeof asked?.as_of === 'string' ? shownMoment(asked.as_of) : '';
   return html`${formError(refusal?.message)}
 <div class="moments no-print"><form method="get" class="moment">
-<div class="line">${input({
-    name: 'as_of',
-    label: 'As it was at (UTC)',
-    type: 'datetime-local',
-    step: 1,
-    value: asOf,
-  })}<button type="submit" class="outline">Show</button></div>
+<div class="line">${momentInputs({ name: 'as_of', label: 'As it was at', step: 1, value: asOf })}<button type="submit" class="outline">Show</button></div>
 </form>
 <form method="get" class="moment">
 <div class="line">${input({

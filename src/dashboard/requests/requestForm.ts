@@ -1,7 +1,8 @@
 import { statusOf } from '../../http/server/errorAnswer.ts';
-import { shownMoment } from '../audit/auditForm.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Refusal } from '../shell/sentForm.ts';
+import { momentInputs, shownMoment } from '../time/momentFields.ts';
+import { sinceLinks } from '../time/sinceLinks.ts';
 import { filterForm } from '../ui/filterForm.ts';
 import { input, messageOf, select } from '../ui/formFields.ts';
 import { titleOf } from '../ui/words.ts';
@@ -32,15 +33,9 @@ export function requestForm(
     const error = messageOf(refusal?.details, name);
     return select({ name, label, value, options: [{ value: '', text: anyText }, ...listed], error });
   };
-  const moment = (name: string, label: string) =>
-    input({
-      name,
-      label,
-      type: 'datetime-local',
-      step: 1,
-      value: shownMoment(sent[name]),
-      error: messageOf(refusal?.details, name),
-    });
+  const moment = (name: string, label: string) => ({
+    ...{ name, label, step: 1, value: shownMoment(sent[name]), error: messageOf(refusal?.details, name) },
+  });
   const line = (name: string, label: string, hint: string) =>
     input({
       name,
@@ -50,14 +45,14 @@ export function requestForm(
       value: sent[name],
       error: messageOf(refusal?.details, name),
     });
-  return filterForm(
-    path,
-    html`${line('request_id', 'Request ID', 'Alone it leads to that request.')}
+  return html`${sinceLinks(path, sent)}
+${filterForm(
+  path,
+  html`${line('request_id', 'Request ID', 'Alone it leads to that request.')}
 ${choice('code', 'Reason', 'Any reason', reasons)}
 ${choice('status', 'Status', 'Any status', statuses)}
 ${choice('key', 'API key', 'Any key', keys)}
 ${line('field', 'Field at fault', 'Such as primary_insurance.payer_id')}
-${moment('from', 'From (UTC)')}
-${moment('to', 'Before (UTC)')}`,
-  );
+${momentInputs(moment('from', 'From'), moment('to', 'Before'))}`,
+)}`;
 }

@@ -12,6 +12,7 @@ import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, type Page, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { zoneParameter } from '../time/momentFields.ts';
 import { table } from '../ui/table.ts';
 import { code, empty } from '../ui/text.ts';
 import { requestColumns } from './requestColumns.ts';
@@ -40,7 +41,7 @@ export function requestsRoutes(ports: RequestPagePorts): DashboardRoute[] {
       method: 'get',
       path,
       roles: phiReaders,
-      query: Object.keys(querySchema.shape),
+      query: [...Object.keys(querySchema.shape), zoneParameter],
       handle: (visit) => listReply(ports, visit),
     },
     {

@@ -33,8 +33,3 @@ export function refusalOf(error: unknown): Refusal {
   }
   throw error;
 }
-
-/** The moment that a field of date and time holds, taken as UTC: such a field sends it without an offset. */
-export function utcOf(value: string): string {
-  return /T[\d:.]+$/.test(value) ? `${value}${/T\d\d:\d\d$/.test(value) ? ':00' : ''}Z` : value;
-}

@@ -13,7 +13,7 @@ interface Field {
   error?: string | undefined;
 }
 
-interface InputField extends Field {
+export interface InputField extends Field {
   type?: 'text' | 'password' | 'email' | 'url' | 'number' | 'datetime-local' | 'search' | 'date';
   isRequired?: boolean;
   autocomplete?: string;

@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { presentReader } from '../shell/reader.ts';
-import { zonedTime } from './zonedTime.ts';
+import { zonedTime } from '../time/zonedTime.ts';
 
 /** A moment, in UTC, and beside it in the reader's own time zone. */
 export function time(iso: string): Html {

@@ -3,10 +3,11 @@ import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { MAX_OVERLAP_SECONDS } from '../../webhooks/settings/webhookSettings.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { DashboardRoute, Reply, Visit } from '../shell/route.ts';
-import { textOf, utcOf } from '../shell/sentForm.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { momentInputs, momentOf } from '../time/momentFields.ts';
 import { confirmedChange } from '../ui/confirmation.ts';
 import { endings } from '../ui/endings.ts';
-import { input, select } from '../ui/formFields.ts';
+import { select } from '../ui/formFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
 import { toMadeSecret } from './webhookSecretPage.ts';
 
@@ -35,7 +36,7 @@ const isEnabled = (state: string) => state === 'enabled';
 /** What is sent once more, by the values of the choice. */
 const replays: Record<string, (visit: Visit) => object> = {
   failed: () => ({ failed: true }),
-  time: ({ form }) => ({ from: utcOf(textOf(form, 'from')) }),
+  time: ({ form }) => ({ from: momentOf(form, 'from') }),
   all: () => ({ after: '0' }),
   message: ({ form }) => ({ message_id: textOf(form, 'message_id') }),
 };
@@ -50,10 +51,9 @@ const replayFields = (form: Visit['form']) => html`${select({
     { value: 'all', text: 'all events from the first one on' },
   ],
 })}
-${input({
+${momentInputs({
   name: 'from',
-  label: 'Time, UTC',
-  type: 'datetime-local',
+  label: 'Time',
   value: textOf(form, 'from'),
   hint: 'Only for all events from a time on.',
 })}`;

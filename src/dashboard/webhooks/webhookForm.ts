@@ -5,7 +5,8 @@ import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookPayload } from '../../webhooks/settings/webhook.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
-import { type Refusal, refusalOf, textOf, utcOf, valuesOf } from '../shell/sentForm.ts';
+import { type Refusal, refusalOf, textOf, valuesOf } from '../shell/sentForm.ts';
+import { momentInputs, momentOf } from '../time/momentFields.ts';
 import { checkboxes, formError, input, messageOf, select } from '../ui/formFields.ts';
 import { termFields, termsSent } from '../ui/termFields.ts';
 import { webhookCaller, webhookId, webhookPath, webhooksPath, webhooksSection } from './webhookPaths.ts';
@@ -68,7 +69,7 @@ export function webhookFormRoutes({ webhooks }: { webhooks: WebhookManager }): D
         const start = textOf(visit.form, 'start');
         const body = {
           ...bodyOf(visit),
-          start: start === 'time' ? utcOf(textOf(visit.form, 'start_time')) : start,
+          start: start === 'time' ? momentOf(visit.form, 'start_time') : start,
         };
         try {
           const made = await webhooks.create(webhookCaller(visit), body);
@@ -148,10 +149,9 @@ function newPage(visit: Visit, values: FormValues, refusal?: Refusal): Page {
     options: starts,
     error: messageOf(refusal?.details, 'start'),
   })}
-${input({
+${momentInputs({
   name: 'start_time',
-  label: 'Time, UTC',
-  type: 'datetime-local',
+  label: 'Time',
   value: textOf(form, 'start_time'),
   hint: 'Only when it begins from a time on.',
 })}`;

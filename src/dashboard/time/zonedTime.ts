@@ -35,13 +35,26 @@ export function zonedTime(iso: string, timeZone: string): string {
   return `${date === iso.slice(0, 10) ? '' : `${date} `}${clock} ${name}`;
 }
 
+/** A moment, in milliseconds since 1970, as a field of date and time shows it in a time zone: `2026-11-23T13:20:15`. */
+export function zonedClock(moment: number, timeZone: string): string {
+  const { date, clock } = clockAt(moment, timeZone);
+  return `${date}T${clock}`;
+}
+
+/**
+ * When the clocks of a time zone show a date and time of day, in milliseconds since 1970. `shown` is that moment if the clocks
+ * were those of UTC.
+ */
+export function momentOfClock(shown: number, timeZone: string): number {
+  const offset = offsetAt(shown, timeZone);
+  // Clocks may change between that moment, taken as UTC, and the one that is meant.
+  return shown - offsetAt(shown - offset, timeZone);
+}
+
 /** When the day began in a time zone that has a moment in it; both in milliseconds since 1970. */
 export function startOfDay(moment: number, timeZone: string): number {
   const { date } = clockAt(moment, timeZone);
-  const midnight = Date.parse(`${date}T00:00:00Z`);
-  const offset = offsetAt(midnight, timeZone);
-  // Clocks may change between that midnight, taken as UTC, and the one that is meant.
-  return midnight - offsetAt(midnight - offset, timeZone);
+  return momentOfClock(Date.parse(`${date}T00:00:00Z`), timeZone);
 }
 
 /** How far a zone's clocks are ahead of UTC, in milliseconds. */

@@ -1,0 +1,30 @@
+import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
+import { isPageView } from '../../audit/isPageView.ts';
+
+/** A row of the trail's page: an entry, and the others that the same view of a page made. */
+export interface AuditRow {
+  entry: AuditEntry;
+  others: readonly AuditEntry[];
+}
+
+/**
+ * Entries as rows, in their order. What one view of a page of the dashboard showed is one row, at the place of its newest
+ * entry; it begins with the entry that bears the id of the request, if that is among them.
+ */
+export function auditRows(entries: readonly AuditEntry[]): AuditRow[] {
+  const views = Map.groupBy(entries.filter(isPageView), requestOf);
+  const shown = new Set<string>();
+  return entries.flatMap((entry) => {
+    if (!isPageView(entry)) return { entry, others: [] };
+    const request = requestOf(entry);
+    if (shown.has(request)) return [];
+    shown.add(request);
+    const view = views.get(request) ?? [];
+    const main = view.find(({ eventId }) => eventId === request) ?? entry;
+    return { entry: main, others: view.filter((one) => one !== main) };
+  });
+}
+
+function requestOf({ requestId, eventId }: AuditEntry): string {
+  return requestId ?? eventId;
+}
