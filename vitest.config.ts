@@ -15,10 +15,14 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
   readFileSync(file, 'utf8').includes('onEveryEngine('),
 );
 
+/** Flows in which what one request thread knows and another does not would show; two take three times as long to start. */
+const isOfTwoThreads = (file: string) =>
+  /^test\/(batch|dashboard|http|idempotency|principals|records)\//.test(file);
+
 /**
  * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
- * the engines' servers; then the flows once more on the production engines, with two threads that answer requests, and faults of these; last a look at what all
- * of it logged.
+ * the engines' servers; then the flows once more on the production engines, some with two threads that answer requests,
+ * and faults of these; last a look at what all of it logged.
  */
 const runs = {
   fast: { include: fast, isolate: false, maxWorkers: 3 },
@@ -28,9 +32,24 @@ const runs = {
     isolate: false,
   },
   production: {
-    include: [...onEveryEngine, 'test/**/*.fault.test.ts'],
-    isolate: true,
-    env: { TEST_REQUEST_THREADS: '2' },
+    isolate: false,
+    projects: [
+      {
+        extends: true as const,
+        test: {
+          name: 'one request thread',
+          include: [...onEveryEngine.filter((file) => !isOfTwoThreads(file)), 'test/**/*.fault.test.ts'],
+        },
+      },
+      {
+        extends: true as const,
+        test: {
+          name: 'two request threads',
+          include: onEveryEngine.filter(isOfTwoThreads),
+          env: { TEST_REQUEST_THREADS: '2' },
+        },
+      },
+    ],
   },
   afterwards: { include: ['test/**/*.afterwards.test.ts'], maxWorkers: 1 },
 };

@@ -58,7 +58,7 @@ onEveryEngine((start) => {
   });
 
   test('an expired key is refused with 403, which is audited', async () => {
-    const { key } = await make({ expires_at: ahead(1_500) });
+    const { key } = await make({ expires_at: ahead(5_000) });
     expect((await list(key, freshAddress())).status).toBe(200);
     let answer = await list(key, freshAddress());
     const refusals = await refusalsBy(service, async () => {

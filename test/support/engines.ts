@@ -28,12 +28,21 @@ const embedded: Engines = { settings: () => ({}), logServer: undefined };
 export function onEveryEngine(suite: (start: StartService, engines: Engines) => void): void {
   if (!isProductionPhase) {
     describe('embedded engines', () => suite(startTestService, embedded));
-    return;
+  } else if (missingServer !== undefined) {
+    describe.skip(`production engines (${missingServer})`, () =>
+      suite(startOnProduction, production(undefined)));
+  } else {
+    describe('production engines', async () => {
+      const log = await startOwnLog();
+      suite((env, timing) => startOnProduction({ ...placeOf(log), ...env }, timing), production(log));
+    });
   }
-  const production: Engines = { settings: productionSettings, logServer: ownLog };
-  const name = missingServer === undefined ? 'production engines' : `production engines (${missingServer})`;
-  describe.skipIf(missingServer !== undefined)(name, () => suite(startOnProduction, production));
 }
+
+const production = (log: StandIn | undefined): Engines => ({
+  settings: () => ({ ...productionSettings(), ...placeOf(log) }),
+  logServer: log,
+});
 
 const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb(), googleCloudStorage()]) : [];
 
@@ -41,10 +50,8 @@ const servers = isProductionPhase ? await Promise.all([eventStoreDb(), mongoDb()
 export const missingServer = servers.find(({ missing }) => missing !== undefined)?.missing;
 
 /**
- * A log of the file's own, where one can be started: what other files append, each of its services would have to read.
+ * A log of the suite's own, where one can be started: what others append, each of its services would have to read.
  */
-const ownLog = isProductionPhase && missingServer === undefined ? await startOwnLog() : undefined;
-
 async function startOwnLog(): Promise<StandIn | undefined> {
   const command = standInCommand();
   if (command === undefined) return undefined;
@@ -54,6 +61,8 @@ async function startOwnLog(): Promise<StandIn | undefined> {
   return standIn;
 }
 
+const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
+
 /** The services of a log have one set of keys, though each has a data folder of its own. */
 const sharedKeys = Object.fromEntries(
   ['DEIDENTIFICATION_KEY', 'WEBHOOK_SECRETS_KEY', 'TOTP_SECRETS_KEY'].map((name) => [
@@ -62,14 +71,14 @@ const sharedKeys = Object.fromEntries(
   ]),
 );
 
-/** Settings for fresh read models and documents on the production engines; the services of a file share its log. */
+/** Settings for fresh read models and documents on the production engines; services share the log. */
 export function productionSettings(): Record<string, string> {
   const [log, database, storage] = servers.map(({ url }) => url ?? '');
   const name = `chartledger_test_${randomBytes(6).toString('hex')}`;
   const databaseUrl = new URL(database ?? '');
   databaseUrl.pathname = `/${name}`;
   return {
-    EVENT_LOG_URL: ownLog?.url ?? log ?? '',
+    EVENT_LOG_URL: log ?? '',
     READ_MODEL_URL: databaseUrl.href,
     DOCUMENTS_URL: `gs://${gcsBucket}/${name}?endpoint=${storage}`,
     ...sharedKeys,
