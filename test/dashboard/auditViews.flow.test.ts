@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
@@ -21,8 +21,7 @@ onEveryEngine((start) => {
 
   test('the audit trail leaves out what users looked at, and nothing else, where that is asked for', async () => {
     const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    await manager.create({ ...made, role: 'compliance' });
+    await makeUser(users, { ...made, role: 'compliance' });
     const visitor = new Visitor(service.url);
     await visitor.signIn(made);
     const root = `/workspaces/${service.workspaceId('clinic')}`;

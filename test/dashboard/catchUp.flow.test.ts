@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
@@ -19,10 +19,9 @@ onEveryEngine((start) => {
   });
 
   test('a page shows the workspaces, keys and users that other processes made a moment ago', async () => {
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
     const create = async () => {
       const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-      await manager.create({ ...made, role: 'admin' });
+      await makeUser(users, { ...made, role: 'admin' });
       return made;
     };
     const visitor = new Visitor(service.url);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
@@ -18,9 +18,8 @@ onEveryEngine((start) => {
     service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
     const users = await UserDirectory.open(service.eventLog);
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
     const user = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await manager.create({ ...user, role: 'admin' });
+    await makeUser(users, { ...user, role: 'admin' });
     users.close();
     visitor = new Visitor(service.url);
     await visitor.signIn(user);

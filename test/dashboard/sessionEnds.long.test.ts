@@ -3,9 +3,9 @@ import { openStateStore } from '../../src/app/openBackend.ts';
 import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
@@ -35,8 +35,7 @@ onEveryEngine((start) => {
 
   async function newAdmin(name: string) {
     const made = { name: phi(`${name}@clinic.example`), password: phi('correct horse battery') };
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    await manager.create({ ...made, role: 'admin' });
+    await makeUser(users, { ...made, role: 'admin' });
     return made;
   }
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import type { TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
@@ -15,8 +15,7 @@ onEveryEngine((start) => {
     service = await start();
     users = await UserDirectory.open(service.eventLog);
     const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    await manager.create({ ...made, role: 'compliance' });
+    await makeUser(users, { ...made, role: 'compliance' });
     await service.createKey('clinic');
     visitor = new Visitor(service.url);
     await visitor.signIn(made);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { chromiumPath } from './chromium.ts';
+import { makeUser } from './makeUser.ts';
 import { outputFolder } from './output.ts';
 import { phi } from './phi.ts';
 import { startTestService, type TestService } from './service.ts';
@@ -55,14 +55,13 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
   const service = started ?? (await startTestService());
   const browser = await chromium.launch({ executablePath: chromiumPath, args: flags });
   const users = await UserDirectory.open(service.eventLog);
-  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
   const signedIn = new Map<Role, Awaited<ReturnType<BrowserContext['storageState']>>>();
 
   const createUser = async (role: Role): Promise<TestUser> => {
     lastUser += 1;
     const name = `${role}-${process.pid}-${lastUser}@clinic.example`;
     const password = phi('correct horse battery');
-    const { id } = await manager.create({ name, role, password });
+    const id = await makeUser(users, { name, role, password });
     return { id, name, password };
   };
   const open: TestDashboard['open'] = async (path, options) => {

@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { eventually } from './eventually.ts';
+import { makeUser } from './makeUser.ts';
 import { phi } from './phi.ts';
 import type { TestService } from './service.ts';
 import { Visitor } from './visitor.ts';
@@ -24,9 +24,8 @@ export class EvidencePage {
 
   static async open(service: TestService): Promise<EvidencePage> {
     const users = await UserDirectory.open(service.eventLog);
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
     const [name, password] = [phi('compliance@clinic.example'), phi('correct horse battery')];
-    const { id } = await manager.create({ name, role: 'compliance', password });
+    const id = await makeUser(users, { name, role: 'compliance', password });
     users.close();
     const visitor = await eventually(async () => {
       const visiting = new Visitor(service.url);
