@@ -36,6 +36,7 @@ export const accessActions = [
   'audit.read',
   'audit.export',
   'request.refused',
+  'key.unknown',
   'sign_in',
   'sign_in.refused',
   'sign_out',

@@ -4,6 +4,8 @@ import { runCli, storesOf } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { expectDocumented } from '../support/openapi.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const REASON = '=Request 2026-117';
@@ -61,5 +63,37 @@ onEveryEngine((start) => {
       const csv = await cli('history', ...args, '--format', 'csv');
       expect(parse(csv.stdout, { columns: true })).toMatchObject([{ version: '2', reason: `'${REASON}` }]);
     }
+  });
+
+  test('the request log then holds nothing of a patient but ids', async () => {
+    const patient = { ...samples.patient(), last_name: phi('Lopez'), address: phi('Street') };
+    expect((await service.post('/integration/patients', patient)).status).toBe(200);
+    const visit = { id: phi('encounter'), patient_id: patient.id };
+    expect((await service.post('/integration/encounters', visit)).status).toBe(200);
+    const refused = async (path: string, body: object) => {
+      const answer = await service.post(`/integration/${path}`, body);
+      expect(answer.status).toBe(400);
+      return answer.body.requestId as string;
+    };
+    const [birth, nickname, provider] = [phi('1 May 1970'), phi('nickname'), phi('nobody')];
+    const ids = [
+      await refused('patients', { ...patient, date_of_birth: birth, [nickname]: 'x' }),
+      await refused('encounters', { ...visit, provider_id: provider }),
+    ];
+    const erasing = ['erase', 'patient', patient.id, '--with-encounters', '--reason', REASON];
+    expect((await cli(...erasing)).code).toBe(0);
+    const list = await service.get('/integration/requests?limit=100');
+    const entries = await Promise.all(ids.map((id) => service.get(`/integration/requests/${id}`)));
+    const values = [patient.last_name, patient.address, birth, nickname, provider];
+    for (const { status, text } of [list, ...entries]) {
+      expect(status).toBe(200);
+      for (const value of values) expect(text).not.toContain(value);
+    }
+    const bodies = entries.map(({ body }) => body);
+    expect(bodies).toMatchObject([
+      { record_id: patient.id, fields: ['date_of_birth'] },
+      { record_id: visit.id, fields: ['provider_id'] },
+    ]);
+    expect(list.body.items).toEqual(expect.arrayContaining(bodies));
   });
 });

@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { feedThread } from '../../src/app/feedThread.ts';
+import { UnknownKeyTally } from '../../src/audit/UnknownKeyTally.ts';
 import { EventFeed } from '../../src/feed/EventFeed.ts';
 import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
 import { formatPosition } from '../../src/feed/position.ts';
@@ -242,7 +243,11 @@ onEveryEngine((start) => {
     };
     const route = routeOf(readEvents({ heartbeatMs: 50, stalledMs: 300 }), ports);
     const app = createApp([route], {
-      gate: { directory, limit: async () => undefined },
+      gate: {
+        directory,
+        limit: async () => undefined,
+        unknownKeys: new UnknownKeyTally(service.eventLog),
+      },
       eventLog: service.eventLog,
       logger: pino({ level: 'silent' }),
       draining: new AbortController().signal,

@@ -12,6 +12,7 @@ import {
   openReadModels,
   openStateStore,
 } from '../../src/app/openBackend.ts';
+import { UnknownKeyTally } from '../../src/audit/UnknownKeyTally.ts';
 import { RecordExistence } from '../../src/commands/RecordExistence.ts';
 import { ReferenceWaits } from '../../src/commands/ReferenceWaits.ts';
 import { dashboardApp } from '../../src/dashboard/shell/dashboardApp.ts';
@@ -117,7 +118,7 @@ export async function startFaultyApp(
   const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
   const draining = new AbortController().signal;
   const around = { logger, draining, clientIp: () => '127.0.0.1' };
-  const gate = { directory, limit: async () => undefined };
+  const gate = { directory, limit: async () => undefined, unknownKeys: new UnknownKeyTally(eventLog) };
   const dashboard = dashboardApp({
     ...around,
     sessionSecret: await loadSessionSecret(service.config),

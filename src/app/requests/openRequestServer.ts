@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { UnknownKeyTally } from '../../audit/UnknownKeyTally.ts';
 import { settleAbandonedUploads } from '../../commands/uploadDocument.ts';
 import type { Config } from '../../config.ts';
 import { dashboardApp } from '../../dashboard/shell/dashboardApp.ts';
@@ -60,9 +61,10 @@ export async function openRequestServer(
     await api?.close();
     endSettling();
   };
+  const unknownKeys = new UnknownKeyTally(eventLog);
   try {
     const context = {
-      gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute) },
+      gate: { directory, limit: rateLimit(limiters, config.rateLimitPerMinute), unknownKeys },
       eventLog,
       logger,
       draining: draining.signal,
@@ -84,6 +86,11 @@ export async function openRequestServer(
         await api?.close();
         await server.drain();
         await api?.settle();
+        await unknownKeys
+          .flush()
+          .catch((error) =>
+            logger.warn({ error: describeError(error) }, 'unknown keys are not in the audit trail'),
+          );
         endSettling();
       },
     };

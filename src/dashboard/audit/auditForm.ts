@@ -17,8 +17,8 @@ interface Option {
 
 const settingKinds = ['api_key', 'webhook', 'workspace'];
 const actions = [...eventTypes().filter((type) => type !== 'AccessRecorded'), ...accessActions];
-const isOfInstallation = (action: string) => /^(?:User|Setup|sign_|audit\.)/.test(action);
-const isOfWorkspace = (action: string) => !/^(?:User|Setup|sign_)/.test(action);
+const isOfInstallation = (action: string) => /^(?:User|Setup|sign_|audit\.|key\.)/.test(action);
+const isOfWorkspace = (action: string) => !/^(?:User|Setup|sign_|key\.)/.test(action);
 
 const byText = (a: Option, b: Option) => a.text.localeCompare(b.text);
 

@@ -29,6 +29,7 @@ const accessTexts: Record<AccessAction, string> = {
   'audit.read': 'Audit trail read',
   'audit.export': 'Audit trail exported',
   'request.refused': 'Request refused',
+  'key.unknown': 'Unknown API keys refused',
   sign_in: 'Signed in',
   'sign_in.refused': 'Sign-in refused',
   sign_out: 'Signed out',

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { UnknownKeyTally } from '../../audit/UnknownKeyTally.ts';
 import type { ServiceError } from '../../errors.ts';
 import type { FoundKey, KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { type ApiKey, isExpired } from '../../principals/keys/keyState.ts';
@@ -26,6 +27,8 @@ function credentialOf(req: IncomingMessage): string | undefined {
 export interface Gate {
   directory: KeyDirectory;
   limit: RateLimit;
+  /** Counts the requests whose key nobody knows. */
+  unknownKeys: Pick<UnknownKeyTally, 'add'>;
 }
 
 /**
@@ -47,7 +50,9 @@ export function admit(
   if (known && !counted) return letIn(exchange, known, permissions);
   return (async () => {
     await counted;
-    letIn(exchange, await gate.directory.find(credential), permissions);
+    const found = await gate.directory.find(credential);
+    if (found === undefined) gate.unknownKeys.add(exchange.clientIp);
+    letIn(exchange, found, permissions);
   })();
 }
 
