@@ -72,7 +72,7 @@ export function eventLogFollowing(open: () => Promise<EventLog>): void {
     const chain = async (stream: string) => {
       for (let n = 0; n < RUSH / streams.length; n += 1) {
         places.push((await workspace.append(log, stream, { n })).position);
-        if (places.length % 80 > 0) continue;
+        if (places.length % 160 > 0) continue;
         // Among what a backend remembers for its followers, and beyond it.
         const after = places[Math.max(0, places.length - 300 * (followers.length % 8))] ?? 0;
         followers.push({ after, follower: new Follower(log, { after, filter: own() }) });
