@@ -1,129 +1,89 @@
+import { ServiceError } from '../../errors.ts';
 import { openapiDocument } from '../../http/endpoints/index.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
-import { type Html, html } from '../shell/html.ts';
-import { type DashboardRoute, everyone } from '../shell/route.ts';
-import { type OpenApiDocument, operationsOf, type PlacedOperation } from './document.ts';
-import { inline, markdown } from './markdown.ts';
-import { messageSection, operationSection, responseSection } from './operationSection.ts';
-import { schemaSection } from './schemas.ts';
+import { textsOf } from '../records/recordQuery.ts';
+import { type HtmlValue, html } from '../shell/html.ts';
+import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
+import { type OpenApiDocument, operationsOf } from './document.ts';
+import { messageHeaders, messageSection, operationPart, responseSection } from './operationParts.ts';
+import { type Group, outlineOf } from './outline.ts';
+import { referenceFrame } from './referenceFrame.ts';
+import { referenceIndex } from './referenceIndex.ts';
+import { schemaPart } from './schemas.ts';
 
 interface ReferencePorts {
   openapiPublic: boolean;
   publicUrl: string | undefined;
 }
 
-/** The API reference: what `GET /openapi/json` answers, to be read by people. */
+/** What `GET /openapi/json` answers, and where the reference has it. */
+interface Described {
+  document: OpenApiDocument;
+  outline: Group[];
+}
+
+/** The API reference: what `GET /openapi/json` answers, to be read by people. A page for each operation and schema. */
 export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): DashboardRoute[] {
   // The document never changes while the process runs.
-  let parts: Parts | undefined;
-  return [
-    {
-      method: 'get',
-      path: '/reference',
-      roles: everyone,
-      async handle({ req }) {
-        parts ??= draw(openapiDocument(openapiPublic) as OpenApiDocument);
-        const body = page(parts, addressOf(req, publicUrl));
-        return { page: { title: 'API reference', section: 'API reference', body } };
-      },
+  let described: Described | undefined;
+  const page = (
+    path: string,
+    draw: (described: Described, visit: Visit) => Page,
+    query: readonly string[] = [],
+  ): DashboardRoute => ({
+    method: 'get',
+    path,
+    roles: everyone,
+    query,
+    async handle(visit) {
+      if (described === undefined) {
+        const document = openapiDocument(openapiPublic) as OpenApiDocument;
+        described = { document, outline: outlineOf(document) };
+      }
+      return { page: draw(described, visit) };
     },
-  ];
-}
-
-interface Parts {
-  version: string;
-  contents: Html;
-  introduction: Html[];
-  sections: Html;
-}
-
-function page({ version, contents, introduction, sections }: Parts, url: string): Html {
-  return html`<h1>API reference</h1>
-<div class="reference">
-${contents}
-<div>
-<section id="introduction">
-<p class="muted">Version ${version}. For programs: <code>GET ${url}/openapi/json</code> (OpenAPI 3.1).</p>
-${introduction}
-<p>The calls below take the address and the key from the environment:</p>
-<pre><code>export CHARTLEDGER_URL=${url}
-export CHARTLEDGER_API_KEY=clk_…</code></pre>
-</section>
-${sections}
-</div>
-</div>`;
-}
-
-interface Group {
-  id: string;
-  title: string;
-  description?: string;
-  entries: { id: string; title: string; section: Html }[];
-}
-
-function draw(document: OpenApiDocument): Parts {
-  const { info } = document;
-  const groups = groupsOf(document);
-  return {
-    version: info.version,
-    introduction: markdown(info.description),
-    contents: html`<nav class="contents" aria-label="On this page"><ul>
-<li><a href="#introduction">Introduction</a></li>
-${groups.map(
-  ({ id, title, entries }) =>
-    html`<li><a href="#${id}">${title}</a><ul>${entries.map(
-      (entry) => html`<li><a href="#${entry.id}">${entry.title}</a></li>`,
-    )}</ul></li>`,
-)}
-</ul></nav>`,
-    sections: html`${groups.map(
-      ({ id, title, description, entries }) => html`<h2 id="${id}">${title}</h2>
-${description && html`<p>${inline(description)}</p>`}
-${entries.map(({ section }) => section)}`,
-    )}`,
-  };
-}
-
-function groupsOf({ tags, paths, webhooks, components }: OpenApiDocument): Group[] {
-  const operations = operationsOf(paths);
-  const entry = (placed: PlacedOperation, draw: (placed: PlacedOperation) => Html) => ({
-    id: placed.operation.operationId,
-    title: placed.operation.summary,
-    section: draw(placed),
   });
   return [
-    ...tags.map(({ name, description }) => ({
-      id: `tag-${name}`,
-      title: name,
-      description,
-      entries: operations
-        .filter(({ operation }) => operation.tags.includes(name))
-        .map((placed) => entry(placed, operationSection)),
-    })),
-    {
-      id: 'messages',
-      title: 'Webhook messages',
-      description: 'What is sent to the URL of a webhook, by POST.',
-      entries: operationsOf(webhooks).map((placed) => entry(placed, messageSection)),
-    },
-    {
-      id: 'errors',
-      title: 'Errors',
-      description: 'What operations answer when they do not do what was asked.',
-      entries: Object.entries(components.responses).map(([name, response]) => ({
-        id: `response-${name}`,
-        title: name,
-        section: responseSection(name, response),
-      })),
-    },
-    {
-      id: 'schemas',
-      title: 'Schemas',
-      entries: Object.entries(components.schemas).map(([name, schema]) => ({
-        id: `schema-${name}`,
-        title: name,
-        section: schemaSection(name, schema),
-      })),
-    },
+    page(
+      '/reference',
+      ({ document, outline }, { req }) =>
+        referenceIndex(document, outline, addressOf(req, publicUrl), (textsOf(req).q ?? '').trim()),
+      ['q'],
+    ),
+    page('/reference/operations/:operation', operationPage),
+    page('/reference/messages', ({ document, outline }) => {
+      const messages = operationsOf(document.webhooks);
+      const body = html`${messageHeaders(messages)}${messages.map(messageSection)}`;
+      return groupPage(outline, 'messages', body);
+    }),
+    page('/reference/errors', ({ document: { components }, outline }) => {
+      const responses = Object.entries(components.responses);
+      return groupPage(
+        outline,
+        'errors',
+        responses.map(([name, response]) => responseSection(name, response)),
+      );
+    }),
+    page('/reference/schemas/:schema', schemaPage),
   ];
+}
+
+function operationPage({ document, outline }: Described, { req }: Visit): Page {
+  const { operation: id } = req.params;
+  const placed = operationsOf(document.paths).find(({ operation }) => operation.operationId === id);
+  if (placed === undefined) throw new ServiceError('not_found', 'There is no such operation.');
+  const { operationId, summary } = placed.operation;
+  return referenceFrame(outline, operationId, summary, operationPart(placed));
+}
+
+function schemaPage({ document, outline }: Described, { req }: Visit): Page {
+  const name = String(req.params.schema);
+  const schema = Object.entries(document.components.schemas).find(([one]) => one === name)?.[1];
+  if (schema === undefined) throw new ServiceError('not_found', 'There is no such schema.');
+  return referenceFrame(outline, `schema-${name}`, name, schemaPart(name, schema));
+}
+
+function groupPage(outline: Group[], id: string, body: HtmlValue): Page {
+  const { title, description } = outline.find((group) => group.id === id) as Group;
+  return referenceFrame(outline, id, title, html`<p>${description}</p>${body}`);
 }

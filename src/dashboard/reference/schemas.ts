@@ -2,6 +2,7 @@ import { iso8601 } from '../../records/fields.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { isReference, nameOf, type Schema, type SchemaOrReference } from './document.ts';
 import { inline } from './markdown.ts';
+import { schemaPath } from './referencePaths.ts';
 
 /** One field, parameter or header: what it is called, what may stand in it, what it means. */
 export interface Field {
@@ -13,10 +14,9 @@ export interface Field {
   place?: string;
 }
 
-/** The section of a schema of the document. */
-export function schemaSection(name: string, schema: Schema): Html {
+/** A schema of the document: its meaning and its fields. */
+export function schemaPart(name: string, schema: Schema): Html {
   return html`<section class="reference-part" id="schema-${name}">
-<h3><a class="anchor" href="#schema-${name}">${name}</a></h3>
 ${schema.description && html`<p>${inline(schema.description)}</p>`}
 ${schema.properties ? fields(propertiesOf(schema)) : html`<p>${typeText(schema)}</p>`}
 </section>`;
@@ -43,11 +43,11 @@ export function fields(list: readonly Field[]): Html {
   )}</dl>`;
 }
 
-/** What values a schema takes, in words; references lead to their section. */
+/** What values a schema takes, in words; references lead to their page. */
 export function typeText(schema: SchemaOrReference): HtmlValue {
   if (isReference(schema)) {
     const name = nameOf(schema);
-    return html`<a href="#schema-${name}">${name}</a>`;
+    return html`<a href="${schemaPath(name)}">${name}</a>`;
   }
   const { type, anyOf, items, format, pattern } = schema;
   if (anyOf) return joined(anyOf.map(typeText));

@@ -1,7 +1,7 @@
 import type { RefusedRequestView } from '../../http/endpoints/requests/requestSchemas.ts';
 import { UNKNOWN_FIELD } from '../../http/server/failingFields.ts';
-import { quoted } from '../reference/curlSample.ts';
 import type { Method, OpenApiDocument, OperationObject, ParameterObject } from '../reference/document.ts';
+import { quoted } from '../reference/samples/curlSample.ts';
 
 type JsonShape = { [name: string]: string | JsonShape };
 

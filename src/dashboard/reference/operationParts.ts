@@ -1,5 +1,4 @@
 import { type Html, html } from '../shell/html.ts';
-import { curlSample } from './curlSample.ts';
 import {
   type Content,
   isReference,
@@ -10,46 +9,58 @@ import {
   type ResponseObject,
 } from './document.ts';
 import { inline, markdown } from './markdown.ts';
+import { errorPath } from './referencePaths.ts';
+import { samplesPart } from './samples/samplesPart.ts';
 import { fields, typeText } from './schemas.ts';
 
-/** The section of one operation: what it takes, what it answers, how to call it. */
-export function operationSection(placed: PlacedOperation): Html {
-  const { path, method, operation } = placed;
-  const { operationId: id } = operation;
-  return html`${opening(placed)}
-<p class="endpoint"><span class="method method-${method}">${method.toUpperCase()}</span> <code>${path}</code></p>
+/** One operation: what it takes, how to call it, what it answers. */
+export function operationPart(placed: PlacedOperation): Html {
+  const { path, operation } = placed;
+  return html`<section class="reference-part" id="${operation.operationId}">
+<p class="endpoint">${methodMark(placed)} <code>${path}</code></p>
 ${markdown(operation.description)}
 ${parameterList(placed)}
-${operation.requestBody && html`<h4>Body</h4>${contentPart(operation.requestBody.content)}`}
-${call(`${id}-call`, curlSample(placed))}
-<h4>Answers</h4>
+${bodyPart(placed)}
+<h2>Samples</h2>
+${samplesPart(placed)}
+<h2>Answers</h2>
 <dl class="fields answers">${Object.entries(operation.responses).map(([status, response]) => answer(status, response))}</dl>
 </section>`;
+}
+
+/** The method of an operation, to be told from others at a glance. */
+export function methodMark({ method }: PlacedOperation): Html {
+  return html`<span class="method method-${method}">${method.toUpperCase()}</span>`;
 }
 
 /** The section of one message that is sent to webhooks. */
 export function messageSection(placed: PlacedOperation): Html {
   const { path, operation } = placed;
-  return html`${opening(placed)}
+  const { operationId: id, summary, description } = operation;
+  return html`<section class="reference-part" id="${id}">
+<h2><a class="anchor" href="#${id}">${summary}</a></h2>
 <p class="endpoint"><code>${path}</code></p>
-${markdown(operation.description)}
-${parameterList(placed)}
-${operation.requestBody && html`<h4>Body</h4>${contentPart(operation.requestBody.content)}`}
+${markdown(description)}
+${operation.requestBody && contentPart(operation.requestBody.content)}
 </section>`;
+}
+
+/** The headers that every message to a webhook has. */
+export function messageHeaders([first]: readonly PlacedOperation[]): Html {
+  return html`${first && parameterList(first)}`;
 }
 
 /** What an error's answer says, for those that operations share. */
 export function responseSection(name: string, { description, content }: ResponseObject): Html {
   return html`<section class="reference-part" id="response-${name}">
-<h3><a class="anchor" href="#response-${name}">${name}</a></h3>
+<h2><a class="anchor" href="#response-${name}">${name}</a></h2>
 <p>${inline(description)}</p>
 ${content && contentPart(content)}
 </section>`;
 }
 
-function opening({ operation: { operationId: id, summary } }: PlacedOperation): Html {
-  return html`<section class="reference-part" id="${id}">
-<h3><a class="anchor" href="#${id}">${summary}</a></h3>`;
+function bodyPart({ operation: { requestBody } }: PlacedOperation): Html {
+  return html`${requestBody && html`<h2>Body</h2>${contentPart(requestBody.content)}`}`;
 }
 
 function parameterList({ operation: { parameters = [] } }: PlacedOperation): Html {
@@ -60,13 +71,13 @@ function parameterList({ operation: { parameters = [] } }: PlacedOperation): Htm
     description,
     place,
   }));
-  return html`${list.length > 0 && html`<h4>Parameters</h4>${fields(list)}`}`;
+  return html`${list.length > 0 && html`<h2>Parameters</h2>${fields(list)}`}`;
 }
 
 function answer(status: string, response: ResponseObject | Reference): Html {
   if (isReference(response)) {
     const name = nameOf(response);
-    return html`<div><dt><code>${status}</code> <a href="#response-${name}">${name}</a></dt></div>`;
+    return html`<div><dt><code>${status}</code> <a href="${errorPath(name)}">${name}</a></dt></div>`;
   }
   const { description, content } = response;
   return html`<div><dt><code>${status}</code></dt><dd><p>${inline(description)}</p>${content && contentPart(content)}</dd></div>`;
@@ -83,13 +94,8 @@ function examples({ example, examples: named = {} }: MediaType): Html[] {
   const all = example === undefined ? Object.entries(named) : [['Example', { value: example }] as const];
   return all.map(
     ([name, { summary = name, value }]: readonly [string, { summary?: string; value: unknown }]) =>
-      html`<details><summary>${inline(summary)}</summary><pre><code>${
+      html`<details><summary>${inline(summary)}</summary><pre tabindex="0"><code>${
         typeof value === 'string' ? value : JSON.stringify(value, null, 2)
       }</code></pre></details>`,
   );
-}
-
-function call(id: string, text: string): Html {
-  return html`<div class="call"><h4>Call</h4><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call">Copy</button></div>
-<pre id="${id}"><code>${text}</code></pre>`;
 }

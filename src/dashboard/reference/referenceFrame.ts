@@ -1,0 +1,52 @@
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import type { Page } from '../shell/route.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { input } from '../ui/formFields.ts';
+import type { Group } from './outline.ts';
+import { referencePath } from './referencePaths.ts';
+
+/** The menu's entry. */
+export const referenceSection = 'API reference';
+
+/** A page of the reference beside its contents; `current` is the id of the entry or the group that it is of. */
+export function referenceFrame(
+  outline: readonly Group[],
+  current: string,
+  title: string,
+  body: HtmlValue,
+): Page {
+  return {
+    title,
+    section: referenceSection,
+    body: html`${breadcrumb([{ text: referenceSection, path: '/reference' }])}
+<h1>${title}</h1>
+<div class="reference">
+<div class="contents">
+${searchForm('')}
+${contents(outline, current)}
+</div>
+<div>${body}</div>
+</div>`,
+  };
+}
+
+/** The form that searches the reference. What it looks for says nothing of anybody, so it may stand in the address. */
+export function searchForm(text: string): Html {
+  return html`<form method="get" action="${referencePath}" class="find" role="search" aria-label="API reference">
+${input({ name: 'q', label: 'Search the reference', type: 'search', value: text, autocomplete: 'off' })}
+<button type="submit">Search</button>
+</form>`;
+}
+
+function contents(outline: readonly Group[], current: string): Html {
+  return html`<nav aria-label="API reference"><ul>${outline.map(({ id, title, entries }) => {
+    const isOpen = id === current || entries.some((entry) => entry.id === current);
+    return html`<li><a href="${referencePath}#${id}"${id === current && html` aria-current="page"`}>${title}</a>${
+      isOpen &&
+      html`<ul>${entries.map(
+        (entry) =>
+          html`<li><a href="${entry.path}"${entry.id === current && html` aria-current="page"`}>${entry.title}</a></li>`,
+      )}</ul>`
+    }</li>`;
+  })}</ul></nav>`;
+}
