@@ -3,9 +3,10 @@ import { type ClientMethod, clientMethod } from './clientMethod.ts';
 import { codeText, typescript } from './codeText.ts';
 import { exampleRequest } from './exampleRequest.ts';
 
-const opening = `import { Chartledger } from 'chartledger-client';
+const opening = `import { env } from 'node:process';
+import { Chartledger } from 'chartledger-client';
 
-const { CHARTLEDGER_URL: url = '', CHARTLEDGER_API_KEY: apiKey = '' } = process.env;
+const { CHARTLEDGER_URL: url = '', CHARTLEDGER_API_KEY: apiKey = '' } = env;
 const chartledger = new Chartledger({ url, apiKey });`;
 
 /** The call of an operation with the client for TypeScript, with the document's own examples. */
