@@ -31,6 +31,7 @@ const noPages = [
   ),
   '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
   '/workspaces/:workspace/records/:kind/:id/certificate',
+  '/workspaces/:workspace/records/:kind/:id/proof',
 ];
 
 const pages = dashboardRoutes({ identityProvider: {} } as DashboardPorts)

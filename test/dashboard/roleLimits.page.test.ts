@@ -42,6 +42,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/:kind/:id/fields/:field',
     'get /workspaces/:workspace/records/:kind/:id/timeline',
     'get /workspaces/:workspace/records/:kind/:id/print',
+    'get /workspaces/:workspace/records/:kind/:id/proof',
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
@@ -205,14 +206,14 @@ describe.each(roles)('the role %s', (role) => {
 
 test('whoever is not signed in is led to the sign-in, and then to the page', async () => {
   const page = await dashboard.open('/sign-in');
-  for (const { method, path, roles: allowed } of routes) {
+  for (const { method, path, roles: allowed, isOnEveryPage } of routes) {
     if (allowed === 'public') continue;
     const answer = await send(page, method, path);
     const next = `?next=${encodeURIComponent(new URL(urlOf(path)).pathname)}`;
     expect([path, answer.status(), answer.headers().location]).toEqual([
       path,
       303,
-      `/dashboard/sign-in${method === 'get' ? next : ''}`,
+      `/dashboard/sign-in${method === 'get' || isOnEveryPage ? next : ''}`,
     ]);
   }
 });

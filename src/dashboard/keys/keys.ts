@@ -4,6 +4,7 @@ import { KeyManager } from '../../principals/keys/KeyManager.ts';
 import { type ApiKey, stateOf } from '../../principals/keys/keyState.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { requestsPath } from '../requests/requestPaths.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Visit } from '../shell/route.ts';
 import { type Refusal, refusalOf, textOf } from '../shell/sentForm.ts';
@@ -85,7 +86,7 @@ async function listPage({ directory, names, ...ports }: KeyPagePorts, workspace:
       cell: ({ createdAt, createdBy }) =>
         html`${time(createdAt)}<br>by ${who({ ...createdBy, name: names.nameOf(createdBy) ?? null })}`,
     },
-    { title: 'Last use', cell: ({ id }) => lastUse(uses.get(id)) },
+    { title: 'Last use', cell: (key) => lastUse(workspace, key, uses.get(key.id)) },
   ];
   return {
     title: keysSection,
@@ -119,9 +120,12 @@ function keyEnd({ expiresAt, replacedBy }: ApiKey): Html | undefined {
   return html`<br>${isSoon ? badge('expires soon', 'bad') : 'expires'} ${timeAgo(expiresAt)}`;
 }
 
-function lastUse(use: PrincipalUse | undefined): HtmlValue {
+/** When a key was used last, and the way to what it was refused. */
+function lastUse(workspace: string, { id, name }: ApiKey, use: PrincipalUse | undefined): HtmlValue {
   if (use === undefined) return 'never';
-  return html`${timeAgo(use.at)}${use.code && html`<br>refused: ${use.code}`}`;
+  const path = requestsPath(workspace, { key: id });
+  return html`${timeAgo(use.at)}${use.code && html`<br>refused: ${use.code}`}
+<br><a href="/dashboard${path}" aria-label="Refused requests of ${name}">Refused requests</a>`;
 }
 
 /** What can be done to a key, as links to pages that ask. */

@@ -20,7 +20,7 @@ import { readReferredNames } from './referredNames.ts';
 /** Encounters, and documents, that stand on the page of a record; pages of their own list all. */
 const SHOWN = 10;
 
-interface PartPorts extends QueryPorts, HistoryPorts {}
+export interface PartPorts extends QueryPorts, HistoryPorts {}
 
 /** A part of a record's page, and the accesses to be recorded before it is shown. */
 export interface RecordPart {

@@ -28,6 +28,11 @@ export function timelinePath(workspace: string, kind: string, id: string): strin
   return `${recordPath(workspace, kind, id)}/timeline`;
 }
 
+/** The address of the signed proof of one version of a record, below `/dashboard`. */
+export function proofPath(workspace: string, kind: string, id: string, version: number): string {
+  return `${recordPath(workspace, kind, id)}/proof?version=${version}`;
+}
+
 /** The address of the page that erases a record, below `/dashboard`. */
 export function erasePath(workspace: string, kind: string, id: string): string {
   return `${recordPath(workspace, kind, id)}/erase`;

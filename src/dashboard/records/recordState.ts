@@ -8,6 +8,7 @@ import { readRecordAt } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type QueryPorts, type RecordView, readRecord } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
+import { instantOf } from '../../records/instantOf.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { recordName } from '../../records/recordName.ts';
@@ -20,14 +21,16 @@ import { formError, input } from '../ui/formFields.ts';
 import { recordFields } from '../ui/recordFields.ts';
 import { code, time } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
+import { encountersThen } from './encountersThen.ts';
 import { orErased } from './orErased.ts';
 import { readTimeline } from './readTimeline.ts';
-import { readRecordParts } from './recordParts.ts';
+import { type RecordPart, readRecordParts } from './recordParts.ts';
 import {
   disclosuresPath,
   erasePath,
   fieldPath,
   filteredPath,
+  proofPath,
   recordPath,
   seenPath,
   timelinePath,
@@ -88,7 +91,7 @@ async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, i
   const [{ versions, access }, holding, parts, { names, accesses }] = await Promise.all([
     readTimeline(ports, visit, entry, id, asked && view.version),
     readHolding(ports, workspace, entry, id),
-    asked ? [] : readRecordParts(ports, visit, entry, id),
+    asked ? partsThen(ports, visit, entry, id, asked) : readRecordParts(ports, visit, entry, id),
     readReferredNames(ports, workspace, entry, [view]),
   ]);
   const subject = { kind: entry.kind, record_id: id };
@@ -128,6 +131,18 @@ ${timeline(path, versions, view.version)}
       body: page,
     },
   };
+}
+
+/** What stood below a patient at the time that was asked for; of what else is asked for, nothing. */
+async function partsThen(
+  ports: StatePorts,
+  visit: Visit,
+  { kind }: CatalogEntry,
+  id: string,
+  { as_of: asOf }: Record<string, unknown>,
+): Promise<RecordPart[]> {
+  if (kind !== patient.kind || typeof asOf !== 'string') return [];
+  return [await encountersThen(ports, visit, id, instantOf(asOf))];
 }
 
 /** The state that was asked for; the latest one, with the reason, where there is no such state. */
@@ -173,6 +188,7 @@ function heading(
 <h1>${title} ${recordName(record)}</h1>
 <p class="actions"><a role="button" class="outline secondary" href="/dashboard${path}/print">Printable page</a>
 <a role="button" class="outline secondary" href="/dashboard${seenPath(workspace, kind, id)}">Who has seen it</a>
+<a role="button" class="outline secondary" href="/dashboard${proofPath(workspace, kind, id, version)}">Signed proof</a>
 ${belowLink(workspace, kind, id)}
 ${
   kind === patient.kind &&

@@ -18,6 +18,7 @@ import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
 import { recordEraseRoutes } from '../records/recordErase.ts';
 import { recordFieldRoutes } from '../records/recordField.ts';
 import { recordPrintRoutes } from '../records/recordPrint.ts';
+import { recordProofRoutes } from '../records/recordProof.ts';
 import { recordStateRoutes } from '../records/recordState.ts';
 import { recordsRoutes } from '../records/records.ts';
 import { recordTimelineRoutes } from '../records/recordTimeline.ts';
@@ -78,6 +79,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordEraseRoutes(ports),
     ...disclosureRoutes(ports),
     ...recordCertificateRoutes(ports),
+    ...recordProofRoutes(ports),
     ...recordStateRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),

@@ -29,6 +29,8 @@ interface RecordTable {
   names: RecordNames | undefined;
   /** They stand on the page of a record of this kind, to which all of them refer: a narrow table. */
   partOf?: string;
+  /** They are shown as they were at this time (ISO 8601), and lead to themselves at that time. */
+  asOf?: string;
 }
 
 /** The fields of records of a kind whose names such a list shows; without that which refers to the record it is part of. */
@@ -39,13 +41,14 @@ export function namedFields(kind: string, partOf?: string): string[] {
 
 /** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
 export function recordTable(shown: RecordTable): Html {
-  const { workspace, entry, records, partOf } = shown;
+  const { workspace, entry, records, partOf, asOf } = shown;
+  const query = asOf === undefined ? '' : `?as_of=${encodeURIComponent(asOf)}`;
   if (records.length === 0) return empty(`There are no ${entry.plural} here.`);
   const columns: Columns = [
     {
       title: 'ID',
       isHeader: true,
-      cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}">${id}</a>`,
+      cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}">${id}</a>`,
     },
     ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
     { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },

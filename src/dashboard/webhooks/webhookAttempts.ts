@@ -8,6 +8,7 @@ import {
 } from '../../webhooks/delivery/attempts.ts';
 import type { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import type { WebhookView } from '../../webhooks/settings/webhookView.ts';
+import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { filledQuery, textsOf } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
@@ -77,7 +78,12 @@ ${id('document_id', 'Document id')}`,
 
 const tones = { delivered: 'good', retrying: 'neutral', failed: 'bad' } as const;
 
-function attemptTable({ csrf }: Visit, path: string, { state }: WebhookView, items: DeliveryAttempt[]): Html {
+function attemptTable(
+  { csrf, workspace }: Visit,
+  path: string,
+  { state }: WebhookView,
+  items: DeliveryAttempt[],
+): Html {
   return table(
     'Attempts',
     [
@@ -89,9 +95,7 @@ function attemptTable({ csrf }: Visit, path: string, { state }: WebhookView, ite
       },
       {
         title: 'Record',
-        cell: ({ kind, record_id, document_id, version }) =>
-          kind &&
-          html`${kind} ${code([record_id, document_id].filter(Boolean).join(' / '))}<br>version ${version}`,
+        cell: (attempt) => recordCell(workspace, attempt),
       },
       {
         title: 'Try',
@@ -115,6 +119,16 @@ function attemptTable({ csrf }: Visit, path: string, { state }: WebhookView, ite
     ],
     items,
   );
+}
+
+/** Leads to the record or document that a message is about; a ping is about none. */
+function recordCell(workspace: string, attempt: DeliveryAttempt): Html {
+  const { kind, record_id: id, document_id: documentId, version } = attempt;
+  if (kind === undefined || id === undefined) return html``;
+  const path =
+    kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
+  const ids = [id, documentId].filter(Boolean).join(' / ');
+  return html`${kind} <a href="/dashboard${path}">${code(ids)}</a><br>version ${version}`;
 }
 
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {

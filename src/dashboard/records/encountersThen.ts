@@ -1,0 +1,42 @@
+import { encountersAt } from '../../reads/history/encountersAt.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { namedFields, recordTable } from '../ui/recordTable.ts';
+import { leftOut, tryAgain } from '../ui/text.ts';
+import type { PartPorts, RecordPart } from './recordParts.ts';
+import { unlessBehind } from './recordQuery.ts';
+import { readReferredNames } from './referredNames.ts';
+
+/** The encounters of a patient as they were at an instant (ms since 1970 UTC), on the page of its state then. */
+export async function encountersThen(
+  ports: PartPorts,
+  { workspace, req }: Visit,
+  patientId: string,
+  asOf: number,
+): Promise<RecordPart> {
+  const found = await unlessBehind(encountersAt(ports, workspace, patientId, asOf));
+  if (found === undefined)
+    return { body: html`<h2>Encounters at that time</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  const { items, isWhole, unreadable } = found;
+  const fields = namedFields(encounter.kind, patient.kind);
+  const { names, accesses } = await readReferredNames(ports, workspace, encounter, items, fields);
+  const time = new Date(asOf).toISOString();
+  const things = items.map(({ id }) => ({ kind: encounter.kind, record_id: id }));
+  return {
+    body: html`<h2>Encounters at that time</h2>
+${recordTable({ workspace, entry: encounter, records: items, names, partOf: patient.kind, asOf: time })}
+${leftOut(unreadable)}
+${!isWhole && html`<p class="muted">Of all encounters that ever were the patient’s, the first 200 were looked at.</p>`}`,
+    accesses: [
+      {
+        action: 'record.list',
+        kind: encounter.kind,
+        query: { patient_id: patientId, as_of: time },
+        shown: { ranges: [], count: things.length, things },
+      },
+      ...accesses,
+    ],
+  };
+}

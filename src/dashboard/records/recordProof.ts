@@ -1,0 +1,53 @@
+import { Readable } from 'node:stream';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import { recordStream } from '../../events/streamNames.ts';
+import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
+import { eventOfVersion, proveEvent } from '../../evidence/proof/proveEvent.ts';
+import { signTreeHead } from '../../evidence/treeHead.ts';
+import { pathId, requestedMoment } from '../../http/endpoints/parameters.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { type QueryPorts, readRecord } from '../../reads/readRecord.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { orErased } from './orErased.ts';
+import { filledQuery, kindOf } from './recordQuery.ts';
+
+interface ProofPorts extends QueryPorts, HistoryPorts {
+  evidence: Pick<EvidencePorts, 'signingKey'>;
+}
+
+/** `…/records/{kinds}/{id}/proof`: the proof of one version, by default the latest, with a head that is signed now. */
+export function recordProofRoutes(ports: ProofPorts): DashboardRoute[] {
+  return [
+    orErased(ports, {
+      method: 'get',
+      path: '/workspaces/:workspace/records/:kind/:id/proof',
+      roles: phiReaders,
+      query: ['version'],
+      handle: (visit) => signedProof(ports, visit),
+    }),
+  ];
+}
+
+async function signedProof(ports: ProofPorts, { req, workspace, caller }: Visit): Promise<Reply> {
+  const { eventLog, evidence } = ports;
+  const entry = kindOf(req.params.kind);
+  const { kind, title } = entry;
+  const id = pathId(req, 'id', title);
+  const asked = requestedMoment({ query: filledQuery(req) })?.moment;
+  const version =
+    asked && 'version' in asked ? asked.version : (await readRecord(ports, workspace, entry, id)).version;
+  const event = await eventOfVersion(eventLog, recordStream(workspace, kind, id), version, title);
+  const signingKey = await evidence.signingKey();
+  if (signingKey === undefined) {
+    throw new ServiceError(
+      'conflict',
+      'This process does not have the key that signs. Where it is, the command chartledger prove writes the proof.',
+    );
+  }
+  const { proof, stored } = await proveEvent(ports, event);
+  const tree_head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);
+  await recordAccess(eventLog, caller, { action: 'record.proof', kind, record_id: id, query: { version } });
+  const body = Readable.from([`${JSON.stringify({ ...proof, tree_head }, undefined, 2)}\n`]);
+  return { download: { type: 'application/json', name: `proof-${kind}-version-${version}.json`, body } };
+}

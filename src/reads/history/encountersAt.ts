@@ -1,0 +1,65 @@
+import { patientReferencesModel, referrersPartition } from '../../../projections/records.ts';
+import { ServiceError, UnreadableError } from '../../errors.ts';
+import { kindOfStream, recordIdOf, recordStream } from '../../events/streamNames.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { caughtUp } from '../page.ts';
+import type { QueryPorts, RecordView } from '../readRecord.ts';
+import { readRecordAt } from './recordHistory.ts';
+
+/** Encounters that are looked at for one answer. */
+const MOST_ENCOUNTERS = 200;
+const AT_ONCE = 16;
+
+/** The encounters of a patient at a time. */
+interface EncountersAt {
+  /** As they were then, those first that had changed last. */
+  items: RecordView[];
+  /** Whether all were looked at; else the 200 that were the patient's first. */
+  isWhole: boolean;
+  /** The caller's ids of what is left out, because an event of its history cannot be read by this process. */
+  unreadable: string[];
+}
+
+/**
+ * The encounters that were a patient's at an instant (ms since 1970 UTC), whoever's they are now, by the log; without those that were
+ * erased since. Rejects with `unavailable`.
+ */
+export async function encountersAt(
+  ports: QueryPorts,
+  workspace: string,
+  patientId: string,
+  asOf: number,
+): Promise<EncountersAt> {
+  await caughtUp(ports, patientReferencesModel, 'encounters');
+  const partition = referrersPartition(recordStream(workspace, patient.kind, patientId));
+  const rows = await ports.readModels.page(patientReferencesModel, { partition, limit: MOST_ENCOUNTERS + 1 });
+  const ids = rows
+    .slice(0, MOST_ENCOUNTERS)
+    .filter(({ body }) => kindOfStream(body.stream) === encounter.kind)
+    .map(({ body }) => recordIdOf(body.stream));
+  const items: RecordView[] = [];
+  const unreadable: string[] = [];
+  const look = async (id: string) => {
+    try {
+      const view = await readRecordAt(ports.eventLog, workspace, encounter, id, { asOf });
+      if (view.record.patient_id === patientId) items.push(view);
+    } catch (error) {
+      if (error instanceof UnreadableError) unreadable.push(id);
+      else if (!isAbsent(error)) throw error;
+    }
+  };
+  for (let at = 0; at < ids.length; at += AT_ONCE) {
+    await Promise.all(ids.slice(at, at + AT_ONCE).map(look));
+  }
+  return {
+    items: items.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at)),
+    isWhole: rows.length <= MOST_ENCOUNTERS,
+    unreadable,
+  };
+}
+
+/** Whether a record was not there yet, or was erased since. */
+function isAbsent(error: unknown): boolean {
+  return error instanceof ServiceError && (error.code === 'not_found' || error.code === 'gone');
+}

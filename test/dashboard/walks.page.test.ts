@@ -1,0 +1,239 @@
+import { createPublicKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parseProof, proofProblem } from '../../src/evidence/proof/proof.ts';
+import { parseSigningKey } from '../../src/evidence/signing.ts';
+import { expectAccessible, startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { openLoopback } from '../support/delivery.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
+import { eventually } from '../support/eventually.ts';
+import { HookEndpoint } from '../support/hookEndpoint.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { accessesBy, changesBy, startTestService, type TestService } from '../support/service.ts';
+import { Walk } from '../support/Walk.ts';
+import { createWebhook } from '../support/webhooks.ts';
+
+const LONG_MS = 60_000;
+
+let dashboard: TestDashboard;
+let service: TestService;
+let endpoint: HookEndpoint;
+let page: Page;
+let root: string;
+let requestId: string;
+/** The second at which the encounters were as they were sent at first. */
+let then: string;
+const payer = samples.payer();
+const insurance = { payer_id: payer.id, policy_number: phi('W1234') };
+const patient = {
+  ...samples.patient(),
+  first_name: 'María',
+  last_name: phi('Lopez'),
+  primary_insurance: insurance,
+};
+const name = `María ${patient.last_name}`;
+const other = samples.patient();
+const [changed, moved, later] = [patient, patient, patient].map(({ id }) => samples.encounter(id)) as [
+  ReturnType<typeof samples.encounter>,
+  ReturnType<typeof samples.encounter>,
+  ReturnType<typeof samples.encounter>,
+];
+const removed = phi('consent');
+
+beforeAll(async () => {
+  service = await startTestService(openLoopback);
+  [dashboard, endpoint] = await Promise.all([startDashboard(service), HookEndpoint.open()]);
+  const workspace = service.workspaceId('clinic');
+  root = `/workspaces/${workspace}`;
+  await sendRecords();
+  const { key } = await service.keys.createKey(workspace, 'Warehouse', ['read']);
+  await service.as(key).get(`/integration/patients/${patient.id}`);
+  const connector = await service.keys.createKey(workspace, 'EMR connector', ['write']);
+  const refused = await service.as(connector.key).post('/integration/patients', { id: patient.id });
+  requestId = String(refused.headers['request-id']);
+  endpoint.answer = () => 500;
+  const hooks = service.as((await service.createKey('clinic', ['webhooks'])).key);
+  await createWebhook(hooks, { url: endpoint.url, description: 'Billing', kinds: ['payer'] });
+  await send('payers', { ...payer, city: 'Omaha' });
+  page = await dashboard.openAs('admin', root);
+}, LONG_MS);
+afterAll(async () => {
+  await dashboard.stop();
+  await service.stop();
+  await endpoint.down();
+});
+
+const send = async (path: string, body: object) =>
+  expect((await service.post(`/integration/${path}`, body)).status).toBe(200);
+const pathOf = (plural: string, id: string) => `${root}/records/${plural}/${encodeURIComponent(id)}`;
+const heading = (text: string) => page.getByRole('heading', { level: 1, name: text });
+
+/** A patient whose policy number changes, and whose encounters are not what they were. */
+async function sendRecords(): Promise<void> {
+  await send('payers', payer);
+  for (const one of [patient, other]) await send('patients', one);
+  await send('patients', { ...patient, primary_insurance: { ...insurance, policy_number: phi('W9876') } });
+  for (const one of [changed, moved]) await send('encounters', { ...one, status: 'planned' });
+  const form = documentForm({ document_id: removed, filename: `${removed}.pdf` });
+  expect((await service.upload(documentsPath(changed.id), form)).status).toBe(200);
+  expect((await service.delete(documentsPath(changed.id, removed))).status).toBe(200);
+  then = `${new Date(Math.ceil(Date.now() / 1000) * 1000).toISOString().slice(0, 19)}`;
+  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(`${then}Z`)));
+  await send('encounters', { ...changed, status: 'finished' });
+  await send('encounters', { ...moved, patient_id: other.id });
+  await send('encounters', later);
+}
+
+test('a name leads to the record, and that to who saw it', async () => {
+  const walk = await Walk.from(page, root);
+  await walk.search(`${patient.last_name} mar`);
+  await walk.sees(page.getByRole('link', { name }));
+  await walk.follow(name);
+  await walk.sees(heading(`Patient ${name}`));
+  await walk.press('Who has seen it');
+  await walk.sees(page.getByRole('row').filter({ hasText: 'Warehouse' }));
+});
+
+test('a request id leads to the field at fault', async () => {
+  const walk = await Walk.from(page, root);
+  await walk.search(requestId);
+  await walk.sees('Refused request');
+  await walk.follow('POST /integration/patients');
+  await walk.sees(page.getByRole('link', { name: 'last_name' }));
+});
+
+test('a bar of a chart leads to the entry, and that to the record', async () => {
+  const bar = page.locator('#figure-refusals svg a').first();
+  await eventually(async () => {
+    await page.goto(`/dashboard${root}`);
+    expect(await bar.count()).toBe(1);
+  });
+  const walk = await Walk.from(page, root);
+  await walk.click(bar);
+  await walk.sees(page.getByRole('row').filter({ hasText: requestId }));
+  await walk.follow('POST /integration/patients');
+  await walk.sees(heading('POST /integration/patients'));
+  await walk.follow(patient.id);
+  await walk.sees(heading(`Patient ${name}`));
+});
+
+test('a removed document leads to who removed it', async () => {
+  const walk = await Walk.from(page, root);
+  await walk.search(`${removed}.pdf`);
+  await walk.sees(page.getByRole('row').filter({ hasText: 'removed' }));
+  await walk.follow(`${removed}.pdf`);
+  await walk.sees(page.getByRole('row').filter({ hasText: /removed.*by Test key/s }));
+});
+
+test('a patient leads to all encounters as they were at a time', async () => {
+  const walk = await Walk.from(page, pathOf('patients', patient.id));
+  const accesses = await accessesBy(service, async () => {
+    await walk.type(page.getByLabel('As it was at'), then);
+    await walk.enter();
+    await walk.sees('Encounters at that time');
+  });
+  const table = page.getByRole('region', { name: 'Encounters' });
+  const rows = await table.locator('tbody tr').allInnerTexts();
+  expect(rows).toHaveLength(2);
+  for (const row of rows) expect(row).toContain('planned');
+  expect(await table.textContent()).not.toContain(later.id);
+  expect(accesses).toContainEqual({
+    action: 'record.list',
+    kind: 'encounter',
+    query: { patient_id: patient.id, as_of: `${then}.000Z` },
+    shown: {
+      ranges: [],
+      count: 2,
+      things: expect.arrayContaining(
+        [changed, moved].map(({ id }) => ({ kind: 'encounter', record_id: id })),
+      ),
+    },
+  });
+  await expectAccessible(page);
+  await walk.follow(changed.id);
+  await walk.sees('This is the record as it was in version 1');
+  await walk.sees('planned');
+});
+
+test('a key leads to its errors, and each to a call with curl', async () => {
+  const walk = await Walk.from(page, root);
+  await walk.follow('API keys');
+  await walk.sees(page.getByRole('row').filter({ hasText: 'EMR connector' }));
+  await walk.follow('Refused requests of EMR connector');
+  await walk.sees(page.getByRole('row').filter({ hasText: requestId }));
+  expect(await page.locator('tbody tr').count()).toBe(1);
+  await walk.follow('POST /integration/patients');
+  await walk.sees(
+    page.locator('#request-call').getByText(`curl -X POST '${service.url}/integration/patients'`),
+  );
+});
+
+test('a failing webhook leads to the message, to its record, and back to another try', async () => {
+  const failing = page.getByRole('row').filter({ hasText: 'failing' });
+  await eventually(async () => {
+    await page.goto(`/dashboard${root}/webhooks`);
+    expect(await failing.count()).toBe(1);
+  });
+  const walk = await Walk.from(page, root);
+  await walk.follow('Webhooks');
+  await walk.sees(failing);
+  await walk.follow(endpoint.url);
+  await walk.sees(page.getByRole('row').filter({ hasText: /msg_.*500/s }));
+  await expectAccessible(page);
+  await walk.follow(payer.id);
+  await walk.sees(heading(`Payer ${payer.name}`));
+  endpoint.answer = () => 200;
+  const changes = await changesBy(service, async () => {
+    await walk.back();
+    await walk.press(/^Send again msg_/);
+    await walk.sees(page.getByRole('row').filter({ hasText: 'retrying' }));
+  });
+  expect(changes.map(({ type }) => type)).toEqual(['WebhookReplayRequested']);
+  await eventually(() => expect(endpoint.accepted.length).toBeGreaterThan(0));
+});
+
+test('a field leads to the version that changed it', async () => {
+  const walk = await Walk.from(page, pathOf('patients', patient.id));
+  await walk.follow('Policy number');
+  await walk.sees(page.locator('ins').filter({ hasText: 'W9876' }));
+  await walk.follow('Version 2');
+  await walk.sees('This is the record as it was in version 2');
+});
+
+test('a record leads to its signed proof, which anybody can check', async () => {
+  const walk = await Walk.from(page, pathOf('patients', patient.id));
+  const downloading = page.waitForEvent('download');
+  const accesses = await accessesBy(service, async () => {
+    await walk.press('Signed proof');
+    await downloading;
+  });
+  await walk.sees(heading(`Patient ${name}`));
+  expect(accesses).toEqual([
+    { action: 'record.proof', kind: 'patient', record_id: patient.id, query: { version: 2 } },
+  ]);
+  const parsed = parseProof(await readFile(await (await downloading).path(), 'utf8'));
+  if (parsed === undefined || !('proof' in parsed)) throw new Error('it is no proof');
+  const key = await readFile(join(service.config.dataDir, 'signing-key'));
+  expect(proofProblem(parsed.proof, createPublicKey(parseSigningKey(key)))).toBeUndefined();
+  expect(parsed.proof).toMatchObject({ event: { revision: 1, data: { id: patient.id } } });
+});
+
+test('on a phone a record is found and read', async () => {
+  const phone = await dashboard.open(root, {
+    storageState: await page.context().storageState(),
+    viewport: { width: 390, height: 844 },
+    hasTouch: true,
+  });
+  const walk = await Walk.from(phone, root);
+  await walk.search(patient.last_name);
+  await walk.sees(phone.getByRole('link', { name }));
+  await walk.follow(name);
+  await walk.sees(phone.getByRole('heading', { level: 1, name: `Patient ${name}` }));
+  await walk.sees(patient.date_of_birth);
+  const overflow = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+  expect(await phone.evaluate(overflow)).toBe(0);
+  await phone.context().close();
+});
