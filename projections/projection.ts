@@ -11,8 +11,8 @@ export interface Projection<Body extends object = object> {
   /** Id of the one row that an event changes. */
   rowId(event: RecordedEvent): string;
   /**
-   * The row after the event; in an array, behind it, further rows that the event completes and that no event changes
-   * again. Throws when the event cannot be taken; it is then parked.
+   * The row after the event; in an array, behind it, further rows that the event completes, whole and without regard to what
+   * stood in their place. Throws when the event cannot be taken; it is then parked.
    */
   evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
   /**

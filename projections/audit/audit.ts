@@ -3,15 +3,16 @@ import { laterTime } from '../../src/events/laterTime.ts';
 import type { ModelName, Row } from '../../src/ports/readModels.ts';
 import { modelName, type Projection } from '../projection.ts';
 import { type AuditEntry, auditEntry } from './auditEntry.ts';
+import { type AuditFirsts, addFirsts } from './auditFirsts.ts';
 import { signaturesOf } from './auditSignature.ts';
 import {
-  type AuditDay,
-  type AuditMinute,
-  addDay,
-  addMinutes,
+  type AuditTally,
+  addTallies,
   addUses,
-  nothing,
   type PrincipalUses,
+  type Span,
+  spanNames,
+  spans,
 } from './auditTally.ts';
 import { newestFirst } from './newestFirst.ts';
 import { type RefusedRequest, refusedRequestRow } from './refusedRequest.ts';
@@ -32,10 +33,10 @@ export interface AuditHead {
   latest: string;
   /** Of all entries in chunks. */
   uses: PrincipalUses;
-  /** Of the last entries in chunks, oldest first. */
-  minutes: AuditMinute[];
-  /** Of the last of these days. */
-  day: AuditDay;
+  /** Of the entries in chunks, of the last span of each length: that one is not over yet. */
+  tallies: Partial<Record<Span, AuditTally>>;
+  /** Of the entries in chunks. */
+  firsts: AuditFirsts;
 }
 
 /** Body of a chunk's row: entries in log order. The chunk of number n begins with entry `n * ENTRIES_A_CHUNK`. */
@@ -57,7 +58,7 @@ export interface AuditIndexRow {
 }
 
 /** What the rows of the read model hold. */
-export type AuditBody = AuditHead | AuditChunk | AuditIndexRow | RefusedRequest;
+export type AuditBody = AuditHead | AuditChunk | AuditIndexRow | AuditTally | RefusedRequest;
 
 const emptyHead: AuditHead = {
   size: 0,
@@ -65,18 +66,18 @@ const emptyHead: AuditHead = {
   indexes: [],
   latest: '',
   uses: {},
-  minutes: [],
-  day: { day: 0, ...nothing },
+  tallies: {},
+  firsts: {},
 };
 
 /**
  * The audit trail of a workspace: every event in log order, numbered from 0. Its head is the row of the workspace's
  * id. Entries are kept a chunk a row, because a row an event would cost more than all else that is done for it. Those of
- * refused requests, which are few, have a row each beside.
+ * refused requests, which are few, have a row each beside; so has each of the last minutes, hours and days that are over.
  */
 export const audit: Projection<AuditBody> = {
   name: 'audit',
-  version: 4,
+  version: 5,
   rowId: (event) => event.metadata.workspace,
   evolve(row, event) {
     const entry = auditEntry(event);
@@ -102,19 +103,21 @@ function withEntry(
   };
   const indexes = [...head.indexes, index];
   const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
+  const tallies = spanNames.map((span) => [span, addTallies(span, head.tallies[span], entries)] as const);
   const after: AuditHead = {
     size,
     entries: [],
     indexes: isIndexFull ? [] : indexes,
     latest: index.to,
     uses: addUses(head.uses, entries),
-    minutes: addMinutes(head.minutes, entries),
-    day: addDay(head.day, entries),
+    tallies: Object.fromEntries(tallies.map(([span, all]) => [span, all.at(-1)])),
+    firsts: addFirsts(head.firsts, entries),
   };
   const chunks = size / ENTRIES_A_CHUNK;
   const changed: [Row<AuditBody>, ...Row<AuditBody>[]] = [
     headRow(row, event, after),
     chunkRow(event, chunks - 1, { entries }),
+    ...tallies.flatMap(([span, all]) => all.slice(0, -1).map((tally) => tallyRow(event, span, tally))),
   ];
   if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
   return changed;
@@ -161,7 +164,22 @@ function indexRow(
   return { id, partition, order: newestFirst(number), position, body };
 }
 
+/** Id of the row of a span that is over. It takes the place of an earlier one, of which it is no longer asked. */
+export function tallyId(workspace: string, span: Span, number: number): string {
+  return `${workspace} ${span}/${number % spans[span].kept}`;
+}
+
+function tallyRow({ metadata, position }: RecordedEvent, span: Span, body: AuditTally): Row<AuditTally> {
+  const { workspace } = metadata;
+  const order = body.number % spans[span].kept;
+  const id = tallyId(workspace, span, body.number);
+  return { id, partition: `${workspace} ${span}`, order, position, body };
+}
+
 export const auditModel = modelName(audit);
+
+/** The same read model, for the rows of spans. */
+export const talliesModel = modelName(audit) as ModelName<AuditTally>;
 
 /** The same read model, for the rows of refused requests. */
 export const refusedRequestsModel = modelName(audit) as ModelName<RefusedRequest>;

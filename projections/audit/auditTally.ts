@@ -1,3 +1,4 @@
+import { eventIdTime } from '../../src/events/eventIdTime.ts';
 import type { AuditEntry } from './auditEntry.ts';
 
 /** The last use of a key or user, and how many there were. */
@@ -12,33 +13,57 @@ export interface PrincipalUse {
 /** Uses by the id of the key or user, the one that was used last at the end. */
 export type PrincipalUses = Record<string, PrincipalUse>;
 
-/** How much happened. */
-interface Tally {
-  /** Changes: events that are no mere record of an access. */
-  events: number;
+/** What is counted in spans of UTC: how long one is, in milliseconds, and of how many of the last ones the counts are kept. */
+export const spans = {
+  minute: { ms: 60_000, kept: 60 },
+  hour: { ms: 3_600_000, kept: 168 },
+  day: { ms: 86_400_000, kept: 30 },
+} as const;
+export type Span = keyof typeof spans;
+export const spanNames = Object.keys(spans) as Span[];
+
+/** What one API key did. */
+export interface KeyTally {
+  requests: number;
+  writes: number;
+  refused: number;
+}
+
+/** What happened in a span. */
+export interface AuditTally {
+  /** Which one it is: spans since 1970. */
+  number: number;
   /** Requests with a key: changes, reads and what was refused. */
   requests: number;
-  /** How many of those were refused, by code: pages of the dashboard that a role may not see do not count. */
+  /** New versions of records and documents, whoever made them. */
+  writes: number;
+  /** How many requests with a key were refused, by code: pages of the dashboard that a role may not see do not count. */
   refused: Record<string, number>;
-}
-
-/** What happened in one minute. */
-export interface AuditMinute extends Tally {
-  /** Minutes since 1970. */
-  minute: number;
-}
-
-/** What happened in one day, UTC. */
-export interface AuditDay extends Tally {
-  /** Days since 1970. */
-  day: number;
+  /** The writes by kind. */
+  kinds: Record<string, number>;
+  /** By the id of the key; of those that came first. */
+  keys: Record<string, KeyTally>;
+  /** How many records took how long from the request's arrival until the log had them: by the bound of `timeBounds`. */
+  times: Record<string, number>;
 }
 
 /** Who was not among the last so many to do anything is forgotten: the row of all uses has to stay small. */
 export const MAX_USES = 1_000;
-export const MAX_MINUTES = 60;
+/** Keys that a span counts apart. */
+export const MAX_KEYS = 50;
 
-export const nothing: Tally = { events: 0, requests: 0, refused: {} };
+/** Milliseconds; what took longer than the last but one counts to the last, which stands for more. */
+export const timeBounds = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000, 100_000] as const;
+
+/** What happened in a span in which nothing did. */
+export function emptyTally(number: number): AuditTally {
+  return { number, requests: 0, writes: 0, refused: {}, kinds: {}, keys: {}, times: {} };
+}
+
+/** Number of the span in which a moment is, given in milliseconds since 1970. */
+export function spanNumber(span: Span, time: number): number {
+  return Math.floor(time / spans[span].ms);
+}
 
 /** The uses after these entries, in order. */
 export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): PrincipalUses {
@@ -52,43 +77,83 @@ export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): 
   return Object.fromEntries([...uses].slice(-MAX_USES));
 }
 
-/** The last minutes in which anything happened, after these entries. Should a clock go back, they count to the latest. */
-export function addMinutes(before: readonly AuditMinute[], entries: readonly AuditEntry[]): AuditMinute[] {
-  const minutes = [...before];
+/**
+ * The spans in which anything happened, from that of `before` on, after these entries: no more than are kept. Should a clock go
+ * back, they count to the latest.
+ */
+export function addTallies(
+  span: Span,
+  before: AuditTally | undefined,
+  entries: readonly AuditEntry[],
+): AuditTally[] {
+  const tallies = before === undefined ? [] : [structuredClone(before)];
   for (const entry of entries) {
-    const minute = minuteOf(Date.parse(entry.recordedAt));
-    const last = minutes.at(-1);
-    if (last && last.minute >= minute) minutes[minutes.length - 1] = counted(last, entry);
-    else minutes.push(counted({ minute, ...nothing }, entry));
+    const number = spanNumber(span, Date.parse(entry.recordedAt));
+    let last = tallies.at(-1);
+    if (last === undefined || last.number < number) {
+      last = emptyTally(number);
+      tallies.push(last);
+    }
+    count(last, entry);
   }
-  return minutes.slice(-MAX_MINUTES);
+  return tallies.slice(-spans[span].kept);
 }
 
-/** The last day in which anything happened, after these entries. Should a clock go back, they count to the latest. */
-export function addDay(before: AuditDay, entries: readonly AuditEntry[]): AuditDay {
-  return entries.reduce((last, entry) => {
-    const day = dayOf(Date.parse(entry.recordedAt));
-    return counted(last.day >= day ? last : { day, ...nothing }, entry);
-  }, before);
+/** Adds up tallies of spans, one after the other; `number` is that of the first. */
+export function sumTallies(number: number, tallies: readonly AuditTally[]): AuditTally {
+  const sum = emptyTally(number);
+  for (const { requests, writes, refused, kinds, keys, times } of tallies) {
+    sum.requests += requests;
+    sum.writes += writes;
+    for (const name of ['refused', 'kinds', 'times'] as const) {
+      for (const [value, added] of Object.entries({ refused, kinds, times }[name]))
+        more(sum[name], value, added);
+    }
+    for (const [id, key] of Object.entries(keys)) {
+      const all = keyTally(sum, id);
+      all.requests += key.requests;
+      all.writes += key.writes;
+      all.refused += key.refused;
+    }
+  }
+  return sum;
 }
 
-/** Number of the minute of a moment, given in milliseconds since 1970. */
-export function minuteOf(time: number): number {
-  return Math.floor(time / 60_000);
+function count(tally: AuditTally, entry: AuditEntry): void {
+  const { principal, code, version, kind } = entry;
+  const isWrite = version !== undefined;
+  if (isWrite) {
+    tally.writes += 1;
+    more(tally.kinds, kind as string);
+  }
+  if (principal.type !== 'api_key') return;
+  tally.requests += 1;
+  if (code !== undefined) more(tally.refused, code);
+  const time = isWrite ? timeTaken(entry) : undefined;
+  if (time !== undefined)
+    more(tally.times, String(timeBounds.find((bound) => time <= bound) ?? timeBounds.at(-1)));
+  if (!(principal.id in tally.keys) && Object.keys(tally.keys).length === MAX_KEYS) return;
+  const key = keyTally(tally, principal.id);
+  key.requests += 1;
+  if (isWrite) key.writes += 1;
+  if (code !== undefined) key.refused += 1;
 }
 
-/** Number of the day of a moment, UTC, given in milliseconds since 1970. */
-export function dayOf(time: number): number {
-  return Math.floor(time / 86_400_000);
+function keyTally({ keys }: AuditTally, id: string): KeyTally {
+  keys[id] ??= { requests: 0, writes: 0, refused: 0 };
+  return keys[id];
 }
 
-function counted<Counts extends Tally>(before: Counts, { type, principal, code }: AuditEntry): Counts {
-  const { events, requests, refused } = before;
-  const isRequest = principal.type === 'api_key';
-  return {
-    ...before,
-    events: events + (type === 'AccessRecorded' ? 0 : 1),
-    requests: requests + (isRequest ? 1 : 0),
-    refused: isRequest && code !== undefined ? { ...refused, [code]: (refused[code] ?? 0) + 1 } : refused,
-  };
+function more(counts: Record<string, number>, name: string, added = 1): void {
+  counts[name] = (counts[name] ?? 0) + added;
+}
+
+/**
+ * Milliseconds from the arrival of the request, which its id tells, until the log had the record. Undefined for a document,
+ * whose sender sets the pace, and where the event bears another id than its request: lines of a batch, and repeats.
+ */
+function timeTaken({ kind, eventId, requestId, recordedAt }: AuditEntry): number | undefined {
+  if (kind === 'document' || requestId !== undefined) return undefined;
+  const arrived = eventIdTime(eventId);
+  return arrived === 0 ? undefined : Math.max(0, Date.parse(recordedAt) - arrived);
 }

@@ -1,24 +1,26 @@
+import { talliesModel, tallyId } from '../../projections/audit/audit.ts';
+import { type AuditFirsts, addFirsts } from '../../projections/audit/auditFirsts.ts';
 import {
-  type AuditDay,
-  type AuditMinute,
-  addDay,
-  addMinutes,
+  type AuditTally,
+  addTallies,
   addUses,
-  dayOf,
-  MAX_MINUTES,
-  minuteOf,
-  nothing,
+  emptyTally,
   type PrincipalUse,
+  type Span,
 } from '../../projections/audit/auditTally.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { loadHead } from './auditParts.ts';
+
+interface TallyPorts {
+  readModels: ReadModels;
+}
 
 /**
  * The last use of a workspace's keys, and of users in it, by id; those beyond the last 1,000 are left out. It may lag
  * behind the log. Rejects with `unavailable`.
  */
 export async function lastUses(
-  { readModels }: { readModels: ReadModels },
+  { readModels }: TallyPorts,
   workspace: string,
 ): Promise<Map<string, PrincipalUse>> {
   const head = await loadHead(readModels, workspace);
@@ -26,32 +28,27 @@ export async function lastUses(
 }
 
 /**
- * What happened in each of the 60 minutes up to the present one, oldest first. It may lag behind the log. Rejects with
- * `unavailable`.
+ * What happened in so many spans of a workspace from the one of number `first` on, oldest first; nothing in those that are no
+ * longer kept, or yet to come. It may lag behind the log. Rejects with `unavailable`.
  */
-export async function recentMinutes(
-  { readModels }: { readModels: ReadModels },
+export async function readTallies(
+  { readModels }: TallyPorts,
   workspace: string,
-): Promise<AuditMinute[]> {
+  span: Span,
+  { first, count }: { first: number; count: number },
+): Promise<AuditTally[]> {
+  const numbers = Array.from({ length: count }, (_, at) => first + at);
   const head = await loadHead(readModels, workspace);
-  const known = new Map(
-    (head ? addMinutes(head.minutes, head.entries) : []).map((minute) => [minute.minute, minute]),
-  );
-  const present = minuteOf(Date.now());
-  return Array.from({ length: MAX_MINUTES }, (_, at) => {
-    const minute = present - MAX_MINUTES + 1 + at;
-    return known.get(minute) ?? { minute, ...nothing };
-  });
+  if (head === undefined) return numbers.map(emptyTally);
+  const ids = numbers.map((number) => tallyId(workspace, span, number));
+  const rows = await readModels.load(talliesModel, ids);
+  const latest = addTallies(span, head.tallies[span], head.entries);
+  const known = new Map([...rows.map(({ body }) => body), ...latest].map((tally) => [tally.number, tally]));
+  return numbers.map((number) => known.get(number) ?? emptyTally(number));
 }
 
-/** What happened in the present day, UTC. It may lag behind the log. Rejects with `unavailable`. */
-export async function today(
-  { readModels }: { readModels: ReadModels },
-  workspace: string,
-): Promise<AuditDay> {
+/** When what a workspace needs to be in use was first done. It may lag behind the log. Rejects with `unavailable`. */
+export async function readFirsts({ readModels }: TallyPorts, workspace: string): Promise<AuditFirsts> {
   const head = await loadHead(readModels, workspace);
-  const present = { day: dayOf(Date.now()), ...nothing };
-  if (head === undefined) return present;
-  const last = addDay(head.day, head.entries);
-  return last.day < present.day ? present : last;
+  return head ? addFirsts(head.firsts, head.entries) : {};
 }

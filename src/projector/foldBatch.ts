@@ -31,7 +31,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBa
   const { projection, model } = target;
   const rows = await loadRows(target, ports.readModels, batch);
   const changed = new Set<string>();
-  const completed: Row[] = [];
+  const completed = new Map<string, Row>();
   const take = (row: Row) => {
     rows.set(row.id, row);
     changed.add(row.id);
@@ -48,7 +48,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBa
     if (!Array.isArray(after)) return take(after);
     const [next, ...more] = after;
     take(next);
-    completed.push(...more);
+    for (const one of more) completed.set(one.id, one);
   };
   for (const event of inLogOrder(batch)) {
     try {
@@ -67,7 +67,8 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBa
   }
   const all = { model, rows: [...changed].map((id) => rows.get(id) as Row), checkpoint: batch.position };
   // Before the rows that they came out of: where a batch was cut off, it is repeated up to those rows' positions.
-  return completed.length > 0 ? [{ model, rows: completed, checkpoint: 0 }, all] : [all];
+  if (completed.size === 0) return [all];
+  return [{ model, rows: [...completed.values()], checkpoint: 0 }, all];
 }
 
 async function loadRows(

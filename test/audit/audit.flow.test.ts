@@ -2,8 +2,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
 import type { AuditEntry } from '../../projections/audit/auditEntry.ts';
+import { spanNames, spanNumber, sumTallies } from '../../projections/audit/auditTally.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
-import { lastUses, recentMinutes } from '../../src/audit/auditTallies.ts';
+import { lastUses, readTallies } from '../../src/audit/auditTallies.ts';
 import { type AuditFilter, readAuditTrail, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import { recordAccess } from '../../src/audit/recordAccess.ts';
 import { ServiceError } from '../../src/errors.ts';
@@ -259,12 +260,20 @@ onEveryEngine((start) => {
       const [newest] = await entries('used', { principal: keyId });
       expect(uses.get(keyId)?.at).toBe(newest?.recordedAt);
     });
-    const minutes = await recentMinutes(ports(), workspace);
-    expect(minutes).toHaveLength(60);
-    const sum = (of: (minute: (typeof minutes)[number]) => number) =>
-      minutes.reduce((total, minute) => total + of(minute), 0);
-    expect(sum(({ events }) => events)).toBe(ENTRIES_A_CHUNK + 3);
-    expect(sum(({ requests }) => requests)).toBe(ENTRIES_A_CHUNK + 2);
-    expect(sum(({ refused }) => refused.validation_failed ?? 0)).toBe(1);
+    for (const span of spanNames) {
+      const first = spanNumber(span, Date.now()) - 2;
+      const tallies = await readTallies(ports(), workspace, span, { first, count: 4 });
+      expect(tallies.map(({ number }) => number)).toEqual([first, first + 1, first + 2, first + 3]);
+      expect(sumTallies(0, tallies)).toMatchObject({
+        requests: ENTRIES_A_CHUNK + 2,
+        writes: ENTRIES_A_CHUNK,
+        refused: { validation_failed: 1 },
+        kinds: { payer: ENTRIES_A_CHUNK },
+        keys: {
+          [keyId]: { requests: ENTRIES_A_CHUNK + 1, writes: ENTRIES_A_CHUNK, refused: 1 },
+          [other.id]: { requests: 1, writes: 0, refused: 0 },
+        },
+      });
+    }
   });
 });

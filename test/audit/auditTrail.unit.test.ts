@@ -1,13 +1,25 @@
 import { describe, expect, test } from 'vitest';
 import { type AuditBody, audit, CHUNKS_AN_INDEX, ENTRIES_A_CHUNK } from '../../projections/audit/audit.ts';
 import { type AuditEntry, auditEntry } from '../../projections/audit/auditEntry.ts';
+import { addFirsts } from '../../projections/audit/auditFirsts.ts';
 import {
   auditFacets,
   hasFacets,
   signaturesOf,
   signatureTest,
 } from '../../projections/audit/auditSignature.ts';
-import { addMinutes, addUses, MAX_MINUTES, MAX_USES } from '../../projections/audit/auditTally.ts';
+import {
+  addTallies,
+  addUses,
+  emptyTally,
+  MAX_KEYS,
+  MAX_USES,
+  spanNames,
+  spanNumber,
+  spans,
+  sumTallies,
+} from '../../projections/audit/auditTally.ts';
+import { readTallies } from '../../src/audit/auditTallies.ts';
 import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
@@ -171,25 +183,85 @@ describe('tallies', () => {
     expect(uses.key_1).toBeUndefined();
   });
 
-  test('count the last hour by minutes, whatever the clock does', () => {
-    const minutes = addMinutes(
-      [],
-      [entry(1, 0), entry(2, 59_999, 'not_found'), entry(3, 60_000), entry(4, 30_000, 'not_found')],
-    );
+  test('count each span, whatever the clock does', () => {
+    const all = [entry(1, 0), entry(2, 59_999, 'not_found'), entry(3, 60_000), entry(1, 30_000, 'not_found')];
+    const minutes = addTallies('minute', undefined, all);
     const first = START / 60_000;
+    const of = (requests: number, refused: number) => ({ requests, writes: requests, refused });
     expect(minutes).toEqual([
-      { minute: first, events: 2, requests: 2, refused: { not_found: 1 } },
-      { minute: first + 1, events: 2, requests: 2, refused: { not_found: 1 } },
+      {
+        ...emptyTally(first),
+        requests: 2,
+        writes: 2,
+        refused: { not_found: 1 },
+        kinds: { payer: 2 },
+        keys: { key_1: of(1, 0), key_2: of(1, 1) },
+      },
+      {
+        ...emptyTally(first + 1),
+        requests: 2,
+        writes: 2,
+        refused: { not_found: 1 },
+        kinds: { payer: 2 },
+        keys: { key_3: of(1, 0), key_1: of(1, 1) },
+      },
     ]);
-    const later = Array.from({ length: MAX_MINUTES }, (_, n) => entry(n, (n + 1) * 60_000));
-    expect(addMinutes(minutes, later)).toHaveLength(MAX_MINUTES);
+    const later = Array.from({ length: spans.minute.kept + 1 }, (_, n) => entry(n, (n + 1) * 60_000));
+    expect(addTallies('minute', minutes[1], later)).toHaveLength(spans.minute.kept);
+    expect(addTallies('hour', undefined, all)).toEqual([sumTallies(START / 3_600_000, minutes)]);
   });
 
   test('leave out what the dashboard refused its users', () => {
     const refusal = { ...entry(1, 0, 'permission_denied'), action: 'request.refused' };
     const ofUser: AuditEntry = { ...refusal, principal: { type: 'user', id: 'usr_1' } };
-    const [minute] = addMinutes([], [refusal, ofUser]);
+    const [minute] = addTallies('minute', undefined, [refusal, ofUser]);
     expect(minute?.refused).toEqual({ permission_denied: 1 });
+  });
+
+  test('count the keys that came first apart, and the others in the sums alone', () => {
+    const all = Array.from({ length: MAX_KEYS + 1 }, (_, n) => entry(n, n));
+    const [minute] = addTallies('minute', undefined, all);
+    expect(Object.keys(minute?.keys ?? {})).toHaveLength(MAX_KEYS);
+    expect(minute?.requests).toBe(MAX_KEYS + 1);
+  });
+
+  test('tell how long a record took from the arrival that its id tells; a document and a line of a batch do not', () => {
+    const id = (ms: number) => {
+      const digits = (START + ms).toString(16).padStart(12, '0');
+      return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;
+    };
+    const arrived = (at: number, ms: number): AuditEntry => ({ ...entry(1, ms), eventId: id(at) });
+    const [minute] = addTallies('minute', undefined, [
+      arrived(0, 0),
+      arrived(0, 4),
+      // By the clock of a log that is behind.
+      arrived(9, 4),
+      arrived(0, 50_000),
+      { ...arrived(0, 4), kind: 'document' },
+      { ...arrived(0, 4), requestId: 'of-the-batch' },
+      entry(1, 4),
+    ]);
+    expect(minute?.times).toEqual({ 1: 2, 5: 1, 100000: 1 });
+  });
+
+  test.each(spanNames)('of each %s are found again, also of those that are over', async (span) => {
+    const { ms, kept } = spans[span];
+    const events = Array.from({ length: 3 * ENTRIES_A_CHUNK + 5 }, (_, n) => event(n, n * (ms / 2)));
+    const readModels = folded(events) as Partial<ReadModels> as ReadModels;
+    const counted = Map.groupBy(events, ({ recordedAt }) => spanNumber(span, Date.parse(recordedAt)));
+    const numbers = [...counted.keys()].slice(-kept);
+    const last = numbers.at(-1) as number;
+    const read = async (first: number, count: number) => {
+      const tallies = await readTallies({ readModels }, 'clinic', span, { first, count });
+      return tallies.map(({ number, writes }) => [number - first, writes]);
+    };
+    const expected = numbers.map((number, n) => [n, counted.get(number)?.length]);
+    expect(await read(numbers[0] as number, numbers.length)).toEqual(expected);
+    expect(await read(last + 1, 2)).toEqual([
+      [0, 0],
+      [1, 0],
+    ]);
+    expect(await read(last - 3 * kept, 1)).toEqual([[0, 0]]);
   });
 
   test('are the same in the head, however the events came in chunks', () => {
@@ -202,7 +274,12 @@ describe('tallies', () => {
       size: events.length,
       entries: [],
       uses: addUses({}, all),
-      minutes: addMinutes([], all),
+      tallies: {
+        minute: addTallies('minute', undefined, all).at(-1),
+        hour: addTallies('hour', undefined, all).at(-1),
+        day: addTallies('day', undefined, all).at(-1),
+      },
+      firsts: addFirsts({}, all),
     });
   });
 });

@@ -48,29 +48,28 @@ async function openWith(page: Page, chart: RegExp): Promise<void> {
 /** The row of a table that a text stands in. */
 const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text });
 
-// Of the events two are the patient's; two made the workspace and its key.
-test('shows requests, events and refusals by reason, and how the read models stand', async () => {
+test('shows requests, writes and refusals by reason, and how the read models stand', async () => {
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
   await openWith(page, /^Requests per minute: 5 in the last 60 minutes, at most \d, at \d\d:\d\d UTC$/);
 
-  expect(await page.getByRole('img', { name: /^Events per minute: 4 in the last 60 minutes/ }).count()).toBe(
+  expect(await page.getByRole('img', { name: /^Writes per minute: 2 in the last 60 minutes/ }).count()).toBe(
     1,
   );
   expect(await page.getByRole('img', { name: /^Refusals per minute: 2 in the last 60/ }).count()).toBe(1);
   expect(await rowOf(page, 'validation failed').innerText()).toMatch(/validation failed\s+1/);
   expect(await rowOf(page, 'not found').innerText()).toMatch(/not found\s+1/);
-  expect(await page.locator('.tiles').innerText()).toMatch(
-    /Requests\s+5\s+Events appended\s+4\s+Refusals\s+2/,
-  );
+  expect(await page.locator('.tiles').innerText()).toMatch(/Requests\s+5\s+Writes\s+2\s+Refusals\s+2/);
   for (const projection of projections) {
     expect(await rowOf(page, modelName(projection)).innerText()).toMatch(/up to date\s+0\s+0/);
   }
 });
 
-test('gives the figures of each minute as a table too', async () => {
+test('gives the figures of each bar as a table too', async () => {
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
-  await page.getByText('The figures of each minute').click();
-  const rows = page.getByRole('region', { name: 'The last 60 minutes', exact: true }).getByRole('row');
+  await page.getByText('The figures of each bar').click();
+  const rows = page
+    .getByRole('region', { name: 'Figures of the last 60 minutes', exact: true })
+    .getByRole('row');
   expect(await rows.count()).toBe(61);
   const cells = await rows.locator('td:nth-child(2)').allInnerTexts();
   expect(cells.reduce((sum, text) => sum + Number(text), 0)).toBe(5);
@@ -89,6 +88,7 @@ test('says so where nothing happened yet', async () => {
   const page = await dashboard.openAs('viewer', pathOf('empty'));
   await openWith(page, /^Requests per minute: none in the last 60 minutes$/);
   expect(await page.getByText('Nothing was refused in the last 60 minutes.').count()).toBe(1);
+  expect(await page.getByText('0 of 4 steps done').count()).toBe(1);
   expect(await page.getByText('No problems').count()).toBe(1);
 });
 
@@ -97,13 +97,13 @@ test('draws the figures anew every ten seconds, and leaves the focus and what is
   const page = await dashboard.openAs('viewer', pathOf('clinic'));
   await page.clock.install();
   await page.reload();
-  const summary = page.getByText('The figures of each minute');
+  const summary = page.getByText('The figures of each bar');
   await summary.click();
   const before = await page.getByRole('img', { name: /^Requests/ }).getAttribute('aria-label');
   await service.get(`/integration/patients/${patientId}`);
 
   await eventually(async () => {
-    const answered = page.waitForResponse(/\/figures$/);
+    const answered = page.waitForResponse(/\/figures\?range=1h$/);
     await page.clock.runFor(10_000);
     await answered;
     expect(await page.getByRole('img', { name: /^Requests/ }).getAttribute('aria-label')).not.toBe(before);
@@ -176,8 +176,8 @@ test('shows events that a read model could not take', async () => {
 
 test('is accessible, and looks right in light, dark and on a phone', async () => {
   const page = await dashboard.openAs('admin', pathOf('clinic'));
-  await page.getByText('The figures of each minute').click();
+  await page.getByText('The figures of each bar').click();
   await expectAccessible(page);
-  await page.getByText('The figures of each minute').click();
+  await page.getByText('The figures of each bar').click();
   await takePictures(page, 'overview');
 });

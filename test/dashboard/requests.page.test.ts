@@ -157,7 +157,7 @@ test('the audit trail, the bars of the overview and a page that was refused lead
   await page.goto(overview);
   await eventually(async () => {
     await page.reload();
-    expect(await page.locator('#figure-today').innerText()).toMatch(/Refusals\s+4/);
+    expect(await page.locator('#figure-tiles').innerText()).toMatch(/Refusals\s+4/);
   });
   await expectAccessible(page);
   const count = Number((await bars.first().getAttribute('aria-label'))?.split(': ')[1]);

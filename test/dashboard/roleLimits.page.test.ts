@@ -64,6 +64,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /audit/export',
   ],
   admins: [
+    'get /overview',
     'get /users',
     'post /users',
     'get /users/:user',

@@ -55,7 +55,7 @@ function listPage(ports: WorkspacePagePorts, { csrf }: Visit, tried: string, ref
     section,
     ...(refusal && { status: refusal.status }),
     body: html`<h1>Workspaces</h1>
-<p>Each workspace holds records of its own, reached by API keys of its own. Nothing is shared between two of them.</p>
+<p>Each workspace holds records of its own, reached by API keys of its own. Nothing is shared between two of them. <a href="/dashboard/overview">How all of them do</a></p>
 ${workspaces.length === 0 ? empty('There are no workspaces yet. Create the first one below.') : workspaceTable(ports, workspaces)}
 <h2>Create a workspace</h2>
 ${formError(refusal?.text)}

@@ -1,27 +1,34 @@
+import { addressOf } from '../../http/server/addressOf.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, everyone } from '../shell/route.ts';
 import type { DashboardPorts } from '../shell/routes.ts';
+import { onboarding } from './onboarding.ts';
 import { figures, type Overview, readOverview } from './overviewFigures.ts';
+import { overviewPath } from './overviewLinks.ts';
+import { rangeLinks } from './rangeLinks.ts';
+import { ranges } from './ranges.ts';
 
 const path = '/workspaces/:workspace';
 
-/** How a workspace does: figures without anything of a record, drawn anew every ten seconds where scripts run. */
+/** How a workspace does: figures without anything of a record, drawn anew by and by where scripts run. */
 export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
   return [
     {
       method: 'get',
       path,
       roles: everyone,
+      query: ['range'],
       async handle(visit) {
-        return {
-          page: { title: 'Overview', section: 'Overview', body: page(await readOverview(ports, visit)) },
-        };
+        const overview = await readOverview(ports, visit);
+        const start = onboarding(overview, addressOf(visit.req, ports.publicUrl));
+        return { page: { title: 'Overview', section: 'Overview', body: page(overview, start) } };
       },
     },
     {
       method: 'get',
       path: `${path}/figures`,
       roles: everyone,
+      query: ['range'],
       isBackground: true,
       async handle(visit) {
         const overview = await readOverview(ports, visit);
@@ -36,21 +43,31 @@ export function overviewRoutes(ports: DashboardPorts): DashboardRoute[] {
 }
 
 /** Only what stands inside of the places is replaced: what has the focus, or was opened, stays. */
-function page(overview: Overview): Html {
+function page(overview: Overview, start: Html | undefined): Html {
+  const { workspace, range, isAdmin, isPhiReader } = overview;
+  const { per, words } = ranges[range];
   const place = (id: keyof typeof figures) => html`<div id="figure-${id}">${figures[id](overview)}</div>`;
+  const card = (title: string, id: keyof typeof figures) =>
+    html`<section class="card"><h3>${title}</h3>${place(id)}</section>`;
   return html`<div class="page-head"><h1>Overview</h1>
-<div class="muted" hx-get="/dashboard/workspaces/${overview.workspace}/figures" hx-trigger="every 10s" hx-swap="none">${place('taken-at')}</div></div>
+<div class="muted" hx-get="/dashboard/workspaces/${workspace}/figures?range=${range}" hx-trigger="every ${range === '1h' ? 10 : 60}s" hx-swap="none">${place('taken-at')}</div></div>
 ${place('warnings')}
-<h2>Today, UTC</h2>
-${place('today')}
-<h2>The last 60 minutes</h2>
+${start}
+<div class="page-head">${rangeLinks(range, (one) => overviewPath(workspace, one))}
+${isAdmin && html`<p><a href="/dashboard/overview?range=${range}">All workspaces</a></p>`}</div>
+<h2>${words.charAt(0).toUpperCase()}${words.slice(1)}</h2>
+${place('tiles')}
 <div class="charts">
-<section class="card"><h3>Requests per minute</h3>${place('requests')}</section>
-<section class="card"><h3>Events per minute</h3>${place('events')}</section>
-<section class="card"><h3>Refusals per minute</h3>${place('refusals')}</section>
-<section class="card"><h3>Refusals by reason</h3>${place('reasons')}</section>
+${card(`Requests per ${per}`, 'requests')}
+${card(`Writes per ${per}`, 'writes')}
+${card(`Refusals per ${per}`, 'refusals')}
+${card('Refusals by reason', 'reasons')}
+${card('From arrival to the log', 'times')}
+${card('Writes by kind', 'kinds')}
+${card(`Webhook attempts not taken per ${per}`, 'webhook-attempts')}
 </div>
-<details class="figures"><summary>The figures of each minute</summary>${place('minutes')}</details>
+<details class="figures"><summary>The figures of each bar</summary>${place('bars')}</details>
+${isPhiReader && html`<h2>API keys</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}
 <h2>Read models</h2>

@@ -10,6 +10,7 @@ import { holdsRoutes } from '../holds/holds.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
+import { allWorkspacesRoutes } from '../overview/allWorkspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
 import { recordCertificateRoutes } from '../records/recordCertificate.ts';
@@ -68,6 +69,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...userRoutes(ports),
     ...homeRoutes(ports),
     ...overviewRoutes(ports),
+    ...allWorkspacesRoutes(ports),
     ...referenceRoutes(ports),
     ...searchRoutes(ports),
     ...recordsRoutes(ports),

@@ -146,6 +146,41 @@ export async function listAttempts(
   return { items, next_page_token: encodeToken(after) };
 }
 
+/** The token of the page that begins with a webhook's last attempt before a moment, in milliseconds since 1970. */
+export function attemptsBefore(ms: number): string {
+  return encodeToken(LAST_ORDER - ms * 1_000);
+}
+
+/** What came of a webhook's attempts since a moment, newest first. */
+export interface AttemptResults {
+  /** `at` in milliseconds since 1970. */
+  results: { at: number; isTaken: boolean }[];
+  /** False where there were more than were looked at. */
+  isWhole: boolean;
+}
+
+/** What came of the last attempts of a webhook since a moment, pings apart; no more than `most` are looked at. Rejects with `unavailable`. */
+export async function attemptResults(
+  stateStore: StateStore,
+  webhookId: string,
+  { since, most }: { since: number; most: number },
+): Promise<AttemptResults> {
+  const results: AttemptResults['results'] = [];
+  let after = -1;
+  for (let looked = 0; looked < most; looked += LOOKED_AT_ONCE) {
+    const query = { partition: webhookId, after, limit: LOOKED_AT_ONCE };
+    const rows = await stateStore.page(attemptsTable, query);
+    for (const { revision: at, body } of rows) {
+      if (at < since) return { results, isWhole: true };
+      if (body.shown.attempt > 0) results.push({ at, isTaken: body.shown.outcome === 'delivered' });
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < LOOKED_AT_ONCE) return { results, isWhole: true };
+    after = last.order;
+  }
+  return { results, isWhole: false };
+}
+
 function isWanted(shown: DeliveryAttempt, { outcome, kind, record_id, document_id }: AttemptFilter): boolean {
   const wanted = { outcome, kind, record_id, document_id };
   return Object.entries(wanted).every(([name, value]) => {

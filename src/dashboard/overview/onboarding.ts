@@ -1,0 +1,75 @@
+import { type FirstStep, firstSteps } from '../../../projections/audit/auditFirsts.ts';
+import { quoted } from '../reference/curlSample.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { badge, time } from '../ui/text.ts';
+import type { Overview } from './overviewFigures.ts';
+
+interface Step {
+  title: string;
+  /** What to do, as long as it was not done. */
+  text(overview: Overview): HtmlValue;
+  /** What to send. */
+  curl?(address: string): string;
+}
+
+const KEY = '-H "x-api-key: $CHARTLEDGER_API_KEY"';
+
+const steps: Record<FirstStep, Step> = {
+  key: {
+    title: 'Make an API key',
+    text: ({ workspace, isAdmin }) =>
+      isAdmin
+        ? html`<a href="/dashboard/workspaces/${workspace}/keys/new">Create an API key</a>. It is shown once: put it into <code>CHARTLEDGER_API_KEY</code>.`
+        : 'An administrator makes one on the page "API keys". It is shown once.',
+  },
+  record: {
+    title: 'Send the first record',
+    text: () =>
+      html`With the key in <code>CHARTLEDGER_API_KEY</code>, and its permission <code>write</code>:`,
+    curl: (address) =>
+      `curl ${quoted(`${address}/integration/payers`)} ${KEY} \\\n  --json ${quoted('{"id": "payer-1", "name": "Aetna"}')}`,
+  },
+  events: {
+    title: 'Read the first event',
+    text: () => html`Every change is an event. The permission is <code>events</code>:`,
+    curl: (address) => `curl ${quoted(`${address}/events?limit=10`)} ${KEY}`,
+  },
+  webhook: {
+    title: 'Have events sent to you',
+    text: ({ workspace, isAdmin }) =>
+      html`${isAdmin && html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or:`}
+${!isAdmin && 'With your own address:'} The permission is <code>webhooks</code>.`,
+    curl: (address) =>
+      `curl ${quoted(`${address}/integration/webhooks`)} ${KEY} \\\n  --json ${quoted('{"url": "https://billing.example/hooks"}')}`,
+  },
+};
+
+/**
+ * How to bring a workspace into use, as far as it is not: each step checked off once it was done. `address` is the one that the
+ * calls go to. Undefined where all of it was done.
+ */
+export function onboarding(overview: Overview, address: string): Html | undefined {
+  const { firsts } = overview;
+  const done = firstSteps.filter((step) => firsts[step] !== undefined).length;
+  if (done === firstSteps.length) return undefined;
+  return html`<section class="card onboarding"><h2>Get started</h2>
+<p class="muted">${done} of ${firstSteps.length} steps done. This goes away with the last one.</p>
+<ol>${firstSteps.map((step) => {
+    const at = firsts[step];
+    const { title } = steps[step];
+    return html`<li><h3>${title} ${at !== undefined && html`${badge('done', 'good')} <small class="muted">${time(at)}</small>`}</h3>
+${at === undefined && toDo(step, overview, address)}</li>`;
+  })}</ol>
+</section>`;
+}
+
+function toDo(step: FirstStep, overview: Overview, address: string): Html {
+  const { title, text, curl } = steps[step];
+  const id = `first-${step}`;
+  return html`<p>${text(overview)}</p>
+${
+  curl &&
+  html`<div class="call"><span></span><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call: ${title}">Copy</button></div>
+<pre id="${id}" tabindex="0" aria-label="${title}"><code>${curl(address)}</code></pre>`
+}`;
+}

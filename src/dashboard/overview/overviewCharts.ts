@@ -1,0 +1,147 @@
+import { type AuditTally, timeBounds } from '../../../projections/audit/auditTally.ts';
+import { requestsPath } from '../requests/requestPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { barChart, type ChartPoint } from '../ui/chart.ts';
+import { table } from '../ui/table.ts';
+import { empty } from '../ui/text.ts';
+import { wordsOf } from '../ui/words.ts';
+import type { Overview } from './overviewFigures.ts';
+import { auditPath, limitsOfBar, linked, refusalLink, startOf, total } from './overviewLinks.ts';
+import { type Bar, ranges } from './ranges.ts';
+
+/** What a row of bars shows. */
+interface Series {
+  /** How the summary begins, such as `Requests`. */
+  name: string;
+  countOf(bar: Bar): number;
+  tone?: 'bad';
+  /** Below `/dashboard`; undefined: the bar leads nowhere. */
+  pathOf?(bar: Bar): string | undefined;
+}
+
+export function requestSeries(overview: Overview): Html {
+  return series(overview, {
+    name: 'Requests',
+    countOf: ({ requests }) => requests,
+    pathOf: (bar) => auditPath(overview.workspace, limitsOfBar(bar)),
+  });
+}
+
+export function writeSeries(overview: Overview): Html {
+  const only = { outcome: 'accepted', without_views: 'yes' };
+  return series(overview, {
+    name: 'Writes',
+    countOf: ({ writes }) => writes,
+    pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), ...only }),
+  });
+}
+
+export function refusalSeries(overview: Overview): Html {
+  return series(overview, {
+    name: 'Refusals',
+    countOf: ({ refused }) => total(refused),
+    tone: 'bad',
+    pathOf: (bar) => requestsPath(overview.workspace, limitsOfBar(bar)),
+  });
+}
+
+/** How long records take to be in the log: of each bar what 99 % of them kept within. */
+export function timeSeries(overview: Overview): Html {
+  const { bars, sum, range, workspace, isPhiReader } = overview;
+  const { per, words } = ranges[range];
+  if (total(sum.times) === 0) return empty(`No record was sent by itself in ${words}.`);
+  const points = bars.map((bar) => {
+    const path = auditPath(workspace, { ...limitsOfBar(bar), outcome: 'accepted', without_views: 'yes' });
+    const value = timeWithin(bar, 0.99);
+    return { name: bar.name, value, ...linked(isPhiReader && value > 0, path, `times-${bar.from}`) };
+  });
+  const within = (share: number) => `${timeWithin(sum, share).toLocaleString('en-US')} ms`;
+  return html`<p class="chart-total"><strong>${within(0.5)}</strong> <span class="muted">half of them within, 99 % within ${within(0.99)}</span></p>
+${barChart(`Milliseconds per ${per} that 99 % of records kept within: ${within(0.99)} in ${words}`, points)}`;
+}
+
+/** The bound that this share of the times keeps within, in milliseconds; 0 without any. */
+export function timeWithin({ times }: AuditTally, share: number): number {
+  const wanted = share * total(times);
+  let seen = 0;
+  for (const bound of timeBounds) {
+    seen += times[String(bound)] ?? 0;
+    if (seen > 0 && seen >= wanted) return bound;
+  }
+  return 0;
+}
+
+function series(overview: Overview, { name, countOf, tone, pathOf }: Series): Html {
+  const { bars, range, isPhiReader } = overview;
+  const points: ChartPoint[] = bars.map((bar) => {
+    const path = pathOf?.(bar);
+    const value = countOf(bar);
+    return {
+      name: bar.name,
+      value,
+      ...linked(isPhiReader && value > 0, path, `${name.toLowerCase().replaceAll(' ', '-')}-${bar.from}`),
+    };
+  });
+  return totalledChart(name, points, range, tone);
+}
+
+/** A chart under the sum of its bars. */
+export function totalledChart(
+  name: string,
+  points: readonly ChartPoint[],
+  range: Overview['range'],
+  tone?: 'bad',
+): Html {
+  const { per, words } = ranges[range];
+  const sum = points.reduce((all, { value }) => all + value, 0);
+  const most = Math.max(...points.map(({ value }) => value));
+  const peak = points.find(({ value }) => value === most)?.name;
+  const summary =
+    sum === 0
+      ? `${name} per ${per}: none in ${words}`
+      : `${name} per ${per}: ${sum} in ${words}, at most ${most}, at ${peak}`;
+  return html`<p class="chart-total"><strong>${sum.toLocaleString('en-US')}</strong> <span class="muted">in ${words}</span></p>
+${barChart(summary, points, tone)}`;
+}
+
+export function reasons(overview: Overview): Html {
+  const { sum, range } = overview;
+  const { words } = ranges[range];
+  const sorted = Object.entries(sum.refused).sort(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return empty(`Nothing was refused in ${words}.`);
+  return table(
+    `Refusals of ${words} by reason`,
+    [
+      { title: 'Reason', isHeader: true, cell: ([code]) => wordsOf(code) },
+      {
+        title: 'Refusals',
+        cell: ([code, count]) =>
+          refusalLink(overview, String(count), `refused-${code}`, { code, from: startOf(overview) }),
+      },
+    ],
+    sorted,
+  );
+}
+
+/** The figures of the bars. */
+export function barTable(overview: Overview): Html {
+  const { words, per } = ranges[overview.range];
+  return table<Bar>(
+    `Figures of ${words}`,
+    [
+      { title: per.charAt(0).toUpperCase() + per.slice(1), isHeader: true, cell: ({ name }) => name },
+      { title: 'Requests', cell: ({ requests }) => requests },
+      { title: 'Writes', cell: ({ writes }) => writes },
+      {
+        title: 'Refusals',
+        cell: (bar) =>
+          refusalLink(overview, String(total(bar.refused)), `refused-at-${bar.from}`, limitsOfBar(bar)),
+      },
+      {
+        title: '99 % of records within',
+        cell: (bar) => total(bar.times) > 0 && `${timeWithin(bar, 0.99)} ms`,
+      },
+    ],
+    overview.bars.toReversed(),
+  );
+}

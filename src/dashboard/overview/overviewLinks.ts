@@ -1,0 +1,54 @@
+import { type RequestLimits, requestsPath } from '../requests/requestPaths.ts';
+import { type HtmlValue, html } from '../shell/html.ts';
+import type { ChartPoint } from '../ui/chart.ts';
+import type { Overview } from './overviewFigures.ts';
+import { type Bar, iso, type RangeName } from './ranges.ts';
+
+/** The address of a workspace's overview, below `/dashboard`. */
+export function overviewPath(workspace: string, range: RangeName): string {
+  return `/workspaces/${workspace}?range=${range}`;
+}
+
+/** The address of a workspace's audit trail within limits, below `/dashboard`. */
+export function auditPath(workspace: string, limits: Record<string, string>): string {
+  return `/workspaces/${workspace}/audit?${new URLSearchParams(limits).toString()}`;
+}
+
+/** What limits a list to the time of a bar. */
+export function limitsOfBar({ from, to }: Bar): { from: string; to: string } {
+  return { from: iso(from), to: iso(to) };
+}
+
+/** Where the range begins, as ISO 8601. */
+export function startOf({ bars }: Overview): string {
+  return iso(bars[0]?.from ?? 0);
+}
+
+/** What makes a bar a link, where it is one. */
+export function linked(
+  isLink: boolean,
+  path: string | undefined,
+  id: string,
+): Pick<ChartPoint, 'link'> | undefined {
+  return isLink && path !== undefined ? { link: { path, id } } : undefined;
+}
+
+/** A figure, which leads those who may see them to what it counts; below `/dashboard`. */
+export function figureLink(mayFollow: boolean, text: string, id: string, path: string): HtmlValue {
+  return mayFollow && text !== '0' ? html`<a id="${id}" href="/dashboard${path}">${text}</a>` : text;
+}
+
+/** The same for refused requests. */
+export function refusalLink(
+  { isPhiReader, workspace }: Overview,
+  text: string,
+  id: string,
+  limits: RequestLimits,
+): HtmlValue {
+  return figureLink(isPhiReader, text, id, requestsPath(workspace, limits));
+}
+
+/** The sum of counts. */
+export function total(counts: Record<string, number>): number {
+  return Object.values(counts).reduce((all, count) => all + count, 0);
+}

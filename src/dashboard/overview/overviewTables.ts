@@ -1,0 +1,77 @@
+import { type KeyTally, MAX_KEYS } from '../../../projections/audit/auditTally.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { table } from '../ui/table.ts';
+import { empty } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import type { Overview } from './overviewFigures.ts';
+import { auditPath, figureLink, refusalLink, startOf, total } from './overviewLinks.ts';
+import { ranges } from './ranges.ts';
+import { countResults } from './webhookResults.ts';
+
+/** What the whole range comes to. */
+export function tiles(overview: Overview): Html {
+  const { sum, results, workspace, isPhiReader } = overview;
+  const from = startOf(overview);
+  const figure = (value: number) => value.toLocaleString('en-US');
+  const { attempts, notTaken } = countResults(results.flatMap((one) => one.results));
+  const trail = (id: string, text: string) =>
+    figureLink(isPhiReader, text, id, auditPath(workspace, { from }));
+  const all: Record<string, HtmlValue> = {
+    Requests: trail('to-requests', figure(sum.requests)),
+    Writes: trail('to-writes', figure(sum.writes)),
+    Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
+    'Webhook attempts taken': attempts === 0 ? 'none made' : share(attempts - notTaken, attempts),
+  };
+  return html`<dl class="tiles">${Object.entries(all).map(
+    ([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`,
+  )}</dl>`;
+}
+
+/** A part of a whole, in per cent; never 100 % while anything is missing. */
+export function share(part: number, whole: number): string {
+  return `${(Math.floor((1_000 * part) / whole) / 10).toLocaleString('en-US')} %`;
+}
+
+export function byKind(overview: Overview): Html {
+  const { sum, range, workspace, isPhiReader } = overview;
+  const { words } = ranges[range];
+  const sorted = Object.entries(sum.kinds).sort(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return empty(`Nothing was written in ${words}.`);
+  const path = (kind: string) =>
+    auditPath(workspace, { from: startOf(overview), kind, outcome: 'accepted', without_views: 'yes' });
+  return table(
+    `Writes of ${words} by kind`,
+    [
+      { title: 'Kind', isHeader: true, cell: ([kind]) => titleOf(kind) },
+      {
+        title: 'Writes',
+        cell: ([kind, count]) => figureLink(isPhiReader, String(count), `written-${kind}`, path(kind)),
+      },
+    ],
+    sorted,
+  );
+}
+
+export function byKey(overview: Overview): Html {
+  const { sum, range, workspace, isPhiReader, nameOf } = overview;
+  const { words } = ranges[range];
+  const from = startOf(overview);
+  const sorted = Object.entries(sum.keys).sort(([, a], [, b]) => b.requests - a.requests);
+  if (sorted.length === 0) return empty(`No API key was used in ${words}.`);
+  const trail = (id: string, name: string, text: number) =>
+    figureLink(isPhiReader, String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
+  return table<[string, KeyTally]>(
+    `Requests of ${words} by API key`,
+    [
+      { title: 'API key', isHeader: true, cell: ([id]) => nameOf(id) },
+      { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
+      { title: 'Writes', cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
+      {
+        title: 'Refusals',
+        cell: ([id, { refused }]) =>
+          refusalLink(overview, String(refused), `refused-to-${id}`, { key: id, from }),
+      },
+    ],
+    sorted.slice(0, MAX_KEYS),
+  );
+}

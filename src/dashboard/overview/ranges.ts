@@ -1,0 +1,87 @@
+import {
+  type AuditTally,
+  type Span,
+  spanNumber,
+  spans,
+  sumTallies,
+} from '../../../projections/audit/auditTally.ts';
+import { readTallies } from '../../audit/auditTallies.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { validationError } from '../../records/validate.ts';
+
+/** A stretch of time up to the present moment, and the bars that it is shown in. */
+interface RangeShape {
+  /** What the link to it says. */
+  title: string;
+  /** As part of a sentence. */
+  words: string;
+  /** What one bar stands for. */
+  per: string;
+  span: Span;
+  /** Spans of one bar. */
+  spansABar: number;
+  bars: number;
+}
+
+export const ranges = {
+  '1h': {
+    title: '1 hour',
+    words: 'the last 60 minutes',
+    per: 'minute',
+    span: 'minute',
+    spansABar: 1,
+    bars: 60,
+  },
+  '24h': { title: '24 hours', words: 'the last 24 hours', per: 'hour', span: 'hour', spansABar: 1, bars: 24 },
+  '7d': { title: '7 days', words: 'the last 7 days', per: '6 hours', span: 'hour', spansABar: 6, bars: 28 },
+  '30d': { title: '30 days', words: 'the last 30 days', per: 'day', span: 'day', spansABar: 1, bars: 30 },
+} satisfies Record<string, RangeShape>;
+export type RangeName = keyof typeof ranges;
+
+/** What happened in the time of one bar. */
+export interface Bar extends AuditTally {
+  /** Milliseconds since 1970: at or after, and before. */
+  from: number;
+  to: number;
+  /** The time, for people. */
+  name: string;
+}
+
+/** The range that a query asks for; without any, one hour. Throws `validation_failed` for one that there is not. */
+export function rangeOf(sent: unknown): RangeName {
+  if (sent === undefined) return '1h';
+  if (typeof sent === 'string' && Object.hasOwn(ranges, sent)) return sent as RangeName;
+  throw validationError([{ field: 'range', message: `is one of ${Object.keys(ranges).join(', ')}` }]);
+}
+
+/** What happened in a workspace, bar by bar, oldest first; the last one is not over yet. Rejects with `unavailable`. */
+export async function readBars(
+  ports: { readModels: ReadModels },
+  workspace: string,
+  name: RangeName,
+): Promise<Bar[]> {
+  const { span, spansABar, bars } = ranges[name];
+  const first = spansABar * (Math.floor(spanNumber(span, Date.now()) / spansABar) + 1 - bars);
+  const tallies = await readTallies(ports, workspace, span, { first, count: spansABar * bars });
+  return Array.from({ length: bars }, (_, at) => {
+    const number = first + at * spansABar;
+    const from = number * spans[span].ms;
+    return {
+      ...sumTallies(number, tallies.slice(at * spansABar, (at + 1) * spansABar)),
+      from,
+      to: from + spansABar * spans[span].ms,
+      name: nameOf(span, from),
+    };
+  });
+}
+
+/** A moment, as ISO 8601. */
+export function iso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function nameOf(span: Span, from: number): string {
+  const text = iso(from);
+  if (span === 'minute') return `${text.slice(11, 16)} UTC`;
+  return span === 'day' ? text.slice(0, 10) : `${text.slice(0, 10)} ${text.slice(11, 16)} UTC`;
+}

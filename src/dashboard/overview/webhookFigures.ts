@@ -1,0 +1,72 @@
+import { attemptsBefore } from '../../webhooks/delivery/attempts.ts';
+import { type Html, html } from '../shell/html.ts';
+import { table } from '../ui/table.ts';
+import { badge, empty } from '../ui/text.ts';
+import { webhookPath } from '../webhooks/webhookPaths.ts';
+import { totalledChart } from './overviewCharts.ts';
+import type { Overview } from './overviewFigures.ts';
+import { linked } from './overviewLinks.ts';
+import { share } from './overviewTables.ts';
+import { type Bar, ranges } from './ranges.ts';
+import { countResults, type WebhookResults } from './webhookResults.ts';
+
+/** Attempts that were not taken; a bar leads to those of the webhook that most of them are of. */
+export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {
+  if (results.length === 0) return empty('There are no webhooks.');
+  const points = bars.map((bar) => {
+    const failures = results
+      .map(({ webhook, results: all }) => ({ id: webhook.id, count: failuresIn(bar, all) }))
+      .sort((a, b) => b.count - a.count);
+    const value = failures.reduce((all, { count }) => all + count, 0);
+    const path = failures[0] && attemptsPath(workspace, failures[0].id, bar.to);
+    return { name: bar.name, value, ...linked(isAdmin && value > 0, path, `attempts-${bar.from}`) };
+  });
+  return html`${totalledChart('Attempts not taken', points, range, 'bad')}
+${results.some(({ isWhole }) => !isWhole) && html`<p class="muted">Of webhooks with many attempts only the last ones are counted.</p>`}`;
+}
+
+function failuresIn({ from, to }: Bar, results: WebhookResults['results']): number {
+  return results.filter(({ at, isTaken }) => !isTaken && at >= from && at < to).length;
+}
+
+/** The attempts before a moment. */
+function attemptsPath(workspace: string, id: string, before: number): string {
+  return `${webhookPath(workspace, id)}?${new URLSearchParams({ page_token: attemptsBefore(before) }).toString()}#attempts`;
+}
+
+/** Each webhook, for administrators: addresses are for nobody else. */
+export function webhookTable({ results, range, workspace, isAdmin }: Overview): Html | undefined {
+  if (!isAdmin || results.length === 0) return undefined;
+  return table<WebhookResults>(
+    `Webhook attempts of ${ranges[range].words}`,
+    [
+      {
+        title: 'Webhook',
+        isHeader: true,
+        cell: ({ webhook: { id, url } }) =>
+          html`<a id="webhook-${id}" href="/dashboard${webhookPath(workspace, id)}">${url}</a>`,
+      },
+      {
+        title: 'Attempts',
+        cell: ({ results: all, isWhole }) =>
+          `${isWhole ? '' : 'the last '}${all.length.toLocaleString('en-US')}`,
+      },
+      {
+        title: 'Taken',
+        cell: ({ results: all }) => {
+          const { attempts, notTaken } = countResults(all);
+          return attempts > 0 && share(attempts - notTaken, attempts);
+        },
+      },
+    ],
+    results,
+  );
+}
+
+/** How the webhooks do at present. */
+export function webhookLine({ webhooks: { disabled, failing }, workspace, isAdmin }: Overview): Html {
+  if (disabled + failing === 0) return html`<p>${badge('No problems', 'good')}</p>`;
+  return html`<p class="line">${disabled > 0 && badge(`${disabled} disabled`, 'bad')}
+${failing > 0 && badge(`${failing} failing`, 'bad')}
+${isAdmin && html`<a id="to-webhooks" href="/dashboard/workspaces/${workspace}/webhooks">See the webhooks</a>`}</p>`;
+}

@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import type { Role } from '../../src/principals/users/user.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let users: UserDirectory;
+  const visitors = {} as Record<Role, Visitor>;
+  beforeAll(async () => {
+    service = await start();
+    users = await UserDirectory.open(service.eventLog);
+    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
+    for (const role of ['admin', 'compliance', 'viewer'] as const) {
+      const made = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
+      await manager.create({ ...made, role });
+      visitors[role] = new Visitor(service.url);
+      await visitors[role].signIn(made);
+    }
+    await service.post('/integration/payers', samples.payer());
+    await service.post('/integration/payers', samples.payer());
+    await service.post('/integration/payers', { id: phi('no-name') });
+  });
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
+
+  const overview = (label = 'clinic') => `/workspaces/${service.workspaceId(label)}`;
+  const textOf = async (role: Role, path: string) => (await visitors[role].get(path)).text;
+  /** Addresses below `/dashboard`, of the elements whose id begins so. */
+  const linksOf = (text: string, id: string) =>
+    [...text.matchAll(new RegExp(`<a id="${id}[^"]*" href="/dashboard([^"]+)"`, 'g'))].map(([, path]) =>
+      (path as string).replaceAll('&amp;', '&'),
+    );
+
+  test.each([
+    ['1h', 'minute', 'the last 60 minutes'],
+    ['24h', 'hour', 'the last 24 hours'],
+    ['7d', '6 hours', 'the last 7 days'],
+    ['30d', 'day', 'the last 30 days'],
+  ])('%s: a bar for each %s, which leads to what it counts', async (range, per, words) => {
+    const path = `${overview()}?range=${range}`;
+    let text = '';
+    await eventually(async () => {
+      text = await textOf('compliance', path);
+      expect(text).toMatch(new RegExp(`Refusals per ${per}: 1 in ${words}`));
+    });
+    expect(text).toMatch(new RegExp(`Writes per ${per}: 2 in ${words}`));
+    expect(text).toMatch(/ms<\/strong> <span class="muted">half of them within/);
+
+    const [refusals = ''] = linksOf(text, 'refusals-');
+    const refused = await textOf('compliance', refusals);
+    expect(refused.match(/POST \/integration\/payers/g)).toHaveLength(1);
+    const written = await Promise.all(linksOf(text, 'writes-\\d').map((to) => textOf('compliance', to)));
+    expect(written.join('').match(/Payer upserted<\/th>|<th scope="row">Payer upserted/g)).toHaveLength(2);
+    const [ofKind = ''] = linksOf(text, 'written-payer');
+    expect((await textOf('compliance', ofKind)).match(/<th scope="row">Payer upserted/g)).toHaveLength(2);
+    const [ofKey = ''] = linksOf(text, 'refused-to-');
+    expect((await textOf('compliance', ofKey)).match(/POST \/integration\/payers/g)).toHaveLength(1);
+  });
+
+  test('a viewer sees the figures, but neither links nor keys, and looking appends nothing', async () => {
+    let text = '';
+    const appended = await appendedBy(service, async () => {
+      text = await textOf('viewer', overview());
+    });
+    expect(appended).toEqual([]);
+    expect(text).toMatch(/Refusals per minute: 1 in/);
+    for (const id of ['refus', 'written-', 'writes-', 'requests-']) expect(linksOf(text, id)).toEqual([]);
+    expect(text).not.toContain('Requests of the last 60 minutes by API key');
+    expect((await visitors.viewer.get('/overview')).status).toBe(403);
+  });
+
+  test('a range that there is not is refused', async () => {
+    for (const path of [overview(), `${overview()}/figures`, '/overview']) {
+      const { status, text } = await visitors.admin.get(`${path}?range=1y`);
+      expect(status).toBe(400);
+      expect(text).toContain('1h, 24h, 7d, 30d');
+    }
+  });
+
+  test('administrators see all workspaces side by side, and get to each', async () => {
+    await service.keys.createWorkspace(service.workspaceId('quiet'));
+    const text = await textOf('admin', '/overview?range=24h');
+    const row = (label: string) =>
+      new RegExp(`<tr><th scope="row"><a href="/dashboard${overview(label)}\\?range=24h">.*?</tr>`, 's').exec(
+        text,
+      )?.[0] ?? '';
+    expect(row('clinic').replaceAll(/<[^>]+>/g, ' ')).toMatch(/\s3\s+2\s+1\s+0\s/);
+    expect(row('quiet').replaceAll(/<[^>]+>/g, ' ')).toMatch(/\s0\s+0\s+0\s+0\s/);
+    const [refusals = ''] = linksOf(text, `refusals-${service.workspaceId('clinic')}`);
+    expect((await textOf('admin', refusals)).match(/POST \/integration\/payers/g)).toHaveLength(1);
+  });
+
+  test('a workspace that is not in use yet says what comes next, until all of it was done', async () => {
+    const workspace = service.workspaceId('begun');
+    const path = overview('begun');
+    await service.keys.createWorkspace(workspace);
+    const stepsDone = async () => />(\d) of 4 steps done/.exec(await textOf('admin', path))?.[1];
+    const shows = (done: number) => eventually(async () => expect(await stepsDone()).toBe(String(done)));
+    await shows(0);
+    expect(await textOf('admin', path)).toContain(`href="/dashboard/workspaces/${workspace}/keys/new"`);
+    expect(await textOf('admin', path)).toContain(`curl &#39;${service.url}/integration/payers&#39;`);
+    const { key } = await service.createKey('begun', ['write', 'events', 'webhooks']);
+    await shows(1);
+    const client = service.as(key);
+    await client.post('/integration/payers', {});
+    await client.post('/integration/payers', samples.payer());
+    await shows(2);
+    await client.get('/events?limit=10');
+    await shows(3);
+    // Nothing answers there.
+    await client.post('/integration/webhooks', { url: 'https://nobody.invalid/hook' });
+    await eventually(async () => expect(await stepsDone()).toBeUndefined());
+  });
+
+  test('a bar of webhook attempts leads to those that were not taken then', async () => {
+    const client = service.as((await service.createKey('hooked', ['write', 'webhooks'])).key);
+    const { body } = await client.post('/integration/webhooks', { url: 'https://nobody.invalid/hook' });
+    const payer = samples.payer();
+    await client.post('/integration/payers', payer);
+    let text = '';
+    await eventually(async () => {
+      text = await textOf('admin', `${overview('hooked')}?range=24h`);
+      expect(text).toMatch(/Attempts not taken per hour: \d+ in the last 24 hours/);
+    });
+    const [attempts = ''] = linksOf(text, 'attempts-');
+    expect(attempts).toContain(`/webhooks/${body.id}?page_token=`);
+    expect(await textOf('admin', attempts.replace('#attempts', ''))).toContain(payer.id);
+    expect(await textOf('viewer', `${overview('hooked')}?range=24h`)).not.toContain('nobody.invalid');
+  });
+});
