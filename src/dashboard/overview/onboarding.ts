@@ -1,5 +1,5 @@
 import { type FirstStep, firstSteps } from '../../../projections/audit/auditFirsts.ts';
-import { quoted } from '../reference/curlSample.ts';
+import { quoted } from '../reference/samples/curlSample.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { badge, time } from '../ui/text.ts';
 import type { Overview } from './overviewFigures.ts';
@@ -25,20 +25,19 @@ const steps: Record<FirstStep, Step> = {
   record: {
     title: 'Send the first record',
     text: () =>
-      html`With the key in <code>CHARTLEDGER_API_KEY</code>, and its permission <code>write</code>:`,
+      html`With the key in <code>CHARTLEDGER_API_KEY</code>; it needs the permission <code>write</code>:`,
     curl: (address) =>
       `curl ${quoted(`${address}/integration/payers`)} ${KEY} \\\n  --json ${quoted('{"id": "payer-1", "name": "Aetna"}')}`,
   },
   events: {
     title: 'Read the first event',
-    text: () => html`Every change is an event. The permission is <code>events</code>:`,
+    text: () => html`Every change is an event. The key needs the permission <code>events</code>:`,
     curl: (address) => `curl ${quoted(`${address}/events?limit=10`)} ${KEY}`,
   },
   webhook: {
     title: 'Have events sent to you',
     text: ({ workspace, isAdmin }) =>
-      html`${isAdmin && html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or:`}
-${!isAdmin && 'With your own address:'} The permission is <code>webhooks</code>.`,
+      html`${isAdmin ? html`<a href="/dashboard/workspaces/${workspace}/webhooks/new">Create a webhook</a>, or send this` : 'Send this'} with your own address and a key that has the permission <code>webhooks</code>:`,
     curl: (address) =>
       `curl ${quoted(`${address}/integration/webhooks`)} ${KEY} \\\n  --json ${quoted('{"url": "https://billing.example/hooks"}')}`,
   },
