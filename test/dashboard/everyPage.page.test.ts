@@ -20,6 +20,7 @@ const noPages = [
   '/sign-in/openid-connect',
   '/sign-in/openid-connect/callback',
   '/workspaces/:workspace/figures',
+  '/workspaces/:workspace/events/news',
   '/workspaces/:workspace/audit/export',
   '/workspaces/:workspace/keys/:id/made',
   '/workspaces/:workspace/webhooks/:id/made',

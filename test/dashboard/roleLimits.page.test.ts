@@ -32,7 +32,12 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /account/two-factor/off',
     'get /workspaces/:workspace',
     'get /workspaces/:workspace/figures',
+    'get /workspaces/:workspace/events',
+    'get /workspaces/:workspace/events/news',
     'get /reference',
+    ...['operations/:operation', 'messages', 'errors', 'schemas/:schema'].map(
+      (part) => `get /reference/${part}`,
+    ),
   ],
   phiReaders: [
     'get /workspaces/:workspace/records',

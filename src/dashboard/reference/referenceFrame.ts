@@ -32,7 +32,7 @@ ${contents(outline, current)}
 
 /** The form that searches the reference. What it looks for says nothing of anybody, so it may stand in the address. */
 export function searchForm(text: string): Html {
-  return html`<form method="get" action="${referencePath}" class="find" role="search" aria-label="API reference">
+  return html`<form method="get" action="${referencePath}" class="find" aria-label="API reference">
 ${input({ name: 'q', label: 'Search the reference', type: 'search', value: text, autocomplete: 'off' })}
 <button type="submit">Search</button>
 </form>`;

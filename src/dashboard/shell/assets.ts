@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const ownFolder = join(dirname(findPackageJSON('.', import.meta.url) as string), 'assets');
 
 /** The parts of `dashboard.css`: a later one overrides those before. */
-const styles = ['base', 'layout', 'overview', 'reference', 'records', 'tables'];
+const styles = ['base', 'layout', 'overview', 'reference', 'events', 'records', 'tables'];
 
 /** What pages load, by the names that they use, and the files that make it. */
 const files = {

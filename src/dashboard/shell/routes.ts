@@ -4,6 +4,7 @@ import type { AppPorts } from '../../http/endpoints/index.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
 import { disclosureRoutes } from '../disclosures/disclosureRoutes.ts';
+import { eventsRoutes } from '../events/events.ts';
 import { evidenceRoutes } from '../evidence/evidence.ts';
 import { holdChangeRoutes } from '../holds/holdChange.ts';
 import { holdsRoutes } from '../holds/holds.ts';
@@ -85,6 +86,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...recordStateRoutes(ports),
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
+    ...eventsRoutes(ports),
     ...requestsRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),

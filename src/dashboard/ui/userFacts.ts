@@ -6,7 +6,7 @@ import { badge, code, time } from './text.ts';
 export const roleTexts: Record<Role, string> = {
   admin: 'everything',
   compliance: 'overview, records, history and audit trail; no keys, webhooks, users or settings',
-  viewer: 'overview and API reference; no data of patients',
+  viewer: 'overview, de-identified events and API reference; no data of patients',
 };
 
 /** How a user signs in. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;
 
@@ -29,4 +30,20 @@ test('one sample is open at a time, and is copied by its button', async () => {
   await page.getByText('Copied').waitFor();
   const copied = await page.evaluate('navigator.clipboard.readText()');
   expect(copied).toBe(await page.locator('#sample-python').textContent());
+});
+
+test('the events that come are put above those that are there, until that is stopped', async () => {
+  const { service } = dashboard;
+  const path = `/workspaces/${service.workspaceId('clinic')}/events`;
+  const [first, second] = [samples.payer(), samples.payer()];
+  await service.post('/integration/payers', first);
+  const page = await dashboard.openAs('compliance', path);
+  await page.getByRole('button', { name: 'Follow' }).click();
+  await service.post('/integration/payers', second);
+  await page.locator('#events').getByRole('link', { name: second.id }).waitFor();
+  const links = await page.locator('#events .event-head a').allInnerTexts();
+  expect(links).toEqual([second.id, first.id]);
+  expect(await page.getByRole('status').filter({ hasText: '1 new' }).count()).toBe(1);
+  await page.getByRole('button', { name: 'Stop' }).click();
+  expect(await page.locator('#live').count()).toBe(0);
 });

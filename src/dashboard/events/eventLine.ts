@@ -1,0 +1,65 @@
+import { formatPosition } from '../../feed/position.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { documentsPath, recordPath } from '../records/recordPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { who } from '../ui/principal.ts';
+import { badge, code, time } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import type { FoundEvent, Missing } from './newestEvents.ts';
+
+/** Characters of a payload that are shown: some of them all make a page that is not too heavy. */
+const MOST_SHOWN = 4_000;
+
+const missingTexts: Record<Missing, string> = {
+  erased: 'This event was erased.',
+  unreadable: 'This version of the service cannot read this event.',
+};
+
+/** Who sees the events, and where. */
+export interface Shown {
+  workspace: string;
+  /** Undefined in the de-identified view, which tells of nobody. */
+  names: PrincipalNames | undefined;
+}
+
+/** An event of the list: what, which record, when and who, and its payload to be opened. */
+export function eventLine(found: FoundEvent, shown: Shown): Html {
+  const { entry, event } = found;
+  const position = formatPosition(entry.position);
+  return html`<li id="event-${position}">
+<p class="event-head">${
+    typeof event === 'string'
+      ? html`<strong>${titleOf(entry.kind ?? 'event')}</strong> ${badge(event, 'neutral')}`
+      : html`<strong>${event.type}</strong>`
+  } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}</p>
+<p class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</p>
+${
+  typeof event === 'string'
+    ? html`<p>${missingTexts[event]}</p>`
+    : html`<details><summary>Payload<span class="visually-hidden"> of ${position}</span></summary><pre tabindex="0"><code>${payload(event)}</code></pre></details>`
+}
+</li>`;
+}
+
+/** Leads to the record, at the version that the event made. */
+function subject({ entry }: FoundEvent, workspace: string): Html {
+  const { kind = '', id = '', documentId, version } = entry;
+  const path =
+    kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
+  const query = kind === 'document' ? '' : `?version=${version}`;
+  return html`<a href="/dashboard${path}${query}">${documentId ?? id}</a> <span class="muted">version ${version}</span>`;
+}
+
+function hiddenSubject(event: FoundEvent['event']): Html {
+  if (typeof event === 'string') return html``;
+  return html`${code(event.subject)} <span class="muted">version ${event.data.version}</span>`;
+}
+
+function by({ entry: { principal } }: FoundEvent, names: PrincipalNames): Html {
+  return who({ ...principal, name: names.nameOf(principal) ?? null });
+}
+
+function payload(event: object): string {
+  const text = JSON.stringify(event, null, 2);
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}…\nThe rest is left out here.`;
+}

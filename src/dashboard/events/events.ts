@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import type { Shown } from '../../events/shown.ts';
+import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
+import { formatPosition, parsePosition } from '../../feed/position.ts';
+import { addressOf } from '../../http/server/addressOf.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { subjectKinds } from '../../records/eventSubject.ts';
+import { validate } from '../../records/validate.ts';
+import { filledQuery, unlessBehind } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, everyone, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { select } from '../ui/formFields.ts';
+import { empty, tryAgain } from '../ui/text.ts';
+import { eventLine } from './eventLine.ts';
+import { eventsPath, eventsSection, newsPath } from './eventPaths.ts';
+import {
+  EVENTS_A_PAGE,
+  type FoundEvent,
+  type FoundEvents,
+  type NewestEventsPorts,
+  newestEvents,
+  type Wanted,
+} from './newestEvents.ts';
+
+export interface EventPagePorts extends NewestEventsPorts {
+  names: PrincipalNames;
+  publicUrl: string | undefined;
+}
+
+const value = z.string().optional().catch(undefined);
+const kind = z.enum(subjectKinds).optional();
+const pageSchema = z.object({ kind, page_token: value, live: value });
+const newsSchema = z.object({
+  kind,
+  after: z.string().refine((text) => parsePosition(text) !== undefined, { error: 'must be a position' }),
+});
+
+/** The newest events of a workspace, in the view that the role may see; where scripts run, with those that come. */
+export function eventsRoutes(ports: EventPagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/events';
+  return [
+    {
+      method: 'get',
+      path,
+      roles: everyone,
+      query: Object.keys(pageSchema.shape),
+      handle: (visit) => show(ports, visit),
+    },
+    {
+      method: 'get',
+      path: `${path}/news`,
+      roles: everyone,
+      query: Object.keys(newsSchema.shape),
+      isBackground: true,
+      handle: (visit) => showNews(ports, visit),
+    },
+  ];
+}
+
+async function show(ports: EventPagePorts, visit: Visit): Promise<Reply> {
+  const { req, workspace } = visit;
+  const query = validate(pageSchema, filledQuery(req));
+  const wanted = { ...wantedBy(ports, visit, query.kind), pageToken: query.page_token };
+  const found = await unlessBehind(read(ports, visit, wanted));
+  const isNewest = query.page_token === undefined;
+  const status = found ? 200 : 503;
+  const body = html`<div class="page-head"><h1>Events</h1>
+${isNewest && found && following(wanted, found.items, query.live !== undefined)}</div>
+<p class="muted">What <code>GET /events</code> gives subscribers of this workspace, newest first${
+    wanted.view === 'deidentified' &&
+    ', in the de-identified view: without names, with hashed ids, and years for dates'
+  }.</p>
+${filterForm(
+  `/dashboard${eventsPath(workspace)}`,
+  select({ name: 'kind', label: 'Kind', value: query.kind ?? '', options: kindOptions }),
+)}
+${found ? list(ports, wanted, found, isNewest) : tryAgain(req.originalUrl)}`;
+  return { page: { title: eventsSection, section: eventsSection, status, body } };
+}
+
+/** What came after a position, to be put above the list, and where to go on from; nothing where nothing came. */
+async function showNews(ports: EventPagePorts, visit: Visit): Promise<Reply> {
+  const query = validate(newsSchema, visit.req.query);
+  const wanted = { ...wantedBy(ports, visit, query.kind), after: parsePosition(query.after) as number };
+  const found = await unlessBehind(read(ports, visit, wanted));
+  if (found === undefined || found.items.length === 0) return { fragment: html`` };
+  const isGap = found.items.length === EVENTS_A_PAGE;
+  return {
+    fragment: html`${lines(ports, wanted, found.items)}${
+      isGap && html`<li class="muted">More came in between. Load the page again to see all of them.</li>`
+    }${live(wanted, found.items, true)}`,
+  };
+}
+
+function wantedBy({ publicUrl }: EventPagePorts, visit: Visit, kind: string | undefined): Wanted {
+  const { workspace, user, req } = visit;
+  const view = phiReaders.includes(user.role) ? 'full' : 'deidentified';
+  return { workspace, kind, view, address: addressOf(req, publicUrl) };
+}
+
+/** The events, when it is in the audit trail that they were shown; where there are none, nothing was. */
+async function read(ports: EventPagePorts, { caller }: Visit, wanted: Wanted): Promise<FoundEvents> {
+  const found = await newestEvents(ports, wanted);
+  const told = found.items.filter(({ event }) => typeof event !== 'string');
+  const positions = told.map(({ entry }) => entry.position);
+  if (positions.length > 0) {
+    const { kind, view } = wanted;
+    const types = feedEventTypes.filter((one) => one.kind === kind).map(({ eventType }) => eventType);
+    const shown: Shown = {
+      ranges: [{ from: Math.min(...positions), to: Math.max(...positions) }],
+      count: told.length,
+      ...(kind !== undefined && { event_types: types }),
+      ...(view === 'deidentified' && { view }),
+    };
+    const query = { ...(kind !== undefined && { kinds: kind }), view };
+    await recordAccess(ports.eventLog, caller, { action: 'events.read', query, shown });
+  }
+  if (wanted.view === 'full') await ports.names.learn(found.items.map(({ entry }) => entry.principal));
+  return found;
+}
+
+const kindOptions = [
+  { value: '', text: 'Every kind' },
+  ...subjectKinds.map((value) => ({ value, text: fieldLabel(value) })),
+];
+
+/** Leads to the page that follows, or back; where it follows, that part of it asks for what comes. */
+function following(wanted: Wanted, items: readonly FoundEvent[], isLive: boolean): Html {
+  const { workspace, kind } = wanted;
+  const link = (text: string, query: Record<string, string | undefined>) =>
+    html`<a role="button" class="outline" href="/dashboard${eventsPath(workspace, query)}">${text}</a>`;
+  if (!isLive) return html`<div class="actions">${link('Follow', { kind, live: '1' })}</div>`;
+  return html`<div class="actions">${live(wanted, items, false)}${link('Stop', { kind })}</div>
+<noscript>Load this page again to see what is new.</noscript>`;
+}
+
+function live(
+  { workspace, kind, after = 0 }: Wanted,
+  items: readonly FoundEvent[],
+  isReplaced: boolean,
+): Html {
+  const latest = formatPosition(items[0]?.entry.position ?? after);
+  return html`<span id="live" role="status" hx-get="/dashboard${newsPath(workspace, kind, latest)}" hx-trigger="every 5s" hx-target="#events" hx-swap="afterbegin"${
+    isReplaced && html` hx-swap-oob="true"`
+  }>${isReplaced ? `${items.length} new at position ${latest}` : 'Waiting for events'}</span>`;
+}
+
+function list(ports: EventPagePorts, wanted: Wanted, found: FoundEvents, isNewest: boolean): Html {
+  const { workspace, kind } = wanted;
+  const { items, next_page_token: token } = found;
+  return html`${items.length === 0 && empty(isNewest ? 'There is no event here yet.' : 'There is nothing older.')}
+<ol class="events" id="events">${lines(ports, wanted, items)}</ol>
+${token && html`<p><a role="button" class="outline" rel="next" href="/dashboard${eventsPath(workspace, { kind, page_token: token })}">Older</a></p>`}`;
+}
+
+function lines({ names }: EventPagePorts, { workspace, view }: Wanted, items: readonly FoundEvent[]): Html[] {
+  const shown = { workspace, names: view === 'full' ? names : undefined };
+  return items.map((item) => eventLine(item, shown));
+}

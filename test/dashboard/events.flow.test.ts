@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import type { Role } from '../../src/principals/users/user.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { readAll } from '../support/events.ts';
+import { makeUser } from '../support/makeUser.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import type { TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let users: UserDirectory;
+  let root: string;
+  let subscriber: string;
+  beforeAll(async () => {
+    service = await start();
+    subscriber = (await service.createKey('clinic', ['events'])).key;
+    users = await UserDirectory.open(service.eventLog);
+    root = `/workspaces/${service.workspaceId('clinic')}/events`;
+  });
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
+
+  const visit = async (role: Role): Promise<Visitor> => {
+    const made = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
+    await makeUser(users, { ...made, role });
+    const visitor = new Visitor(service.url);
+    await visitor.signIn(made);
+    return visitor;
+  };
+
+  const decoded = (markup: string) =>
+    markup.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');
+
+  /** The payloads on a page, in their order. */
+  const payloads = (text: string) =>
+    // biome-ignore lint/suspicious/noExplicitAny: CloudEvents of either view
+    [...text.matchAll(/<pre[^>]*><code>(.*?)<\/code>/gs)].map(([, json = '']): any =>
+      JSON.parse(decoded(json)),
+    );
+
+  /** The events as the interface gives them, newest first. */
+  const stream = async (query = '') => {
+    const { text } = await service.as(subscriber).get(`/events?limit=10000${query}`);
+    return text
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+      .reverse();
+  };
+
+  /** What was noted of who saw events since a position. */
+  const noted = async (after: number) =>
+    (await readAll(service.eventLog, after))
+      .filter(({ type, data }) => type === 'AccessRecorded' && data.action === 'events.read')
+      .map(({ data, metadata }) => ({ principal: metadata.principal.type, shown: data.shown }));
+
+  test('shows the newest events as the interface gives them, with links, and is in the audit trail', async () => {
+    const encounter = await createEncounter(service);
+    await service.upload(documentsPath(encounter), documentForm());
+    const payer = samples.payer();
+    await service.post('/integration/payers', payer);
+    await service.post('/integration/payers', { ...payer, city: 'Omaha' });
+    const visitor = await visit('compliance');
+    const events = await stream();
+    const before = await service.eventLog.head();
+    const { status, text } = await visitor.get(root);
+    expect(status).toBe(200);
+    const shown = payloads(text);
+    expect(shown.length).toBeGreaterThan(4);
+    expect(shown).toEqual(events.slice(0, shown.length));
+    expect(text).toContain(`/records/payers/${payer.id}?version=2`);
+    expect(text).toContain(`/records/encounters/${encounter}/documents/`);
+    const range = { from: Number(shown.at(-1).sequence), to: Number(shown[0].sequence) };
+    expect(await noted(before)).toEqual([
+      { principal: 'user', shown: { ranges: [range], count: shown.length } },
+    ]);
+  });
+
+  test('shows one kind alone, which stands in the address, and pages on', async () => {
+    const payers = Array.from({ length: 22 }, () => samples.payer());
+    for (const payer of payers) await service.post('/integration/payers', payer);
+    await service.post('/integration/facilities', samples.facility());
+    const visitor = await visit('compliance');
+    const events = await stream('&kinds=payer');
+    const before = await service.eventLog.head();
+    const first = (await visitor.get(`${root}?kind=payer`)).text;
+    expect(payloads(first)).toEqual(events.slice(0, 20));
+    const [, older = ''] = /rel="next" href="\/dashboard([^"]+)"/.exec(first) ?? [];
+    const second = (await visitor.get(decoded(older))).text;
+    expect(payloads(second)).toEqual(events.slice(20, 40));
+    expect((await noted(before)).map(({ shown }) => shown)).toMatchObject([
+      { count: 20, event_types: ['PayerUpserted', 'RecordErased/payer'] },
+      { event_types: ['PayerUpserted', 'RecordErased/payer'] },
+    ]);
+    expect((await visitor.get(`${root}?kind=unicorn`)).status).toBe(400);
+  });
+
+  test('who may not see PHI has the de-identified view, and nothing beside it', async () => {
+    const patient = { ...samples.patient(), last_name: phi('Lopez') };
+    await service.post('/integration/patients', patient);
+    const visitor = await visit('viewer');
+    const { key } = await service.createKey('clinic', ['events:deidentified']);
+    const [event] = (await service.as(key).get('/events?limit=10000')).text
+      .split('\n')
+      .filter(Boolean)
+      .slice(-1);
+    const before = await service.eventLog.head();
+    const { status, text } = await visitor.get(`${root}?kind=patient`);
+    expect(status).toBe(200);
+    expect(payloads(text)[0]).toEqual(JSON.parse(event ?? ''));
+    for (const told of [patient.id, patient.last_name, '/records/', `${new Date().getUTCFullYear()}-`]) {
+      const main = text.slice(text.indexOf('<ol')).replaceAll('-01-01T00:00:00.000Z', '');
+      expect(main).not.toContain(told);
+    }
+    expect((await noted(before)).map(({ shown }) => shown)).toMatchObject([{ view: 'deidentified' }]);
+  });
+
+  test('what comes is a part of the page; where nothing came nothing is noted', async () => {
+    const visitor = await visit('compliance');
+    const live = (await visitor.get(`${root}?live=1`)).text;
+    const [, news = ''] = /hx-get="\/dashboard([^"]+)"/.exec(live) ?? [];
+    const before = await service.eventLog.head();
+    expect((await visitor.get(decoded(news))).text).toBe('');
+    expect(await noted(before)).toEqual([]);
+    const payer = samples.payer();
+    await service.post('/integration/payers', payer);
+    const { text } = await visitor.get(decoded(news));
+    expect(payloads(text).map(({ data }) => data.sent.id)).toEqual([payer.id]);
+    expect(await noted(before)).toMatchObject([{ shown: { count: 1 } }]);
+    const [, next = ''] = /hx-get="\/dashboard([^"]+)"/.exec(text) ?? [];
+    expect((await visitor.get(decoded(next))).text).toBe('');
+  });
+
+  test('an event that was erased is named, without what it held', async () => {
+    const payer = { ...samples.payer(), name: phi('Aetna') };
+    await service.post('/integration/payers', payer);
+    const args = ['erase', 'payer', payer.id, '--reason', 'x', '--workspace', service.workspaceId('clinic')];
+    await runCli(args, { env: { ...storesOf(service.config), DATA_DIR: temporaryFolder() } });
+    const { text } = await (await visit('compliance')).get(`${root}?kind=payer`);
+    expect(text).toContain('This event was erased.');
+    expect(text).not.toContain(payer.name);
+    expect(payloads(text)[0]).toMatchObject({ type: 'chartledger.payer.erased.v1' });
+  });
+});
