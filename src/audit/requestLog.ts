@@ -12,6 +12,7 @@ import type { Position } from '../events/event.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
+import { type Total, totalOf } from '../reads/total.ts';
 
 export type { RefusedRequest } from '../../projections/audit/refusedRequest.ts';
 
@@ -78,6 +79,23 @@ export async function readRequestLog(
     }
     if (rows.length < CHUNK) return { items, next_page_token: null };
   }
+}
+
+/**
+ * How many refused requests a filter leaves; undefined where no list has exactly these. It may lag behind the log. Rejects with
+ * `unavailable`.
+ */
+export async function countRefusedRequests(
+  { readModels }: Pick<QueryPorts, 'readModels'>,
+  workspace: string,
+  { from, to, ...facets }: RequestFilter,
+): Promise<Total | undefined> {
+  const { key: _key, ...others } = facets;
+  const isWhole = from === undefined && to === undefined;
+  if (!isWhole || Object.values(others).filter((one) => one !== undefined).length > 1) return undefined;
+  const list = requestList(facets);
+  const partition = requestsPartition(workspace);
+  return totalOf(readModels, refusedRequestsModel, { partition, ...(list !== undefined && { list }) });
 }
 
 /** The position before `end` from which on everything was refused at a time or later, by halving what lies between. */

@@ -96,6 +96,9 @@ export interface ReadModels {
   /** Rows of one partition, or on one of its lists, by rising `order`. */
   page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]>;
 
+  /** How many rows of one partition there are, or on one of its lists; counted no further than `limit`. */
+  countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number>;
+
   /** Rows of one partition that have `lists`, by falling `position`: those first that changed last. */
   changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]>;
 

@@ -7,6 +7,7 @@ import { type Filter, listOf, passes } from '../records/filters.ts';
 import type { RecordState } from '../records/fold.ts';
 import { caughtUp, decodeToken, encodeToken, type Page, type PageRequest } from './page.ts';
 import type { QueryPorts } from './readRecord.ts';
+import { type Total, totalOf } from './total.ts';
 
 type RecordRow = Row<RecordState | Incomplete>;
 
@@ -63,6 +64,21 @@ export async function readRecordsPage(
     if (isWanted(row, request)) items.push(row);
   }
   return { items, next_page_token: null, position };
+}
+
+/**
+ * How many records of a partition are wanted; undefined where no index has exactly these: what a date, a last change or several
+ * filters leave would have to be looked at one by one. It may lag behind the log. Rejects with `unavailable`.
+ */
+export async function countRecords(
+  { readModels }: Pick<QueryPorts, 'readModels'>,
+  partition: string,
+  selection: RecordsSelection,
+): Promise<Total | undefined> {
+  const { filters = [], since } = selection;
+  const list = shortestList(selection);
+  if (since !== undefined || filters.length > (list === undefined ? 0 : 1)) return undefined;
+  return totalOf(readModels, recordsModel, { partition, ...(list !== undefined && { list }) });
 }
 
 function isWanted(row: RecordRow, selection: RecordsSelection): boolean {

@@ -54,6 +54,24 @@ export function listsContract(at: () => Two): void {
     expect(await onList(store, model, 'nobody')).toEqual([]);
   });
 
+  test('the rows of a partition and of a list are counted, no further than is asked for', async () => {
+    const { store, other, model } = at();
+    expect(await store.countPage(model, { partition: 'p', limit: 10 })).toBe(0);
+    expect(await store.countPage(model, { partition: 'p', list: 'a', limit: 10 })).toBe(0);
+    const rows = [1, 2, 3, 4, 5].map((order) => listed(order, order % 2 ? ['a', 'b'] : ['b']));
+    const elsewhere = listed(6, ['a'], { partition: 'q' });
+    await store.write({ model, rows: [...rows, elsewhere, row('plain', 7, { order: 7 })], checkpoint: 7 });
+    const counts = (limit: number) =>
+      Promise.all([
+        other.countPage(model, { partition: 'p', limit }),
+        other.countPage(model, { partition: 'p', list: 'a', limit }),
+        other.countPage(model, { partition: 'q', list: 'a', limit }),
+        other.countPage(model, { partition: 'p', list: 'nobody', limit }),
+      ]);
+    expect(await counts(100)).toEqual([6, 3, 1, 0]);
+    expect(await counts(2)).toEqual([2, 2, 1, 0]);
+  });
+
   test('a row that changes its lists leaves the earlier ones, and keeps its place', async () => {
     const { store, model } = at();
     await store.write({ model, rows: [listed(1, ['a', 'b']), listed(2, ['a'])], checkpoint: 2 });

@@ -30,7 +30,9 @@ const noPages = [
   ...['state', 'head', 'verified-head', 'public-key'].map(
     (part) => `/workspaces/:workspace/evidence/${part}`,
   ),
-  '/workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+  ...['download', 'preview'].map(
+    (way) => `/workspaces/:workspace/records/encounters/:id/documents/:documentId/${way}`,
+  ),
   '/workspaces/:workspace/records/:kind/:id/certificate',
   '/workspaces/:workspace/records/:kind/:id/proof',
 ];

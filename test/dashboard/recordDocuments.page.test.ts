@@ -81,6 +81,14 @@ test(
       page.getByRole('link', { name: 'Download version 1' }).click(),
     ]);
     expect(await readFile(await download.path())).toEqual(first);
+    const previews = await accessesBy(service, async () => {
+      const answered = page.waitForResponse((response) => response.url().includes('/preview?version=2'));
+      await page.getByRole('link', { name: 'Preview version 2' }).click();
+      expect((await answered).headers()['content-type']).toBe('application/pdf');
+    });
+    expect(previews.map(({ action }) => action)).toEqual(['document.history', 'document.download']);
+    await page.getByTitle('Version 2 of the document').waitFor();
+    await expectAccessible(page);
 
     await service.delete(documentsPath(encounter.id, documentId));
     await page.reload();

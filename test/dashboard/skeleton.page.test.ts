@@ -31,7 +31,7 @@ describe('what is sent with every page', () => {
       const { headers } = await dashboard.service.get(`/dashboard${path}`);
       expect(headers).toMatchObject({
         'content-security-policy':
-          "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
+          "default-src 'none';script-src 'self';style-src 'self';img-src 'self' data:;connect-src 'self';frame-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
         'x-frame-options': 'DENY',
         'x-content-type-options': 'nosniff',
         'referrer-policy': 'same-origin',

@@ -16,6 +16,7 @@ import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
 import {
   changedRows,
+  countRows,
   indexLists,
   indexRows,
   indexTerms,
@@ -77,6 +78,10 @@ export class MongoReadModels implements ReadModels {
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
     return (await pageRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
+  }
+
+  countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number> {
+    return countRows(this.#connection, rowsName(model), query);
   }
 
   async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {

@@ -84,15 +84,28 @@ export function pageRows(
   collection: string,
   { partition, list, after = -1, limit }: RowQuery,
 ): Promise<StoredRow[]> {
-  const listed = list === undefined ? {} : { 'state.lists': { $exists: true, $eq: list } };
   return connection.call((db) =>
     rowsOf(db, collection)
       .find(
-        { 'state.partition': partition, ...listed, order: { $gt: after } },
+        { ...onList({ partition, list }), order: { $gt: after } },
         { sort: { order: 1 }, limit, batchSize: limit + 1 },
       )
       .toArray(),
   );
+}
+
+/** How many rows of one partition there are, or on one of its lists; counted no further than `limit`. */
+export function countRows(
+  connection: MongoConnection,
+  collection: string,
+  { limit, ...query }: Omit<RowQuery, 'after'>,
+): Promise<number> {
+  return connection.call((db) => rowsOf(db, collection).countDocuments(onList(query), { limit }));
+}
+
+function onList({ partition, list }: { partition: string; list?: string | undefined }): Filter<StoredRow> {
+  const listed = list === undefined ? {} : { 'state.lists': { $exists: true, $eq: list } };
+  return { 'state.partition': partition, ...listed };
 }
 
 /** Rows of one partition that have lists, by falling position. */

@@ -46,6 +46,11 @@ export class ModelTable {
     return (listed ?? this.#rows).page.all(partition, after, limit);
   }
 
+  countPage({ partition, list, limit }: Omit<PageQuery, 'after'>): number {
+    if (list === undefined) return counted(this.#rows.countPage.get(partition, limit));
+    return counted(this.#withLists()?.countList.get(partition, list, limit));
+  }
+
   changes({ partition, above = -1, below = Number.MAX_SAFE_INTEGER, limit }: ChangesQuery): unknown[] {
     return this.#withLists()?.changes.all(partition, above, below, limit) ?? [];
   }
@@ -127,6 +132,10 @@ export function dropModelTable(db: DatabaseSync, model: string): void {
   for (const name of [table, listsBeside(table), termsBeside(table)]) {
     db.exec(`DROP TABLE IF EXISTS ${quoted(name)}`);
   }
+}
+
+function counted(row: Record<string, unknown> | undefined): number {
+  return (row?.count as number | undefined) ?? 0;
 }
 
 /** The name of the table of a read model's rows. */

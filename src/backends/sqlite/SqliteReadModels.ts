@@ -53,6 +53,10 @@ export class SqliteReadModels implements ReadModels {
     return this.#file.run((db) => this.#model(db, model).page(query)).map(toRow<Body>);
   }
 
+  async countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number> {
+    return this.#file.run((db) => this.#model(db, model).countPage(query));
+  }
+
   async changes<Body extends object>(model: ModelName<Body>, query: ChangesQuery): Promise<Row<Body>[]> {
     return this.#file.run((db) => this.#model(db, model).changes(query)).map(toRow<Body>);
   }

@@ -21,6 +21,7 @@ export interface ListedStatements {
   load: Statement;
   page: Statement;
   list: Statement;
+  countList: Statement;
   changes: Statement;
   update: Statement;
   place: Statement;
@@ -68,6 +69,7 @@ export function prepareListed(db: DatabaseSync, name: string): ListedStatements 
   for (const statement of Object.values(reading)) statement.setReturnArrays(true);
   return {
     ...reading,
+    countList: prepareCountList(db, name),
     // Most rows stay where they are listed.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ?
@@ -81,6 +83,14 @@ export function prepareListed(db: DatabaseSync, name: string): ListedStatements 
     enlist: db.prepare(`INSERT OR IGNORE INTO ${lists} (partition, list, sequence) VALUES (?, ?, ?)`),
     delist: db.prepare(`DELETE FROM ${lists} WHERE partition = ? AND list = ? AND sequence = ?`),
   };
+}
+
+/** What counts the rows on a list, no further than a limit. */
+export function prepareCountList(db: DatabaseSync, name: string): Statement {
+  const lists = quoted(listsBeside(name));
+  return db.prepare(
+    `SELECT count(*) AS count FROM (SELECT 1 FROM ${lists} WHERE partition = ? AND list = ? LIMIT ?)`,
+  );
 }
 
 /** Makes the rows of a table listed. */

@@ -18,6 +18,7 @@ export interface StoredRow {
 export interface RowStatements {
   load: Statement;
   page: Statement;
+  countPage: Statement;
   update: Statement;
   upsert: Statement;
 }
@@ -51,6 +52,9 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
   return {
     load,
     page,
+    countPage: db.prepare(
+      `SELECT count(*) AS count FROM (SELECT 1 FROM ${table} WHERE partition = ? LIMIT ?)`,
+    ),
     // Most rows stay where they are listed: the index of lists is then left alone.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ? WHERE id = ? AND partition = ? AND position < ?`,

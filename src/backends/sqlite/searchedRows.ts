@@ -1,6 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import { type ListedRow, listedQueries, listsBeside, moveBetweenLists, type Place } from './listedRows.ts';
+import {
+  type ListedRow,
+  listedQueries,
+  listsBeside,
+  moveBetweenLists,
+  type Place,
+  prepareCountList,
+} from './listedRows.ts';
 import { columns, quoted, type Statement } from './rowTable.ts';
 import { createTermIndex, entryText, termsBeside } from './termIndex.ts';
 
@@ -16,6 +23,7 @@ export interface SearchedStatements {
   load: Statement;
   page: Statement;
   list: Statement;
+  countList: Statement;
   changes: Statement;
   search: Statement;
   update: Statement;
@@ -59,6 +67,7 @@ export function prepareSearched(db: DatabaseSync, name: string): SearchedStateme
   for (const statement of Object.values(reading)) statement.setReturnArrays(true);
   return {
     ...reading,
+    countList: prepareCountList(db, name),
     // Most rows stay where they are found.
     update: db.prepare(
       `UPDATE ${table} SET position = ?, body = ?

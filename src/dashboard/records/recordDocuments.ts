@@ -63,8 +63,9 @@ export function recordDocumentsRoutes(ports: DocumentPagePorts): DashboardRoute[
     }) as const;
   return [
     orErased(ports, route('', pageParameters, listPage)),
-    route('/:documentId', pageParameters, historyPage),
+    route('/:documentId', [...pageParameters, 'preview'], historyPage),
     route('/:documentId/download', [...momentParameters, ...termNames], download),
+    route('/:documentId/preview', momentParameters, preview),
   ];
 }
 
@@ -117,6 +118,7 @@ async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }:
 <h1>Document</h1>
 <p class="record-facts"><span>ID ${code(name.documentId)}</span></p>
 ${erasedAt && erasedBanner('document', erasedAt)}
+${previewed(path, items, req.query.preview)}
 <h2>Timeline</h2>
 ${versionTable(path, items)}
 ${downloadForm(path, items)}
@@ -146,15 +148,26 @@ function versionTable(path: string, versions: readonly DocumentVersion[]): Html 
       {
         title: 'Download',
         isTitleHidden: true,
-        cell: ({ version, sha256, content_available }) => {
+        cell: ({ version, sha256, content_type, content_available }) => {
           if (sha256 === null) return undefined;
           if (!content_available) return html`<span class="muted">no longer kept</span>`;
-          return html`<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
+          const shown = html`<a href="${path}?preview=${version}#preview" aria-label="Preview version ${version}">Preview</a><br>`;
+          return html`${content_type === documentFormats.pdf && shown}<a href="${path}/download?version=${version}" aria-label="Download version ${version}">Download</a>`;
         },
       },
     ],
     versions,
   );
+}
+
+/** A version in a frame, for those who asked for it: loading it is a download, and in the audit trail as such. */
+function previewed(path: string, versions: readonly DocumentVersion[], asked: unknown): Html | undefined {
+  const shown = versions.find(({ version }) => String(version) === asked);
+  if (!shown?.content_available || shown.content_type !== documentFormats.pdf) return undefined;
+  const { version } = shown;
+  return html`<h2 id="preview">Preview of version ${version}</h2>
+<iframe class="preview no-print" src="${path}/preview?version=${version}" title="Version ${version} of the document"></iframe>
+<p class="muted">Where nothing shows, the browser has no viewer for PDF files: <a href="${path}/download?version=${version}">download it</a>.</p>`;
 }
 
 /** Downloads a version for somebody outside, who is named in the audit trail. */
@@ -172,7 +185,16 @@ function file({ filename, category, size, sha256 }: DocumentVersion): HtmlValue 
   return html`${filename}<br><span class="muted">${category}, ${fileSize(size)}, SHA-256</span> <code class="digest">${sha256}</code>`;
 }
 
-async function download({ eventLog, documentStore }: DocumentPagePorts, visit: Visit): Promise<Reply> {
+function preview(ports: DocumentPagePorts, visit: Visit): Promise<Reply> {
+  return download(ports, visit, true);
+}
+
+/** The bytes, to be saved, or to be shown in the page that asks for a preview. */
+async function download(
+  { eventLog, documentStore }: DocumentPagePorts,
+  visit: Visit,
+  isPreview = false,
+): Promise<Reply> {
   const { req, res, workspace } = visit;
   const { caller } = handedOut(visit);
   const name = nameOf(req, workspace);
@@ -184,14 +206,17 @@ async function download({ eventLog, documentStore }: DocumentPagePorts, visit: V
     await recordAccess(eventLog, caller, {
       action: 'document.download',
       ...subjectOf(name),
-      ...(at && { query: { ...at.query } }),
+      ...((at || isPreview) && { query: { ...at?.query, ...(isPreview && { preview: true }) } }),
     });
   } catch (error) {
     content.destroy();
     throw error;
   }
   res.set('Content-Length', String(document.size));
-  return { download: { type: documentFormats[document.format], name: document.filename, body: content } };
+  const { format, filename } = document;
+  // Of the formats, browsers show this one alone.
+  const isShown = isPreview && format === 'pdf';
+  return { download: { type: documentFormats[format], name: filename, body: content, isShown } };
 }
 
 function nameOf(req: Visit['req'], workspace: string): DocumentName {

@@ -1,8 +1,10 @@
 import type { Request } from 'express';
 import { recordAccess } from '../../audit/recordAccess.ts';
+import { kindPartition } from '../../events/streamNames.ts';
 import { recordsQuerySchema, requestedRecords } from '../../http/endpoints/records/recordsQuery.ts';
 import { listRecords } from '../../reads/listRecords.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { countRecords } from '../../reads/recordsPage.ts';
 import { type CatalogEntry, catalog } from '../../records/catalog.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
@@ -10,6 +12,7 @@ import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { formError } from '../ui/formFields.ts';
 import { namedFields, recordTable } from '../ui/recordTable.ts';
 import { leftOut, tryAgain } from '../ui/text.ts';
+import { total } from '../ui/total.ts';
 import { recordFilter } from './recordFilter.ts';
 import { recordsPath } from './recordPaths.ts';
 import { filledQuery, textsOf, unlessBehind } from './recordQuery.ts';
@@ -42,6 +45,7 @@ export async function readRecordList(
     const reading = requestedRecords(ports, { req: { query } }, entry, recordsQuerySchema(entry));
     const read = reading.then(async ({ request, asked }) => ({
       ...(await listRecords(ports, workspace, entry, request)),
+      request,
       asked,
     }));
     const found = await unlessBehind(read);
@@ -51,8 +55,12 @@ export async function readRecordList(
     const { names, accesses } = await readReferredNames(ports, workspace, entry, page.items, fields);
     const list = { action: 'record.list', kind: entry.kind, query: asked, ...(shown && { shown }) } as const;
     await recordAccess(ports.eventLog, caller, list, ...accesses);
+    const { sort = '-updated_at' } = limits;
+    const address = (by: string) => listAddress(workspace, entry, { ...limits, sort: by });
+    const counted = await countRecords(ports, kindPartition(workspace, entry.kind), found.request);
     const body = html`${filter()}
-${recordTable({ workspace, entry, records: page.items, names })}
+${page.items.length > 0 && total(counted, entry.kind, entry.plural)}
+${recordTable({ workspace, entry, records: page.items, names, sorting: { sort, address } })}
 ${leftOut(page.unreadable)}
 ${page.next_page_token && nextPage(workspace, entry, limits, page.next_page_token, page.items.length)}`;
     return { body, status: 200 };
@@ -66,14 +74,17 @@ function withoutPage({ page_token: _token, ...limits }: Record<string, string>):
   return limits;
 }
 
+function listAddress(workspace: string, { kind }: CatalogEntry, query: Record<string, string>): string {
+  return `/dashboard${recordsPath(workspace, kind)}&${new URLSearchParams(query).toString()}#list`;
+}
+
 function nextPage(
   workspace: string,
-  { kind }: CatalogEntry,
+  entry: CatalogEntry,
   limits: Record<string, string>,
   token: string,
   count: number,
 ): Html {
-  const query = new URLSearchParams({ ...limits, page_token: token });
-  const address = `/dashboard${recordsPath(workspace, kind)}&${query.toString()}#list`;
+  const address = listAddress(workspace, entry, { ...limits, page_token: token });
   return html`<p><a href="${address}" rel="next">${count === 0 ? 'Look further' : 'Next page'}</a></p>`;
 }

@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { recordAccess } from '../../audit/recordAccess.ts';
-import { findRefusedRequest, type RefusedRequest, readRequestLog } from '../../audit/requestLog.ts';
+import {
+  countRefusedRequests,
+  findRefusedRequest,
+  type RefusedRequest,
+  readRequestLog,
+} from '../../audit/requestLog.ts';
 import { notFound } from '../../errors.ts';
 import { requestFilter, requestFilterSchema } from '../../http/endpoints/requests/requestsQuery.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
@@ -15,6 +20,7 @@ import { type Refusal, refusalOf } from '../shell/sentForm.ts';
 import { zoneParameter } from '../time/momentFields.ts';
 import { table } from '../ui/table.ts';
 import { code, empty } from '../ui/text.ts';
+import { total } from '../ui/total.ts';
 import { requestColumns } from './requestColumns.ts';
 import { requestForm } from './requestForm.ts';
 import { requestPage } from './requestPage.ts';
@@ -81,7 +87,9 @@ async function listReply(ports: RequestPagePorts, visit: Visit): Promise<Reply> 
     query: { ...sent, outcome: 'refused' },
   });
   const columns = requestColumns(ports.names, workspace);
-  const body = html`${found.items.length > 0 && table('Refused requests, newest first', columns, found.items)}
+  const counted = await countRefusedRequests(ports, workspace, filter);
+  const body = html`${found.items.length > 0 && total(counted, 'refused request', 'refused requests')}
+${found.items.length > 0 && table('Refused requests, newest first', columns, found.items)}
 ${older(workspace, sent, found, pageToken === undefined)}`;
   return { page: framed(ports, workspace, sent, body) };
 }

@@ -138,8 +138,9 @@ async function send(
   if ('redirect' in reply) {
     redirect(req, res, reply.redirect.startsWith('/') ? `/dashboard${reply.redirect}` : reply.redirect);
   } else if ('download' in reply) {
-    const { type, name, body } = reply.download;
+    const { type, name, body, isShown } = reply.download;
     res.attachment(name).type(type);
+    if (isShown) showInFrame(res);
     await pipeline(body, res).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ERR_STREAM_PREMATURE_CLOSE') throw error;
     });
@@ -149,6 +150,13 @@ async function send(
     res.status(reply.page.status ?? 200).type('html');
     res.send(document(ports, req, res, user, reply.page));
   }
+}
+
+/** What the browser's viewer of such files needs, and that pages of this dashboard alone may frame it. */
+function showInFrame(res: Response): void {
+  res.set('Content-Disposition', String(res.get('Content-Disposition')).replace(/^attachment/, 'inline'));
+  const policy = "default-src 'none';object-src 'self';style-src 'unsafe-inline';frame-ancestors 'self'";
+  res.set({ 'Content-Security-Policy': policy, 'X-Frame-Options': 'SAMEORIGIN' });
 }
 
 /** A request of htmx is told to load the page whole: a redirect would put that page into a part of this one. */

@@ -67,4 +67,5 @@ export type Reply =
   | { page: Page }
   | { fragment: Html }
   | { redirect: string }
-  | { download: { type: string; name: string; body: Readable } };
+  /** `isShown`: for a frame in a page of the dashboard, not to be saved. */
+  | { download: { type: string; name: string; body: Readable; isShown?: boolean } };

@@ -31,7 +31,15 @@ interface RecordTable {
   partOf?: string;
   /** They are shown as they were at this time (ISO 8601), and lead to themselves at that time. */
   asOf?: string;
+  /** How a list by itself is sorted, and where it is sorted otherwise. */
+  sorting?: { sort: string; address(sort: string): string };
 }
+
+/** What lists are sorted by, as their columns show it. */
+const sortOf = {
+  created: { sort: 'created_at', order: 'ascending' },
+  updated: { sort: '-updated_at', order: 'descending' },
+} as const;
 
 /** The fields of records of a kind whose names such a list shows; without that which refers to the record it is part of. */
 export function namedFields(kind: string, partOf?: string): string[] {
@@ -41,7 +49,7 @@ export function namedFields(kind: string, partOf?: string): string[] {
 
 /** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
 export function recordTable(shown: RecordTable): Html {
-  const { workspace, entry, records, partOf, asOf } = shown;
+  const { workspace, entry, records, partOf, asOf, sorting } = shown;
   const query = asOf === undefined ? '' : `?as_of=${encodeURIComponent(asOf)}`;
   if (records.length === 0) return empty(`There are no ${entry.plural} here.`);
   const columns: Columns = [
@@ -51,17 +59,26 @@ export function recordTable(shown: RecordTable): Html {
       cell: ({ id }) => html`<a href="/dashboard${recordPath(workspace, entry.kind, id)}${query}">${id}</a>`,
     },
     ...(entry.kind === encounter.kind ? encounterColumns(shown) : namingColumns(entry)),
-    { title: 'Last change', cell: ({ updated_at }) => time(updated_at) },
+    { title: 'Last change', ...sortedBy('updated', sorting), cell: ({ updated_at }) => time(updated_at) },
     { title: 'Warnings', cell: ({ record }) => warningCount(qualityWarnings(entry, record, record).length) },
-    ...(partOf === undefined ? ageColumns : []),
+    ...(partOf === undefined ? ageColumns(sorting) : []),
   ];
   return table(pluralTitle(entry), columns, records);
 }
 
-const ageColumns: Columns = [
-  { title: 'Version', cell: ({ version }) => version },
-  { title: 'Created', cell: ({ created_at }) => time(created_at) },
-];
+function ageColumns(sorting: RecordTable['sorting']): Columns {
+  return [
+    { title: 'Version', cell: ({ version }) => version },
+    { title: 'Created', ...sortedBy('created', sorting), cell: ({ created_at }) => time(created_at) },
+  ];
+}
+
+function sortedBy(by: keyof typeof sortOf, sorting: RecordTable['sorting']): Pick<Columns[number], 'sort'> {
+  if (sorting === undefined) return {};
+  const { sort, order } = sortOf[by];
+  const isSorted = sorting.sort === sort;
+  return { sort: { href: sorting.address(sort), ...(isSorted && { order }) } };
+}
 
 function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
   if (listedBy !== undefined) {

@@ -5,6 +5,8 @@ export interface TableColumn<Item> {
   cell(item: Item): HtmlValue;
   /** The cell names its row, as a header. */
   isHeader?: boolean;
+  /** The title leads to the list in the order of the column; `order` says how it is in that order already. */
+  sort?: { href: string; order?: 'ascending' | 'descending' };
   /** The title is for screen readers alone: a column of buttons. */
   isTitleHidden?: boolean;
 }
@@ -16,13 +18,18 @@ export interface TableColumn<Item> {
 export function table<Item>(label: string, columns: TableColumn<Item>[], items: readonly Item[]): Html {
   return html`<div class="table-scroll" role="region" aria-label="${label}" tabindex="0">
 <table>
-<thead><tr>${columns.map(
-    ({ title, isTitleHidden }) =>
-      html`<th scope="col">${isTitleHidden ? html`<span class="visually-hidden">${title}</span>` : title}</th>`,
-  )}</tr></thead>
+<thead><tr>${columns.map(heading)}</tr></thead>
 <tbody>${rows(columns, items)}</tbody>
 </table>
 </div>`;
+}
+
+function heading<Item>({ title, sort, isTitleHidden }: TableColumn<Item>): Html {
+  if (isTitleHidden) return html`<th scope="col"><span class="visually-hidden">${title}</span></th>`;
+  if (sort === undefined) return html`<th scope="col">${title}</th>`;
+  const { href, order } = sort;
+  const arrow = order && html` <span aria-hidden="true">${order === 'ascending' ? '↑' : '↓'}</span>`;
+  return html`<th scope="col"${order && html` aria-sort="${order}"`}><a href="${href}">${title}</a>${arrow}</th>`;
 }
 
 /** The rows of such a table, for more of them to be added. */
