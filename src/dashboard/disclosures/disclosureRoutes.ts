@@ -153,7 +153,9 @@ ${further(visit, '/print', limits, found, PRINTED_A_PAGE)}
 function listed({ items, query, next_page_token }: DisclosurePage, isNewest: boolean): Html {
   if (items.length > 0) return disclosureTable(query.form, items);
   if (next_page_token !== null) return html``;
-  return empty(isNewest ? 'There was none in this period.' : 'There was none before.');
+  return empty(
+    isNewest ? 'There was none in this period. A longer one may have some.' : 'There was none before.',
+  );
 }
 
 /** Leads on, and says how far a report goes that is not whole. */

@@ -87,7 +87,8 @@ function headFacts({ size, root, created_at }: TreeHead): [string, HtmlValue][] 
 
 function verificationPart(evidence: Evidence): Html {
   const { verification, workspace, names } = evidence;
-  if (verification === undefined) return empty('Nobody has asked for a verification yet.');
+  if (verification === undefined)
+    return empty(html`Nobody has asked for a verification yet. “Verify now” begins the first one.`);
   const { asked_by, started_at, ended_at, findings, head, outcome } = verification;
   const asked = who({ ...asked_by, name: names.nameOf(asked_by) ?? null });
   const isOver = outcome !== undefined;

@@ -3,7 +3,7 @@ import type { Hold, HoldStep } from '../../erasure/holds/holdState.ts';
 import { readHolds } from '../../erasure/holds/readHolds.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
-import { recordPath } from '../records/recordPaths.ts';
+import { recordPath, recordsPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { table } from '../ui/table.ts';
@@ -43,7 +43,7 @@ async function list({ eventLog, names }: HoldPagePorts, visit: Visit): Promise<R
     html`<div class="actions"><a role="button" class="outline secondary" href="${path}/new">Hold the workspace</a></div>`
   }</div>
 <p>While a hold is in force, nothing of what it is on is erased, by nobody. One on a patient protects its encounters with their documents, too; one on an encounter keeps its patient. A record is put under hold on its page.</p>
-${inForce.length === 0 ? empty('No legal hold is in force.') : holdTable('Holds in force', inForce, names, visit, isAdmin)}
+${inForce.length === 0 ? empty(html`No legal hold is in force. To put a record under hold, find it in <a href="/dashboard${recordsPath(workspace)}">Records</a>.`) : holdTable('Holds in force', inForce, names, visit, isAdmin)}
 ${released.length > 0 && html`<h2>Released</h2>${holdTable('Released holds', released, names, visit, false)}`}`;
   return { page: { title: 'Legal holds', section: holdsSection, body } };
 }

@@ -68,7 +68,7 @@ function toDo(step: FirstStep, overview: Overview, address: string): Html {
   return html`<p>${text(overview)}</p>
 ${
   curl &&
-  html`<div class="call"><span></span><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call: ${title}">Copy</button></div>
-<pre id="${id}" tabindex="0" aria-label="${title}"><code>${curl(address)}</code></pre>`
+  html`<div class="sample"><button type="button" class="outline secondary" data-copy="${id}" aria-label="Copy the call: ${title}">Copy</button>
+<pre id="${id}" tabindex="0" aria-label="${title}"><code>${curl(address)}</code></pre></div>`
 }`;
 }

@@ -2,7 +2,7 @@ import { attemptsBefore } from '../../webhooks/delivery/attempts.ts';
 import { type Html, html } from '../shell/html.ts';
 import { table } from '../ui/table.ts';
 import { badge, empty } from '../ui/text.ts';
-import { webhookPath } from '../webhooks/webhookPaths.ts';
+import { webhookPath, webhooksPath } from '../webhooks/webhookPaths.ts';
 import { totalledChart } from './overviewCharts.ts';
 import type { Overview } from './overviewFigures.ts';
 import { linked } from './overviewLinks.ts';
@@ -12,7 +12,11 @@ import { countResults, type WebhookResults } from './webhookResults.ts';
 
 /** Attempts that were not taken; a bar leads to those of the webhook that most of them are of. */
 export function webhookSeries({ bars, results, range, workspace, isAdmin }: Overview): Html {
-  if (results.length === 0) return empty('There are no webhooks.');
+  if (results.length === 0) {
+    return empty(
+      html`There are no webhooks.${isAdmin && html` <a id="new-webhook" href="/dashboard${webhooksPath(workspace)}/new">Create one</a>`}`,
+    );
+  }
   const points = bars.map((bar) => {
     const failures = results
       .map(({ webhook, results: all }) => ({ id: webhook.id, count: failuresIn(bar, all) }))

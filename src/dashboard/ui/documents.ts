@@ -5,7 +5,7 @@ import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { who } from './principal.ts';
 import { type TableColumn, table } from './table.ts';
-import { badge, empty, time } from './text.ts';
+import { badge, code, empty, time } from './text.ts';
 
 /** Bytes, as people read them. */
 export function fileSize(bytes: number): string {
@@ -59,7 +59,12 @@ export function documentTable(
         html`<a href="${path(one)}/download" aria-label="Download ${one.document_id}">Download</a>`,
     },
   ];
-  return listed(columns, documents, label);
+  if (documents.length === 0) {
+    return empty(
+      html`There are no documents. Systems send them with ${code('POST /integration/encounters/{id}/documents')}.`,
+    );
+  }
+  return table(label ?? 'Documents', columns, documents);
 }
 
 function lastChange({ updated_at, removed_by }: ListedDocument): Html {
@@ -81,9 +86,5 @@ export function printedDocuments(documents: readonly DocumentView[]): Html {
       cell: ({ updated_at, sha256 }) => html`${time(updated_at)}<br><code class="digest">${sha256}</code>`,
     },
   ];
-  return listed(columns, documents);
-}
-
-function listed<Item>(columns: TableColumn<Item>[], documents: readonly Item[], label = 'Documents'): Html {
-  return documents.length === 0 ? empty('There are no documents.') : table(label, columns, documents);
+  return documents.length === 0 ? empty('There are no documents.') : table('Documents', columns, documents);
 }

@@ -11,7 +11,7 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { fieldLabel } from './fieldLabel.ts';
 import { fieldValue } from './recordFields.ts';
 import { type TableColumn, table } from './table.ts';
-import { badge, empty, time } from './text.ts';
+import { badge, code, empty, time } from './text.ts';
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
 const referredColumns = [
@@ -47,11 +47,17 @@ export function namedFields(kind: string, partOf?: string): string[] {
   return referredColumns.filter(([, referred]) => referred !== partOf).map(([, , field]) => field);
 }
 
+function noRecords({ plural }: CatalogEntry, asOf: string | undefined): Html {
+  const none = `There are no ${plural} here.`;
+  if (asOf !== undefined) return empty(none);
+  return empty(html`${none} Systems send them with ${code(`POST /integration/${plural}`)}.`);
+}
+
 /** A list of records, each with what tells it from others, and how much of it billing is likely to refuse. */
 export function recordTable(shown: RecordTable): Html {
   const { workspace, entry, records, partOf, asOf, sorting } = shown;
   const query = asOf === undefined ? '' : `?as_of=${encodeURIComponent(asOf)}`;
-  if (records.length === 0) return empty(`There are no ${entry.plural} here.`);
+  if (records.length === 0) return noRecords(entry, asOf);
   const columns: Columns = [
     {
       title: 'ID',

@@ -47,7 +47,10 @@ export function attemptsSection(visit: Visit, view: WebhookView, attempts: Attem
   const path = `/dashboard${webhookPath(visit.workspace, view.id)}`;
   const older = new URLSearchParams({ ...limits, page_token: next ?? '' });
   const isLimited = Object.keys(limits).length > 0;
-  const nothing = isLimited || next !== null ? 'No attempt on this page matches.' : 'Nothing was sent yet.';
+  const nothing =
+    isLimited || next !== null
+      ? html`No attempt on this page matches. <a href="${path}#attempts">Show all attempts</a>`
+      : 'Nothing was sent yet. Send a ping to try the address: messages follow with the next change of a record.';
   return html`<h2 id="attempts">Attempts</h2>
 <p class="muted">The delivery attempts of the last ${ATTEMPTS_KEPT_DAYS} days, newest first.</p>
 ${attemptsForm(path, limits, refusal)}

@@ -30,7 +30,7 @@ function listPage(workspace: string, views: WebhookStatusView[], paused: Html | 
 ${paused}
 <p>Chartledger sends the events of the workspace ${code(workspace)} to each of these addresses, signed, in order for each record, until they are taken.</p>
 <p><a role="button" href="/dashboard${webhooksPath(workspace)}/new">Create webhook</a></p>
-${views.length === 0 ? empty('There are no webhooks in this workspace.') : webhookTable(workspace, views)}`,
+${views.length === 0 ? empty(html`There are no webhooks in this workspace. Create one to have changes sent to you, or read them with ${code('GET /events')}.`) : webhookTable(workspace, views)}`,
   };
 }
 
