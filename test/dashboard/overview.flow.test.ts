@@ -23,6 +23,7 @@ onEveryEngine((start) => {
       visitors[role] = new Visitor(service.url);
       await visitors[role].signIn(made);
     }
+    await service.keys.createWorkspace(service.workspaceId('blank'));
     await service.post('/integration/payers', samples.payer());
     await service.post('/integration/payers', samples.payer());
     await service.post('/integration/payers', { id: phi('no-name') });
@@ -88,14 +89,21 @@ onEveryEngine((start) => {
 
   test('administrators see all workspaces side by side, and get to each', async () => {
     await service.keys.createWorkspace(service.workspaceId('quiet'));
-    const text = await textOf('admin', '/overview?range=24h');
-    const row = (label: string) =>
-      new RegExp(`<tr><th scope="row"><a href="/dashboard${overview(label)}\\?range=24h">.*?</tr>`, 's').exec(
-        text,
-      )?.[0] ?? '';
-    expect(row('clinic').replaceAll(/<[^>]+>/g, ' ')).toMatch(/\s3\s+2\s+1\s+0\s/);
-    expect(row('quiet').replaceAll(/<[^>]+>/g, ' ')).toMatch(/\s0\s+0\s+0\s+0\s/);
-    const [refusals = ''] = linksOf(text, `refusals-${service.workspaceId('clinic')}`);
+    const page = (label: string) => {
+      // The list begins with the workspace: an installation may have many.
+      const after = service.workspaceId(label).slice(0, -1);
+      return textOf('admin', `/overview?range=24h&after=${after}`);
+    };
+    const row = async (label: string) => {
+      const first = new RegExp(
+        `<tr><th scope="row"><a href="/dashboard${overview(label)}\\?range=24h">.*?</tr>`,
+        's',
+      );
+      return first.exec(await page(label))?.[0].replaceAll(/<[^>]+>/g, ' ');
+    };
+    expect(await row('clinic')).toMatch(/\s3\s+2\s+1\s+0\s/);
+    expect(await row('quiet')).toMatch(/\s0\s+0\s+0\s+0\s/);
+    const [refusals = ''] = linksOf(await page('clinic'), `refusals-${service.workspaceId('clinic')}`);
     expect((await textOf('admin', refusals)).match(/POST \/integration\/payers/g)).toHaveLength(1);
   });
 
@@ -119,6 +127,19 @@ onEveryEngine((start) => {
     // Nothing answers there.
     await client.post('/integration/webhooks', { url: 'https://nobody.invalid/hook' });
     await eventually(async () => expect(await stepsDone()).toBeUndefined());
+  });
+
+  test.each([
+    ['/records?kind=patients', 'POST /integration/patients'],
+    ['/requests', 'GET /integration/requests/{id}'],
+    ['/evidence', 'Verify now” begins'],
+    ['/holds', 'To put a record under hold'],
+    ['/keys', 'Create one to send the first record'],
+    ['/webhooks', 'GET /events'],
+  ])('%s says what to do next where it lists nothing', async (list, next) => {
+    const { status, text } = await visitors.admin.get(`${overview('blank')}${list}`);
+    expect(status).toBe(200);
+    expect(text.match(/<p class="empty">.*?<\/p>/gs)?.join()).toContain(next);
   });
 
   test('a bar of webhook attempts leads to those that were not taken then', async () => {
