@@ -11,6 +11,7 @@ import type { SightedThing, SightedVersion } from './SightedThing.ts';
 const rangeActions: readonly AccessAction[] = [
   'record.list',
   'record.search',
+  'record.readiness',
   'retention.list',
   'events.read',
   'events.sent',

@@ -14,6 +14,7 @@ export const accessActions = [
   'record.search',
   'record.history',
   'record.proof',
+  'record.readiness',
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',

@@ -27,6 +27,7 @@ const rooms: Record<string, string[]> = {
   health: ['errors', 'settings', 'ports'],
   idempotency: ['errors', 'sealing', 'events', 'ports'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
+  readiness: ['errors', 'events', 'ports', 'records', 'reads'],
   commands: ['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
@@ -46,7 +47,8 @@ const rooms: Record<string, string[]> = {
   disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   http: [
     ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
-    ...['health', 'idempotency', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks'],
+    ...['health', 'idempotency', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals'],
+    ...['feed', 'webhooks'],
   ],
   dashboard: [
     ...['errors', 'sealing', 'events', 'ports', 'records', 'projections'],

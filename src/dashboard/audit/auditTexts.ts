@@ -7,6 +7,7 @@ const accessTexts: Record<AccessAction, string> = {
   'record.search': 'Records searched',
   'record.history': 'History read',
   'record.proof': 'Proof of version read',
+  'record.readiness': 'Readiness of encounter read',
   'record.disclosures': 'Disclosures reported',
   'record.unchanged': 'Unchanged records skipped',
   'record.dry_run': 'Dry runs answered',

@@ -11,6 +11,7 @@ import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
 import type { ProofPorts } from './history/answerProof.ts';
+import { readEncounterReadiness } from './readiness/readEncounterReadiness.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { listRefusedRequests } from './requests/listRefusedRequests.ts';
 import { readRefusedRequest } from './requests/readRefusedRequest.ts';
@@ -32,6 +33,7 @@ export type AppPorts = BatchPorts &
 /** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
+  readEncounterReadiness,
   sendBatch,
   searchRecords,
   ...documentEndpoints,

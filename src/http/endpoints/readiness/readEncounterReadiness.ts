@@ -1,0 +1,143 @@
+import { z } from 'zod';
+import { recordAccess } from '../../../audit/recordAccess.ts';
+import { distinct } from '../../../readiness/faults.ts';
+import { readinessStates } from '../../../readiness/findings.ts';
+import { type CausedFinding, readReadiness } from '../../../readiness/readReadiness.ts';
+import { severities } from '../../../readiness/rule.ts';
+import { rules } from '../../../readiness/rules/index.ts';
+import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
+import { catalog, catalogEntry } from '../../../records/catalog.ts';
+import { instantOf } from '../../../records/instantOf.ts';
+import { validate } from '../../../records/validate.ts';
+import { principal, timestamp, versionNumber } from '../../document/answerSchemas.ts';
+import { tagOf } from '../../document/kindNames.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { recordPath } from '../documentedParameters.ts';
+import { exampleSender } from '../history/versionSchemas.ts';
+import { accessSubject, momentQuerySchema, pathId, withPlus } from '../parameters.ts';
+
+const entry = catalogEntry('encounter');
+
+const recordSchema = z.object({
+  kind: z.enum(catalog.map(({ kind }) => kind)),
+  id: z.string().meta({ description: "The caller's id of the record" }),
+  version: versionNumber,
+});
+
+const findingSchema = z
+  .object({
+    rule: z.enum(rules.map(({ code }) => code)),
+    severity: z.enum(severities).meta({
+      description: '`blocks`: the payer would refuse the claim; `warns`: it may',
+    }),
+    text: z.string().meta({ description: 'What is wrong, without any value' }),
+    source: z.string().meta({ description: 'Where the demand comes from' }),
+    field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
+    record: recordSchema.meta({ description: 'The record at fault, in the version that counts' }),
+    since: timestamp('Since when it stands without a break'),
+    cause: recordSchema
+      .extend({ event_id: z.uuid(), principal: principal('Who sent it') })
+      .meta({ description: 'The write since which it stands' }),
+  })
+  .meta({ id: 'ReadinessFinding', description: 'Something that is in the way of billing an encounter.' });
+
+const readinessSchema = z
+  .object({
+    id: z.string().meta({ description: "The caller's id of the encounter", examples: ['encounter-4001'] }),
+    version: versionNumber,
+    state: z.enum(readinessStates).meta({
+      description:
+        '`ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found',
+    }),
+    as_of: timestamp('The moment for which this is told'),
+    findings: z.array(findingSchema).meta({ description: 'What blocks comes first' }),
+  })
+  .meta({ id: 'Readiness', description: 'Whether an encounter can be billed, and what is in the way.' });
+
+const example: z.infer<typeof readinessSchema> = {
+  ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
+  findings: [
+    {
+      ...{ rule: 'policy_number_missing', severity: 'blocks' },
+      text: 'A claim needs the number of the policy. Nothing stands in this field.',
+      source: 'X12 005010X222A1 (837P), loop 2010BA, NM109',
+      field: 'primary_insurance.policy_number',
+      record: { kind: 'patient', id: 'patient-1001', version: 7 },
+      since: '2026-03-14T16:05:12.480Z',
+      cause: {
+        ...{ kind: 'patient', id: 'patient-1001', version: 7 },
+        event_id: '019cebb0-9d1f-7b52-8e60-3a9c41d7f215',
+        principal: exampleSender.principal as z.infer<ReturnType<typeof principal>>,
+      },
+    },
+  ],
+};
+
+const querySchema = momentQuerySchema.pick({ as_of: true });
+
+/** `GET /integration/encounters/{id}/readiness`. */
+export const readEncounterReadiness = endpoint({
+  method: 'get',
+  path: '/integration/encounters/{id}/readiness',
+  operationId: 'getEncounterReadiness',
+  summary: 'Find out whether an encounter can be billed',
+  description:
+    'What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary ' +
+    'insurance: per finding the rule, the field and record at fault, since when it stands, and which write of whom brought it ' +
+    'about. With `as_of` all of it is told by what was recorded up to then. Every rule with its source is in the guide on readiness.',
+  tag: tagOf(entry),
+  permission: 'read',
+  params: recordPath(entry),
+  query: querySchema,
+  answers: {
+    200: { description: 'How the encounter stands.', schema: readinessSchema, example },
+  },
+  errors: ['RecordNotFound', 'Erased'],
+  subject: ({ req }) => accessSubject('encounter', req.params.id),
+  handler:
+    ({ eventLog, names }: HistoryPorts) =>
+    async (exchange) => {
+      const id = pathId(exchange.req, 'id', entry.title);
+      const caller = callerOf(exchange);
+      const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
+      const asOf = asked === undefined ? undefined : instantOf(asked);
+      const { encounter, state, at, findings } = await readReadiness(eventLog, caller.workspace, id, asOf);
+      await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+      const things = distinct(encounter, ...findings.map(({ record }) => record));
+      await recordAccess(eventLog, caller, {
+        action: 'record.readiness',
+        kind: 'encounter',
+        record_id: id,
+        ...(asked !== undefined && { query: { as_of: asked } }),
+        shown: { ranges: [], things: things.map((thing) => ({ kind: thing.kind, record_id: thing.id })) },
+      });
+      return {
+        body: {
+          id,
+          version: encounter.version,
+          state,
+          as_of: new Date(at).toISOString(),
+          findings: findings.map((finding) => view(finding, names)),
+        },
+      };
+    },
+});
+
+function view(
+  { rule, text, field, record, cause }: CausedFinding,
+  names: HistoryPorts['names'],
+): z.infer<typeof findingSchema> {
+  const { event } = cause;
+  const { principal: sender } = event.metadata;
+  return {
+    ...{ rule: rule.code, severity: rule.severity, text, source: rule.source, field },
+    record: { kind: record.kind, id: record.id, version: record.version },
+    since: event.recordedAt,
+    cause: {
+      ...{ kind: cause.kind, id: cause.id, version: cause.version },
+      event_id: event.id,
+      principal: { ...sender, name: names.nameOf(sender) ?? null },
+    },
+  };
+}

@@ -1,0 +1,77 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { gone, notFound, ServiceError } from '../errors.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { BillingHistory, factsOf, type Step, take } from './BillingHistory.ts';
+import { type Finding, findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
+import type { BilledRecord } from './rule.ts';
+
+/** Steps between which other requests are served. */
+const STEPS_AT_ONCE = 100;
+
+/** A finding, and the event since which it stands without a break. */
+export interface CausedFinding extends Finding {
+  cause: Step;
+}
+
+export interface Readiness {
+  encounter: BilledRecord;
+  state: ReadinessState;
+  /** The moment of which this is true, in milliseconds since 1970. */
+  at: number;
+  /** What blocks comes first. */
+  findings: CausedFinding[];
+}
+
+/**
+ * Whether an encounter can be billed now, or as of a moment (milliseconds since 1970) by what was recorded up to then: what is
+ * in the way, since when, and by which event. By the log alone. Rejects with `not_found`, `gone`, `unreadable` and `unavailable`.
+ */
+export async function readReadiness(
+  eventLog: EventLog,
+  workspace: string,
+  encounterId: string,
+  asOf: number | undefined,
+): Promise<Readiness> {
+  const at = asOf ?? Date.now();
+  const steps = await new BillingHistory(eventLog, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
+    encounterId,
+  );
+  const records = new Map<string, BilledRecord | undefined>();
+  let standing = new Map<string, CausedFinding>();
+  for (const [index, step] of steps.entries()) {
+    take(records, step);
+    const facts = factsOf(records, encounterId);
+    const found = facts === undefined ? [] : findingsOf(facts);
+    standing = new Map(
+      found.map((finding) => [
+        keyOf(finding),
+        { ...finding, cause: standing.get(keyOf(finding))?.cause ?? step },
+      ]),
+    );
+    if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
+  }
+  const facts = factsOf(records, encounterId);
+  if (facts === undefined) throw nothing(steps, asOf);
+  const findings = [...standing.values()].filter((finding) => standsAt(finding, at));
+  const severities = findings.map(({ rule }) => rule.severity);
+  return {
+    encounter: facts.encounter,
+    at,
+    state: readinessState(facts, severities),
+    findings: findings.toSorted(
+      (a, b) => Number(a.rule.severity === 'warns') - Number(b.rule.severity === 'warns'),
+    ),
+  };
+}
+
+/** By this a finding is the same in every version. */
+function keyOf({ rule, record, field, until }: Finding): string {
+  return JSON.stringify([rule.code, record.kind, record.id, field, until]);
+}
+
+function nothing(steps: Step[], asOf: number | undefined): ServiceError {
+  const last = steps.findLast(({ kind }) => kind === 'encounter');
+  if (last) return gone('Encounter', last.event.recordedAt);
+  if (asOf !== undefined) return new ServiceError('not_found', 'There was no such encounter at that time.');
+  return notFound('Encounter');
+}

@@ -1,0 +1,52 @@
+import type { RecordFields } from '../records/catalog.ts';
+
+/** `blocks`: the payer would refuse the claim. `warns`: it may. */
+export const severities = ['blocks', 'warns'] as const;
+export type Severity = (typeof severities)[number];
+
+/** A record that a claim rests on, as callers see it in that version. */
+export interface BilledRecord {
+  kind: string;
+  id: string;
+  version: number;
+  fields: RecordFields;
+}
+
+/** What a claim for an encounter rests on. What is not named by the encounter, or was erased, is undefined. */
+export interface BillingFacts {
+  encounter: BilledRecord;
+  patient?: BilledRecord | undefined;
+  /** Who bills. */
+  provider?: BilledRecord | undefined;
+  /** Who gave the care: often the same. */
+  renderingProvider?: BilledRecord | undefined;
+  facility?: BilledRecord | undefined;
+  /** The payer of the patient's primary insurance. */
+  payer?: BilledRecord | undefined;
+}
+
+/** One thing that is wrong, in a field of a record. */
+export interface Fault {
+  record: BilledRecord;
+  /** Dotted when nested. */
+  field: string;
+  /** A sentence without any value. */
+  text: string;
+  /** The moment at which it ends by itself, in milliseconds since 1970. */
+  until?: number;
+}
+
+/** A rule of billing. */
+export interface Rule {
+  /** Its name everywhere: lower-case words with underscores. */
+  code: string;
+  severity: Severity;
+  /** What it demands: a sentence without its end. */
+  title: string;
+  /** Where the demand comes from. */
+  source: string;
+  /** The fields that it looks at, each as `kind.field`. */
+  reads: readonly string[];
+  /** What is wrong: a pure function of the facts. */
+  check(facts: BillingFacts): Fault[];
+}

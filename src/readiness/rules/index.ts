@@ -1,0 +1,45 @@
+import type { Rule } from '../rule.ts';
+import { addressIncomplete } from './addressIncomplete.ts';
+import { cliaNumber } from './cliaNumber.ts';
+import { coverageNotInForce } from './coverageNotInForce.ts';
+import { facilityMissing } from './facilityMissing.ts';
+import { facilityNpi } from './facilityNpi.ts';
+import { facilityTaxId } from './facilityTaxId.ts';
+import { insuranceRankGap } from './insuranceRankGap.ts';
+import { payerCodeMissing } from './payerCodeMissing.ts';
+import { policyNumberMissing } from './policyNumberMissing.ts';
+import { primaryInsuranceMissing } from './primaryInsuranceMissing.ts';
+import { providerMissing } from './providerMissing.ts';
+import { providerNpi } from './providerNpi.ts';
+import { renderingRole } from './renderingRole.ts';
+import { serviceBeforeBirth } from './serviceBeforeBirth.ts';
+import { serviceDateInFuture } from './serviceDateInFuture.ts';
+import { serviceDateMissing } from './serviceDateMissing.ts';
+import { subscriberIncomplete } from './subscriberIncomplete.ts';
+import { taxonomyCode } from './taxonomyCode.ts';
+import { taxonomyCodeMissing } from './taxonomyCodeMissing.ts';
+import { zipOfOtherState } from './zipOfOtherState.ts';
+
+/** Every rule, in the order in which a claim is filled in. */
+export const rules: readonly Rule[] = [
+  serviceDateMissing,
+  serviceDateInFuture,
+  serviceBeforeBirth,
+  providerMissing,
+  providerNpi,
+  taxonomyCode,
+  taxonomyCodeMissing,
+  renderingRole,
+  facilityMissing,
+  facilityNpi,
+  facilityTaxId,
+  cliaNumber,
+  primaryInsuranceMissing,
+  insuranceRankGap,
+  coverageNotInForce,
+  policyNumberMissing,
+  subscriberIncomplete,
+  payerCodeMissing,
+  addressIncomplete,
+  zipOfOtherState,
+];

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { billable, type Claim, claimWith } from '../support/billing.ts';
+import type { Client } from '../support/client.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { erase } from '../support/erasure.ts';
+import { eventually } from '../support/eventually.ts';
+import { pathOf, paths } from '../support/fieldValues.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+
+const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
+const { primary_insurance: primary } = billable.patient;
+/** Randomness that is the same in every run. */
+const SEED = 7;
+const WRITES = 25;
+
+interface Finding {
+  rule: string;
+  field: string;
+  record: { kind: string; id: string; version: number };
+  since: string;
+  cause: { kind: string; id: string; version: number; principal: object };
+}
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  /** The claim with ids of its own, ready to be sent. */
+  function freshClaim(changes: Partial<Claim> = {}): Claim {
+    const claim = claimWith(changes);
+    const ids = Object.fromEntries(kinds.map((kind) => [claim[kind].id, phi(kind)]));
+    const named = { first_name: phi('Ada'), last_name: phi('Lopez') };
+    Object.assign(claim.patient, named);
+    Object.assign(claim.provider, named);
+    for (const part of [claim.payer, claim.facility]) part.name = phi('Elm Street');
+    return JSON.parse(JSON.stringify(claim), (key, value) =>
+      key === 'id' || key.endsWith('_id') ? (ids[value] ?? value) : value,
+    );
+  }
+
+  async function send(client: Client, claim: Claim, ...parts: (keyof Claim)[]): Promise<void> {
+    for (const kind of parts.length > 0 ? parts : kinds) {
+      expect((await client.post(paths[kind], claim[kind])).status).toBe(200);
+    }
+  }
+
+  const readinessPath = ({ encounter }: Claim) => `${pathOf('encounter', String(encounter.id))}/readiness`;
+
+  /** Its state, and per finding the rule and the field. */
+  async function readiness(claim: Claim, query = '') {
+    const { status, body } = await service.get(readinessPath(claim) + query);
+    expect(status).toBe(200);
+    const found = (body.findings as Finding[]).map(
+      ({ rule, record, field }) => `${rule} ${record.kind}.${field}`,
+    );
+    return { ...body, found } as { state: string; version: number; findings: Finding[]; found: string[] };
+  }
+
+  /** A write whose moment no other write has: `as_of` can tell them apart. */
+  async function sendLater(claim: Claim, kind: keyof Claim, change: object): Promise<string> {
+    Object.assign(claim[kind], change);
+    await send(service, claim, kind);
+    const { updated_at } = (await service.get(pathOf(kind, String(claim[kind].id)))).body;
+    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(updated_at)));
+    return updated_at;
+  }
+
+  test('a claim in which nothing is wrong is ready; one that is not completed is not, whatever it has', async () => {
+    const claim = freshClaim();
+    await send(service, claim);
+    expect(await readiness(claim)).toMatchObject({ state: 'ready', version: 1, findings: [] });
+    await sendLater(claim, 'encounter', { is_completed: false });
+    expect((await readiness(claim)).state).toBe('not_completed');
+  });
+
+  test('what is wrong blocks or warns, what blocks first', async () => {
+    const claim = freshClaim({
+      encounter: { date_of_service: '2031-05-01', facility_id: undefined },
+      patient: { primary_insurance: { ...primary, termination_date: '2021-12-31' }, zip_code: '10001' },
+      provider: { npi: '0000000006', taxonomy_code: '000000000X' },
+    });
+    await send(service, claim);
+    const { state, found } = await readiness(claim);
+    expect(state).toBe('blocked');
+    expect(found).toEqual([
+      'service_date_in_future encounter.date_of_service',
+      'provider_npi provider.npi',
+      'taxonomy_code provider.taxonomy_code',
+      'facility_missing encounter.facility_id',
+      'coverage_not_in_force patient.primary_insurance.termination_date',
+      'zip_of_other_state patient.state',
+    ]);
+    // A finding that warns alone blocks nothing.
+    const warned = freshClaim({ patient: { zip_code: '10001' } });
+    await send(service, warned);
+    expect(await readiness(warned)).toMatchObject({
+      state: 'ready',
+      found: ['zip_of_other_state patient.state'],
+    });
+  });
+
+  test('a finding tells which write of whom brought it about, and since when it stands', async () => {
+    const claim = freshClaim();
+    await send(service, claim);
+    const { policy_number: _, ...bare } = claim.patient.primary_insurance as Record<string, unknown>;
+    const since = await sendLater(claim, 'patient', { primary_insurance: bare });
+    await sendLater(claim, 'patient', { city: phi('Lincoln') });
+    await sendLater(claim, 'encounter', { status: 'billed' });
+    const { findings } = await readiness(claim);
+    const patient = { kind: 'patient', id: claim.patient.id };
+    expect(findings).toEqual([
+      expect.objectContaining({
+        ...{ rule: 'policy_number_missing', field: 'primary_insurance.policy_number', since },
+        record: { ...patient, version: 3 },
+        cause: {
+          ...{ ...patient, version: 2, event_id: expect.any(String) },
+          principal: { type: 'api_key', id: expect.stringMatching(/^key_/), name: 'Test key' },
+        },
+      }),
+    ]);
+    // What was mended and broken again stands since the second time.
+    await sendLater(claim, 'patient', { primary_insurance: { ...bare, policy_number: 'W1' } });
+    expect((await readiness(claim)).state).toBe('ready');
+    const again = await sendLater(claim, 'patient', { primary_insurance: bare });
+    expect((await readiness(claim)).findings).toMatchObject([{ since: again, cause: { version: 5 } }]);
+  });
+
+  test('as of a moment it is what a service would say that was fed only up to then', async () => {
+    const claim = freshClaim({ encounter: { is_completed: false } });
+    await send(service, claim);
+    const other = freshClaim({ payer: { payer_code: undefined }, provider: { npi: undefined } });
+    await send(service, other, 'payer', 'provider');
+    const insured = (changes: object) => ({
+      primary_insurance: { ...(claim.patient.primary_insurance as object), ...changes },
+    });
+    const changes: [keyof Claim, object][] = [
+      ['encounter', { is_completed: true }],
+      ['encounter', { date_of_service: '2031-05-01' }],
+      ['encounter', { date_of_service: '2026-03-14' }],
+      ['encounter', { rendering_provider_id: other.provider.id }],
+      ['encounter', { rendering_provider_id: null }],
+      ['encounter', { facility_id: null }],
+      ['encounter', { facility_id: claim.facility.id }],
+      ['patient', insured({ policy_number: null })],
+      ['patient', insured({ payer_id: other.payer.id })],
+      ['patient', insured({ termination_date: '2021-12-31' })],
+      ['patient', { primary_insurance: null }],
+      ['provider', { npi: '0000000006' }],
+      ['provider', { npi: '1234567893' }],
+      ['facility', { tax_id: null }],
+      ['facility', { tax_id: '12-3456789' }],
+      ['payer', { payer_code: null }],
+    ];
+    const told: { at: string; body: object }[] = [];
+    let seed = SEED;
+    for (let write = 0; write < WRITES; write += 1) {
+      seed = (seed * 48_271) % 2_147_483_647;
+      const [kind, change] = changes[seed % changes.length] as [keyof Claim, object];
+      const at = await sendLater(claim, kind, change);
+      const { as_of: _, ...body } = (await service.get(readinessPath(claim))).body;
+      told.push({ at, body });
+    }
+    expect(new Set(told.map(({ body }) => JSON.stringify(body))).size).toBeGreaterThan(5);
+    for (const { at, body } of told) {
+      const { as_of, ...then } = (await service.get(`${readinessPath(claim)}?as_of=${at}`)).body;
+      expect(as_of).toBe(at);
+      expect(then).toEqual(body);
+    }
+  });
+
+  test('is read with the permission to read all kinds, and the audit trail tells of what was shown', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined } });
+    await send(service, claim);
+    const one = service.as((await service.createKey('clinic', ['read:encounter'])).key);
+    const refusals = await refusalsBy(service, async () => {
+      expect(await one.get(readinessPath(claim))).toMatchObject({
+        status: 403,
+        body: { code: 'permission_denied' },
+      });
+    });
+    expect(refusals).toHaveLength(1);
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, () => readiness(claim))).toEqual([]);
+    });
+    expect(accesses).toEqual([
+      {
+        ...{ action: 'record.readiness', kind: 'encounter', record_id: claim.encounter.id },
+        shown: {
+          ranges: [],
+          things: [
+            { kind: 'encounter', record_id: claim.encounter.id },
+            { kind: 'payer', record_id: claim.payer.id },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('what is not there, or not yet, or no more, has none', async () => {
+    const claim = freshClaim();
+    expect(await service.get(readinessPath(claim))).toMatchObject({
+      status: 404,
+      body: { code: 'not_found' },
+    });
+    await send(service, claim);
+    const before = await service.get(`${readinessPath(claim)}?as_of=2020-01-01`);
+    expect(before).toMatchObject({
+      status: 404,
+      body: { error: 'There was no such encounter at that time.' },
+    });
+    const bad = await service.get(`${readinessPath(claim)}?as_of=yesterday`);
+    expect(bad).toMatchObject({ status: 400, body: { details: [{ field: 'as_of' }] } });
+    await erase(service, 'encounter', String(claim.encounter.id));
+    expect(await service.get(readinessPath(claim))).toMatchObject({ status: 410, body: { code: 'gone' } });
+  });
+});
