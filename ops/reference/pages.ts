@@ -5,6 +5,7 @@ import { endpointsPage } from './endpointsPage.ts';
 import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
 import { pythonTypes } from './pythonTypes.ts';
+import { readinessPage } from './readinessPage.ts';
 import { envExample, settingsPage } from './settingsPage.ts';
 import { warningsPage } from './warningsPage.ts';
 
@@ -18,6 +19,7 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/cli.md': cliPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/audit-actions.md': auditActionsPage,
+  'docs/reference/readiness-rules.md': readinessPage,
   'clients/typescript/src/generated/api.ts': clientTypes,
   'clients/python/src/chartledger_client/types.py': pythonTypes,
 };

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { billable, type Claim, claimWith } from '../support/billing.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
@@ -23,6 +23,7 @@ interface Finding {
 }
 
 onEveryEngine((start) => {
+  const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {
     service = await start();
@@ -214,7 +215,11 @@ onEveryEngine((start) => {
     });
     const bad = await service.get(`${readinessPath(claim)}?as_of=yesterday`);
     expect(bad).toMatchObject({ status: 400, body: { details: [{ field: 'as_of' }] } });
-    await erase(service, 'encounter', String(claim.encounter.id));
+    const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-117'];
+    const erased = await runCli([...erasing, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: folder },
+    });
+    expect(erased).toMatchObject({ code: 0 });
     expect(await service.get(readinessPath(claim))).toMatchObject({ status: 410, body: { code: 'gone' } });
   });
 });

@@ -1,5 +1,5 @@
 import { distinct, missing, wrong } from '../faults.ts';
-import { isNpi } from '../npi.ts';
+import { isNpi } from '../isNpi.ts';
 import type { Rule } from '../rule.ts';
 
 export const providerNpi: Rule = {

@@ -1,6 +1,6 @@
 import { distinct, isInUs, textOf, wrong } from '../faults.ts';
 import type { Rule } from '../rule.ts';
-import { statesOfZip } from '../zipStates.ts';
+import { statesOfZip } from '../statesOfZip.ts';
 
 export const zipOfOtherState: Rule = {
   code: 'zip_of_other_state',

@@ -920,6 +920,79 @@ class EncounterState(TypedDict):
     is_completed: NotRequired[bool]
 
 
+class EncounterReadiness(TypedDict):
+    """Whether an encounter can be billed, and what is in the way."""
+
+    # The caller's id of the encounter
+    id: str
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    # `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found
+    state: Literal["ready", "blocked", "not_completed"]
+    # The moment for which this is told
+    as_of: str
+    # What blocks comes first
+    findings: list[ReadinessFinding]
+
+
+class ReadinessFindingRecord(TypedDict):
+    """The record at fault, in the version that counts"""
+
+    kind: Kind
+    # The caller's id of the record
+    id: str
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+
+
+class ReadinessFindingCausePrincipal(TypedDict):
+    """Who sent it"""
+
+    type: Literal["api_key", "user", "operator", "service"]
+    id: str
+    # The key's or user's name; a deleted key keeps it
+    name: str | None
+
+
+class ReadinessFindingCause(TypedDict):
+    """The write since which it stands"""
+
+    kind: Kind
+    # The caller's id of the record
+    id: str
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    event_id: str
+    # Who sent it
+    principal: ReadinessFindingCausePrincipal
+
+
+class ReadinessFinding(TypedDict):
+    """Something that is in the way of billing an encounter."""
+
+    rule: Literal[
+        "service_date_missing", "service_date_in_future", "service_before_birth", "provider_missing",
+        "provider_npi", "taxonomy_code", "taxonomy_code_missing", "rendering_role", "facility_missing",
+        "facility_npi", "facility_tax_id", "clia_number", "primary_insurance_missing", "insurance_rank_gap",
+        "coverage_not_in_force", "policy_number_missing", "subscriber_incomplete", "payer_code_missing",
+        "address_incomplete", "zip_of_other_state",
+    ]
+    # `blocks`: the payer would refuse the claim; `warns`: it may
+    severity: Literal["blocks", "warns"]
+    # What is wrong, without any value
+    text: str
+    # Where the demand comes from
+    source: str
+    # The field at fault, dotted when nested
+    field: str
+    # The record at fault, in the version that counts
+    record: ReadinessFindingRecord
+    # Since when it stands without a break
+    since: str
+    # The write since which it stands
+    cause: ReadinessFindingCause
+
+
 class BatchLine(TypedDict):
     """One record of a batch."""
 

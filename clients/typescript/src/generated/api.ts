@@ -504,6 +504,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/encounters/{id}/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find out whether an encounter can be billed
+         * @description What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary insurance: per finding the rule, the field and record at fault, since when it stands, and which write of whom brought it about. With `as_of` all of it is told by what was recorded up to then.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["getEncounterReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/batch": {
         parameters: {
             query?: never;
@@ -2772,6 +2794,88 @@ export interface components {
              */
             is_completed?: boolean;
         };
+        /** @description Whether an encounter can be billed, and what is in the way. */
+        EncounterReadiness: {
+            /**
+             * @description The caller's id of the encounter
+             * @example encounter-4001
+             */
+            id: string;
+            /**
+             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @example 1
+             */
+            version: number;
+            /**
+             * @description `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found
+             * @enum {string}
+             */
+            state: "ready" | "blocked" | "not_completed";
+            /**
+             * Format: date-time
+             * @description The moment for which this is told
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            as_of: string;
+            /** @description What blocks comes first */
+            findings: components["schemas"]["ReadinessFinding"][];
+        };
+        /** @description Something that is in the way of billing an encounter. */
+        ReadinessFinding: {
+            /** @enum {string} */
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            /**
+             * @description `blocks`: the payer would refuse the claim; `warns`: it may
+             * @enum {string}
+             */
+            severity: "blocks" | "warns";
+            /** @description What is wrong, without any value */
+            text: string;
+            /** @description Where the demand comes from */
+            source: string;
+            /** @description The field at fault, dotted when nested */
+            field: string;
+            /** @description The record at fault, in the version that counts */
+            record: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /** @description The caller's id of the record */
+                id: string;
+                /**
+                 * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                 * @example 1
+                 */
+                version: number;
+            };
+            /**
+             * Format: date-time
+             * @description Since when it stands without a break
+             * @example 2026-03-14T09:30:00.000Z
+             */
+            since: string;
+            /** @description The write since which it stands */
+            cause: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /** @description The caller's id of the record */
+                id: string;
+                /**
+                 * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                 * @example 1
+                 */
+                version: number;
+                /** Format: uuid */
+                event_id: string;
+                /** @description Who sent it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description The key's or user's name; a deleted key keeps it */
+                    name: string | null;
+                };
+            };
+        };
         /** @description One record of a batch. */
         BatchLine: {
             /**
@@ -4725,6 +4829,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    getEncounterReadiness: {
+        parameters: {
+            query?: {
+                /** @description As it was at this moment: the last version recorded at or before it. A plain date is its first moment; without an offset it is UTC */
+                as_of?: string;
+            };
+            header?: never;
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How the encounter stands. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EncounterReadiness"];
                 };
             };
             /** @description An error */

@@ -53,7 +53,10 @@ const readinessSchema = z
     as_of: timestamp('The moment for which this is told'),
     findings: z.array(findingSchema).meta({ description: 'What blocks comes first' }),
   })
-  .meta({ id: 'Readiness', description: 'Whether an encounter can be billed, and what is in the way.' });
+  .meta({
+    id: 'EncounterReadiness',
+    description: 'Whether an encounter can be billed, and what is in the way.',
+  });
 
 const example: z.infer<typeof readinessSchema> = {
   ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
@@ -85,7 +88,7 @@ export const readEncounterReadiness = endpoint({
   description:
     'What billing would refuse about the encounter, its patient, providers and facility, and the payer of the primary ' +
     'insurance: per finding the rule, the field and record at fault, since when it stands, and which write of whom brought it ' +
-    'about. With `as_of` all of it is told by what was recorded up to then. Every rule with its source is in the guide on readiness.',
+    'about. With `as_of` all of it is told by what was recorded up to then.',
   tag: tagOf(entry),
   permission: 'read',
   params: recordPath(entry),
