@@ -4,7 +4,8 @@ import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
-import type { TestService } from '../support/service.ts';
+import { samples } from '../support/samples.ts';
+import { newEvents, type TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
@@ -15,7 +16,7 @@ onEveryEngine((start) => {
     service = await start();
     users = await UserDirectory.open(service.eventLog);
     const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await makeUser(users, { ...made, role: 'compliance' });
+    await makeUser(users, { ...made, role: 'admin' });
     await service.createKey('clinic');
     visitor = new Visitor(service.url);
     await visitor.signIn(made);
@@ -63,6 +64,36 @@ onEveryEngine((start) => {
     expect(elsewhere.text).toContain('From (UTC)');
     const nowhere = await visitor.get(`${path}?from=2999-01-02T09:00:00&time_zone=Mars/Olympus`);
     expect(nowhere.status).toBe(400);
+  });
+
+  test('so are those of other forms, and what stood at a time', async () => {
+    await choose('Australia/Darwin');
+    const root = `/workspaces/${service.workspaceId('clinic')}`;
+    const [time_zone, inZone] = ['Australia/Darwin', '2999-01-02T09:00'];
+    const form = await visitor.get(`${root}/keys/new`);
+    expect(form.text).toContain('Expires (Australia/Darwin)');
+    const made = await newEvents(service, async () => {
+      const fields = { name: 'Nightly', permissions: 'read', expires_at: inZone, time_zone };
+      expect((await visitor.post(`${root}/keys/new`, fields)).status).toBe(303);
+    });
+    expect(made.map(({ data }) => data.expires_at)).toEqual(['2999-01-01T23:30:00.000Z']);
+    const keyId = String(made[0]?.data.key_id);
+    const limits = await visitor.get(`${root}/keys/${keyId}/limits`);
+    expect(limits.text).toContain(`value="${inZone}"`);
+
+    const payer = samples.payer();
+    await service.post('/integration/payers', payer);
+    // Taken as UTC it would be later than now.
+    const before = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(0, 19);
+    const query = new URLSearchParams({ as_of: before, time_zone }).toString();
+    const shown = await visitor.get(`${root}/records/payers/${payer.id}?${query}`);
+    expect(shown.text).toContain('As it was at (Australia/Darwin)');
+    expect(shown.text).not.toContain('This is the record as it was in version 1');
+    const after = new Date(Date.now() + 10 * 3_600_000).toISOString().slice(0, 19);
+    const later = new URLSearchParams({ as_of: after, time_zone }).toString();
+    const found = await visitor.get(`${root}/records/payers/${payer.id}?${later}`);
+    expect(found.text).toContain('This is the record as it was in version 1');
+    await choose('');
   });
 
   test('a time zone that there is not is refused', async () => {
