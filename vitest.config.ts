@@ -22,7 +22,7 @@ const isOfTwoThreads = (file: string) =>
 /**
  * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
  * the engines' servers; then the flows once more on the production engines, some with two threads that answer requests,
- * and faults of these; last a look at what all of it logged.
+ * and faults of these; last a look at what all of it logged. Screenshots for the documentation are taken when somebody asks for them.
  */
 const runs = {
   fast: { include: fast, isolate: false, maxWorkers: 3 },
@@ -51,6 +51,7 @@ const runs = {
       },
     ],
   },
+  screenshots: { include: ['test/**/*.screenshots.test.ts'], maxWorkers: 1 },
   afterwards: { include: ['test/**/*.afterwards.test.ts'], maxWorkers: 1 },
 };
 

@@ -1,10 +1,10 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type DashboardPorts, dashboardRoutes } from '../../src/dashboard/shell/routes.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';
 import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
+import { addressOf, dashboardPages } from '../support/dashboardPages.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { phi } from '../support/phi.ts';
@@ -12,34 +12,6 @@ import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { createWebhook } from '../support/webhooks.ts';
-
-/** Routes that show nothing by themselves: they lead on, give a file, or a part of a page. */
-const noPages = [
-  '/',
-  '/session',
-  '/sign-in/openid-connect',
-  '/sign-in/openid-connect/callback',
-  '/workspaces/:workspace/figures',
-  '/workspaces/:workspace/events/news',
-  '/workspaces/:workspace/audit/export',
-  '/workspaces/:workspace/keys/:id/made',
-  '/workspaces/:workspace/webhooks/:id/made',
-  '/users/:user/invited',
-  '/audit/export',
-  '/workspaces/:workspace/records/patients/:id/disclosures/export',
-  ...['state', 'head', 'verified-head', 'public-key'].map(
-    (part) => `/workspaces/:workspace/evidence/${part}`,
-  ),
-  ...['download', 'preview'].map(
-    (way) => `/workspaces/:workspace/records/encounters/:id/documents/:documentId/${way}`,
-  ),
-  '/workspaces/:workspace/records/:kind/:id/certificate',
-  '/workspaces/:workspace/records/:kind/:id/proof',
-];
-
-const pages = dashboardRoutes({ identityProvider: {} } as DashboardPorts)
-  .filter(({ method, path }) => method === 'get' && !noPages.includes(path))
-  .map(({ path }) => path);
 
 let dashboard: TestDashboard;
 let page: Page;
@@ -108,15 +80,6 @@ afterAll(async () => {
   await dashboard.service.stop();
 });
 
-/** The address of the page of a route, of things that there are. */
-function addressOf(path: string): string {
-  const [, collection = ''] = /\/(keys|webhooks|encounters|requests)\/:id/.exec(path) ?? [];
-  const filled = path.replace(/:\w+/g, (name) =>
-    encodeURIComponent((name === ':id' && things[collection]) || (things[name] ?? '')),
-  );
-  return things[path] ?? filled;
-}
-
 const MOST_BYTES = 200_000;
 
 /** On a phone, tables of which a part is cut off; everywhere fields of date and time that are narrower than what they show. */
@@ -142,11 +105,11 @@ async function expectWholeParts(shown: Page): Promise<void> {
   }
 }
 
-test.each(pages)(
+test.each(dashboardPages)(
   '%s has no flaw that axe-core finds, and fits on a phone',
   async (path) => {
     const shown = before.get(path) ?? page;
-    if (shown === page) expect((await page.goto(`/dashboard${addressOf(path)}`))?.status()).toBe(200);
+    if (shown === page) expect((await page.goto(`/dashboard${addressOf(path, things)}`))?.status()).toBe(200);
     expect(await shown.getByRole('heading', { level: 1 }).count()).toBe(1);
     await expectAccessible(shown);
     await takePictures(shown, `page${path.replaceAll(/[/:]+/g, '-')}`);

@@ -1,0 +1,148 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DemoSender } from '../../src/cli/demo/DemoSender.ts';
+import { type DemoRequest, demoRequests } from '../../src/cli/demo/demoRequests.ts';
+import { addHold } from '../../src/erasure/holds/addHold.ts';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { UserLinks } from '../../src/principals/users/UserLinks.ts';
+import { UserManager } from '../../src/principals/users/UserManager.ts';
+import type { Role } from '../../src/principals/users/user.ts';
+import { patient } from '../../src/records/kinds/patient.ts';
+import { startDashboard, type TestDashboard, type TestUser } from '../support/dashboard.ts';
+import { addressOf, dashboardPages, screenshotFile } from '../support/dashboardPages.ts';
+import { documentsPath } from '../support/documents.ts';
+import { startTestService } from '../support/service.ts';
+import { setUpApp } from '../support/TestApp.ts';
+import { createWebhook, patch, webhooksPath } from '../support/webhooks.ts';
+
+const LONG_MS = 120_000;
+const SEED = 1;
+const QUALITY = 75;
+const MARGIN = 32;
+const SIZE = { width: 1440, height: 900 };
+const workspace = 'riverside';
+const root = `/workspaces/${workspace}`;
+const held = { entry: patient, id: 'demo-patient-0007' };
+const operator = { type: 'operator', id: 'setup' } as const;
+
+let dashboard: TestDashboard;
+let page: Page;
+/** Pages that are not come to by their address alone. */
+const opened = new Map<string, Page>();
+let things: Record<string, string>;
+
+beforeAll(async () => {
+  mkdirSync(dirname(screenshotFile('/')), { recursive: true });
+  const service = await startTestService();
+  dashboard = await startDashboard(service);
+  const setup = await dashboard.open(service.setupUrl?.split('/dashboard')[1] ?? '');
+  opened.set('/setup', setup);
+  await service.keys.createWorkspace(workspace);
+  const granted = ['write', 'read', 'webhooks'] as const;
+  const emr = await service.keys.createKey(workspace, 'EMR connector', [...granted]);
+  const off = await service.keys.createKey(workspace, 'Former warehouse', ['read']);
+  await service.keys.setKeyState(off.id, 'deactivated');
+  const groups = demoRequests(SEED);
+  const sender = new DemoSender(service.url, emr.key);
+  for (const group of groups) await sender.sendGroup(group);
+  const { patientId, encounterId, documentId } = told(groups);
+  const client = service.as(emr.key);
+  await client.delete(documentsPath(encounterId, documentId));
+  const refused = await client.post('/integration/patients', { id: patientId, nickname: 'Ada' });
+  const settings = { url: 'https://billing.example.com/hooks/chartledger', description: 'Billing' };
+  const [webhook, disabled] = [await createWebhook(client, settings), await createWebhook(client, settings)];
+  await patch(client, `${webhooksPath}/${disabled.id}`, { state: 'disabled' });
+  const caller = { workspace, principal: operator, requestId: 'setup' };
+  things = {
+    ':workspace': workspace,
+    ':kind': 'patients',
+    ':documentId': documentId,
+    ':field': 'city',
+    ':user': (await newUser('eve@clinic.example', 'viewer')).id,
+    ':hold': await addHold(service.eventLog, caller, held, 'Case 2031-17'),
+    ':operation': 'upsertPatient',
+    ':schema': 'Patient',
+    ':id': patientId,
+    [`${recordRoute}/compare`]: `${root}/records/patients/${patientId}/compare?from=1&to=2`,
+    keys: emr.id,
+    '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,
+    requests: String(refused.headers['request-id']),
+    webhooks: webhook.id,
+    '/workspaces/:workspace/webhooks/:id/enable': `${root}/webhooks/${disabled.id}/enable`,
+    encounters: encounterId,
+  };
+  page = await dashboard.openFor(await newUser('ada@clinic.example', 'admin'), root);
+  await openOthers();
+}, LONG_MS);
+afterAll(async () => {
+  await dashboard.stop();
+  await dashboard.service.stop();
+});
+
+const recordRoute = '/workspaces/:workspace/records/:kind/:id';
+
+/** Pages before the sign-in, and what was searched for. */
+async function openOthers(): Promise<void> {
+  const { eventLog } = dashboard.service;
+  opened.set('/sign-in', await dashboard.open('/sign-in'));
+  const withApp = await newUser('ben@clinic.example', 'compliance');
+  await setUpApp(dashboard.service, withApp);
+  opened.set('/sign-in/code', await dashboard.openFor(withApp, '/sign-in/code'));
+  const users = await UserDirectory.open(eventLog);
+  const links = new UserLinks(users, { principal: operator });
+  const { token } = await links.invite({ name: 'mona@clinic.example', role: 'viewer' });
+  users.close();
+  opened.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
+  const storageState = await page.context().storageState();
+  const search = await dashboard.open(`${root}/search`, { storageState });
+  await search.getByLabel('Search for').fill('castellano ada');
+  await search.getByRole('button', { name: 'Search' }).click();
+  await search.getByRole('table').waitFor();
+  opened.set('/workspaces/:workspace/search', search);
+}
+
+async function newUser(name: string, role: Role): Promise<TestUser> {
+  const users = await UserDirectory.open(dashboard.service.eventLog);
+  const password = 'correct horse battery staple';
+  const { id } = await new UserManager(users, { principal: operator }).create({ name, role, password });
+  users.close();
+  return { id, name, password };
+}
+
+/** A patient of several versions, one of whose encounters has a document. */
+function told(groups: DemoRequest[][]): Record<'patientId' | 'encounterId' | 'documentId', string> {
+  const records = groups.flat().flatMap((one) => (one.send === 'record' && !one.refused ? [one] : []));
+  const isChanged = (id: unknown) => records.filter(({ record }) => record.id === id).length > 1;
+  for (const one of groups.flat()) {
+    if (one.send !== 'document') continue;
+    const { encounterId, documentId } = one;
+    const patientId = records.find(({ record }) => record.id === encounterId)?.record.patient_id;
+    if (isChanged(patientId)) return { patientId: String(patientId), encounterId, documentId };
+  }
+  throw new Error('the demo has no such patient');
+}
+
+test.each(dashboardPages)('%s has a picture', async (path) => {
+  const shown = opened.get(path) ?? page;
+  await shown.setViewportSize(SIZE);
+  if (shown === page) {
+    expect((await page.goto(`/dashboard${addressOf(path, things)}`))?.status()).toBe(200);
+  }
+  writeFileSync(screenshotFile(path), await screenshot(shown));
+});
+
+/** Where a page that does not fill the window ends, in pixels. */
+const pageEnd = `Math.max(...[...document.querySelectorAll('.menu, main > *')].map((part) => part.getBoundingClientRect().bottom))`;
+
+/** What a desktop shows of a page, in light. */
+async function screenshot(shown: Page): Promise<Buffer> {
+  await shown.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' });
+  const session = await shown.context().newCDPSession(shown);
+  const height = Math.min(SIZE.height, Number(await shown.evaluate(pageEnd)) + MARGIN);
+  const clip = { x: 0, y: 0, width: SIZE.width, height, scale: 1 };
+  const { data } = await session.send('Page.captureScreenshot', { format: 'webp', quality: QUALITY, clip });
+  await session.detach();
+  return Buffer.from(data, 'base64');
+}
