@@ -93,6 +93,7 @@ onEveryEngine((start) => {
     const form = documentForm({ content, filename: 'report "für".pdf' });
     expect((await service.upload(documentsPath(encounter), form)).status).toBe(200);
     const id = String(form.get('document_id'));
+    expect(totalIn(await show(`/records/encounters/${encounter}/documents`))).toBe('1 document');
     const path = `/records/encounters/${encounter}/documents/${id}`;
     const subject = { kind: 'document', record_id: encounter, document_id: id };
     const looked = await accessesBy(service, async () => {

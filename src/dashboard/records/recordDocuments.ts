@@ -1,7 +1,8 @@
-import { documentPartitions } from '../../../projections/documents.ts';
+import { documentPartitions, documentsModel } from '../../../projections/documents.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import type { RecordExistence } from '../../commands/RecordExistence.ts';
 import { termNames } from '../../events/disclosureTerms.ts';
+import { recordStream } from '../../events/streamNames.ts';
 import { documentId, encounterId } from '../../http/endpoints/documents/documentAddress.ts';
 import { requireReadableEncounter } from '../../http/endpoints/documents/requireReadableEncounter.ts';
 import { pageRequest, requestedMoment } from '../../http/endpoints/parameters.ts';
@@ -17,6 +18,7 @@ import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { type LatestDocuments, latestDocuments } from '../../reads/latestDocuments.ts';
 import { listDocuments, readDocument } from '../../reads/readDocument.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { totalOf } from '../../reads/total.ts';
 import { documentFormats } from '../../records/document.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
@@ -27,6 +29,7 @@ import { select } from '../ui/formFields.ts';
 import { table } from '../ui/table.ts';
 import { handedOut, handedOutForm } from '../ui/termFields.ts';
 import { badge, code, leftOut, tryAgain } from '../ui/text.ts';
+import { total } from '../ui/total.ts';
 import { origin } from '../ui/versions.ts';
 import { orErased } from './orErased.ts';
 import { documentsPath } from './recordPaths.ts';
@@ -80,9 +83,12 @@ async function listPage(ports: DocumentPagePorts, { req, workspace, caller }: Vi
     const access = { kind: 'document', record_id: id, query: { ...request } } as const;
     await recordAccess(ports.eventLog, caller, { action: 'document.list', ...access });
   }
+  const partition = recordStream(workspace, encounter.kind, id);
+  const counted = list && (await totalOf(ports.readModels, documentsModel, { partition }));
   const documents = list?.items.map((view) => ({ ...view, encounter_id: id }));
   const body = html`${recordCrumbs(workspace, encounter, id)}
 <h1>Documents</h1>
+${documents && documents.length > 0 && total(counted, 'document', 'documents')}
 ${documents ? documentTable(workspace, documents) : tryAgain(req.originalUrl)}
 ${list && leftOut(list.unreadable)}
 ${list && next(`/dashboard${documentsPath(workspace, id)}`, list.next_page_token, 'Next page')}
