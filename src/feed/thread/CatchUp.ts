@@ -5,6 +5,7 @@ import { feedEventType, selectedAs } from '../format/cloudEvent.ts';
 import { logFilter, type Selection } from '../selection.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
+import { untilAvailable } from './untilAvailable.ts';
 
 /** Makes text of events of records and documents. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
@@ -90,8 +91,11 @@ export class CatchUp {
     const { value: batch, done } = await this.#batches.next();
     if (done) throw unavailable('event log');
     // The audit trail of a workspace is among its streams.
-    const events = batch.events.filter((event) => feedEventType(event) !== undefined);
-    return { text: await this.#makeText(this.#since(events)), next: 0, batch };
+    const events = this.#since(batch.events.filter((event) => feedEventType(event) !== undefined));
+    // A store that is away for a moment ends no stream.
+    const text = await untilAvailable(() => this.#makeText(events), this.#stop.signal);
+    if (text === undefined) throw unavailable('event log');
+    return { text, next: 0, batch };
   }
 
   #since(events: RecordedEvent[]): RecordedEvent[] {

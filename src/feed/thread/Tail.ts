@@ -1,5 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { ServiceError } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
@@ -8,8 +6,8 @@ import type { Selection } from '../selection.ts';
 import type { MakeText } from './CatchUp.ts';
 import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Chunk, FeedReply } from './threadMessages.ts';
+import { untilAvailable } from './untilAvailable.ts';
 
-const RETRY_MS = 250;
 const filter = { eventTypes: [...new Set(feedEventTypes.map(({ logType }) => logType))] };
 
 /**
@@ -68,7 +66,7 @@ export class Tail {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    const after = await this.#retry(() => this.#eventLog.head());
+    const after = await untilAvailable(() => this.#eventLog.head(), signal);
     if (after === undefined) return;
     this.#position = after;
     this.#join();
@@ -76,7 +74,7 @@ export class Tail {
       this.#working = true;
       const workspaces = new Set([...this.#selections.values()].map(({ workspace }) => workspace));
       const events = batch.events.filter(({ metadata }) => workspaces.has(metadata.workspace));
-      const text = await this.#retry(() => this.#makeText(events));
+      const text = await untilAvailable(() => this.#makeText(events), signal);
       if (text === undefined) return;
       this.#tell(text, batch);
       this.#working = false;
@@ -99,20 +97,6 @@ export class Tail {
     for (const tail of stopped) this.#selections.delete(tail);
     this.#position = position;
     this.#send({ kind: 'appended', position, chunks, stopped, erased });
-  }
-
-  /** A store that is away is asked again; undefined when the tail was closed meanwhile. */
-  async #retry<Result>(work: () => Promise<Result>): Promise<Result | undefined> {
-    const { signal } = this.#stop;
-    while (!signal.aborted) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!(error instanceof ServiceError && error.code === 'unavailable')) throw error;
-      }
-      await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
-    }
-    return undefined;
   }
 }
 
