@@ -13,6 +13,7 @@ import {
   type Span,
   spanNames,
   spans,
+  tallyMinutes,
 } from './auditTally.ts';
 import { newestFirst } from './newestFirst.ts';
 import { type RefusedRequest, refusedRequestRow } from './refusedRequest.ts';
@@ -103,7 +104,8 @@ function withEntry(
   };
   const indexes = [...head.indexes, index];
   const isIndexFull = indexes.length === CHUNKS_AN_INDEX;
-  const tallies = spanNames.map((span) => [span, addTallies(span, head.tallies[span], entries)] as const);
+  const minutes = tallyMinutes(entries);
+  const tallies = spanNames.map((span) => [span, addTallies(span, head.tallies[span], minutes)] as const);
   const after: AuditHead = {
     size,
     entries: [],

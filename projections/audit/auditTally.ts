@@ -77,24 +77,36 @@ export function addUses(before: PrincipalUses, entries: readonly AuditEntry[]): 
   return Object.fromEntries([...uses].slice(-MAX_USES));
 }
 
+/** What these entries tell of each minute in which anything happened. Should a clock go back, they count to the latest. */
+export function tallyMinutes(entries: readonly AuditEntry[]): AuditTally[] {
+  const minutes: AuditTally[] = [];
+  for (const entry of entries) {
+    const number = spanNumber('minute', Date.parse(entry.recordedAt));
+    let last = minutes.at(-1);
+    if (last === undefined || last.number < number) {
+      last = emptyTally(number);
+      minutes.push(last);
+    }
+    count(last, entry);
+  }
+  return minutes;
+}
+
 /**
- * The spans in which anything happened, from that of `before` on, after these entries: no more than are kept. Should a clock go
- * back, they count to the latest.
+ * The spans in which anything happened, from that of `before` on, after these minutes: no more than are kept. Minutes before it,
+ * of a clock that went back, count to it.
  */
 export function addTallies(
   span: Span,
   before: AuditTally | undefined,
-  entries: readonly AuditEntry[],
+  minutes: readonly AuditTally[],
 ): AuditTally[] {
-  const tallies = before === undefined ? [] : [structuredClone(before)];
-  for (const entry of entries) {
-    const number = spanNumber(span, Date.parse(entry.recordedAt));
-    let last = tallies.at(-1);
-    if (last === undefined || last.number < number) {
-      last = emptyTally(number);
-      tallies.push(last);
-    }
-    count(last, entry);
+  const tallies = before === undefined ? [] : [before];
+  for (const minute of minutes) {
+    const number = spanNumber(span, minute.number * spans.minute.ms);
+    const last = tallies.at(-1);
+    if (last === undefined || last.number < number) tallies.push(sumTallies(number, [minute]));
+    else tallies[tallies.length - 1] = sumTallies(last.number, [last, minute]);
   }
   return tallies.slice(-spans[span].kept);
 }
@@ -111,6 +123,7 @@ export function sumTallies(number: number, tallies: readonly AuditTally[]): Audi
     }
     for (const [id, key] of Object.entries(keys)) {
       const all = keyTally(sum, id);
+      if (all === undefined) continue;
       all.requests += key.requests;
       all.writes += key.writes;
       all.refused += key.refused;
@@ -132,14 +145,16 @@ function count(tally: AuditTally, entry: AuditEntry): void {
   const time = isWrite ? timeTaken(entry) : undefined;
   if (time !== undefined)
     more(tally.times, String(timeBounds.find((bound) => time <= bound) ?? timeBounds.at(-1)));
-  if (!(principal.id in tally.keys) && Object.keys(tally.keys).length === MAX_KEYS) return;
   const key = keyTally(tally, principal.id);
+  if (key === undefined) return;
   key.requests += 1;
   if (isWrite) key.writes += 1;
   if (code !== undefined) key.refused += 1;
 }
 
-function keyTally({ keys }: AuditTally, id: string): KeyTally {
+/** Undefined where as many others are counted apart as may be. */
+function keyTally({ keys }: AuditTally, id: string): KeyTally | undefined {
+  if (keys[id] === undefined && Object.keys(keys).length === MAX_KEYS) return undefined;
   keys[id] ??= { requests: 0, writes: 0, refused: 0 };
   return keys[id];
 }

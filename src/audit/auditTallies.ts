@@ -7,6 +7,7 @@ import {
   emptyTally,
   type PrincipalUse,
   type Span,
+  tallyMinutes,
 } from '../../projections/audit/auditTally.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { loadHead } from './auditParts.ts';
@@ -42,7 +43,7 @@ export async function readTallies(
   if (head === undefined) return numbers.map(emptyTally);
   const ids = numbers.map((number) => tallyId(workspace, span, number));
   const rows = await readModels.load(talliesModel, ids);
-  const latest = addTallies(span, head.tallies[span], head.entries);
+  const latest = addTallies(span, head.tallies[span], tallyMinutes(head.entries));
   const known = new Map([...rows.map(({ body }) => body), ...latest].map((tally) => [tally.number, tally]));
   return numbers.map((number) => known.get(number) ?? emptyTally(number));
 }

@@ -9,6 +9,7 @@ import {
   signatureTest,
 } from '../../projections/audit/auditSignature.ts';
 import {
+  type AuditTally,
   addTallies,
   addUses,
   emptyTally,
@@ -18,6 +19,7 @@ import {
   spanNumber,
   spans,
   sumTallies,
+  tallyMinutes,
 } from '../../projections/audit/auditTally.ts';
 import { readTallies } from '../../src/audit/auditTallies.ts';
 import { type AuditFilter, wholeAuditTrail } from '../../src/audit/readAuditTrail.ts';
@@ -185,7 +187,7 @@ describe('tallies', () => {
 
   test('count each span, whatever the clock does', () => {
     const all = [entry(1, 0), entry(2, 59_999, 'not_found'), entry(3, 60_000), entry(1, 30_000, 'not_found')];
-    const minutes = addTallies('minute', undefined, all);
+    const minutes = tallyMinutes(all);
     const first = START / 60_000;
     const of = (requests: number, refused: number) => ({ requests, writes: requests, refused });
     expect(minutes).toEqual([
@@ -206,23 +208,30 @@ describe('tallies', () => {
         keys: { key_3: of(1, 0), key_1: of(1, 1) },
       },
     ]);
+    expect(addTallies('minute', minutes[1], tallyMinutes(all.slice(0, 1)))).toEqual([
+      sumTallies(first + 1, [minutes[1] as AuditTally, ...tallyMinutes(all.slice(0, 1))]),
+    ]);
     const later = Array.from({ length: spans.minute.kept + 1 }, (_, n) => entry(n, (n + 1) * 60_000));
-    expect(addTallies('minute', minutes[1], later)).toHaveLength(spans.minute.kept);
-    expect(addTallies('hour', undefined, all)).toEqual([sumTallies(START / 3_600_000, minutes)]);
+    expect(addTallies('minute', minutes[1], tallyMinutes(later))).toHaveLength(spans.minute.kept);
+    expect(addTallies('hour', undefined, tallyMinutes(all))).toEqual([
+      sumTallies(START / 3_600_000, minutes),
+    ]);
   });
 
   test('leave out what the dashboard refused its users', () => {
     const refusal = { ...entry(1, 0, 'permission_denied'), action: 'request.refused' };
     const ofUser: AuditEntry = { ...refusal, principal: { type: 'user', id: 'usr_1' } };
-    const [minute] = addTallies('minute', undefined, [refusal, ofUser]);
+    const [minute] = tallyMinutes([refusal, ofUser]);
     expect(minute?.refused).toEqual({ permission_denied: 1 });
   });
 
   test('count the keys that came first apart, and the others in the sums alone', () => {
     const all = Array.from({ length: MAX_KEYS + 1 }, (_, n) => entry(n, n));
-    const [minute] = addTallies('minute', undefined, all);
+    const [minute] = tallyMinutes(all);
     expect(Object.keys(minute?.keys ?? {})).toHaveLength(MAX_KEYS);
     expect(minute?.requests).toBe(MAX_KEYS + 1);
+    const [after] = addTallies('minute', minute, tallyMinutes([entry(MAX_KEYS, MAX_KEYS)]));
+    expect(Object.keys(after?.keys ?? {})).toHaveLength(MAX_KEYS);
   });
 
   test('tell how long a record took from the arrival that its id tells; a document and a line of a batch do not', () => {
@@ -231,7 +240,7 @@ describe('tallies', () => {
       return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`;
     };
     const arrived = (at: number, ms: number): AuditEntry => ({ ...entry(1, ms), eventId: id(at) });
-    const [minute] = addTallies('minute', undefined, [
+    const [minute] = tallyMinutes([
       arrived(0, 0),
       arrived(0, 4),
       // By the clock of a log that is behind.
@@ -275,9 +284,9 @@ describe('tallies', () => {
       entries: [],
       uses: addUses({}, all),
       tallies: {
-        minute: addTallies('minute', undefined, all).at(-1),
-        hour: addTallies('hour', undefined, all).at(-1),
-        day: addTallies('day', undefined, all).at(-1),
+        minute: addTallies('minute', undefined, tallyMinutes(all)).at(-1),
+        hour: addTallies('hour', undefined, tallyMinutes(all)).at(-1),
+        day: addTallies('day', undefined, tallyMinutes(all)).at(-1),
       },
       firsts: addFirsts({}, all),
     });

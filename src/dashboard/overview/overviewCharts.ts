@@ -23,7 +23,7 @@ export function requestSeries(overview: Overview): Html {
   return series(overview, {
     name: 'Requests',
     countOf: ({ requests }) => requests,
-    pathOf: (bar) => auditPath(overview.workspace, limitsOfBar(bar)),
+    pathOf: (bar) => auditPath(overview.workspace, { ...limitsOfBar(bar), without_views: 'yes' }),
   });
 }
 

@@ -14,11 +14,11 @@ export function tiles(overview: Overview): Html {
   const from = startOf(overview);
   const figure = (value: number) => value.toLocaleString('en-US');
   const { attempts, notTaken } = countResults(results.flatMap((one) => one.results));
-  const trail = (id: string, text: string) =>
-    figureLink(isPhiReader, text, id, auditPath(workspace, { from }));
+  const trail = (id: string, text: string, only: Record<string, string> = {}) =>
+    figureLink(isPhiReader, text, id, auditPath(workspace, { from, ...only, without_views: 'yes' }));
   const all: Record<string, HtmlValue> = {
     Requests: trail('to-requests', figure(sum.requests)),
-    Writes: trail('to-writes', figure(sum.writes)),
+    Writes: trail('to-writes', figure(sum.writes), { outcome: 'accepted' }),
     Refusals: refusalLink(overview, figure(total(sum.refused)), 'to-refusals', { from }),
     'Webhook attempts taken': attempts === 0 ? 'none made' : share(attempts - notTaken, attempts),
   };
@@ -60,7 +60,8 @@ export function byKey(overview: Overview): Html {
   if (sorted.length === 0) return empty(`No API key was used in ${words}.`);
   const trail = (id: string, name: string, text: number) =>
     figureLink(isPhiReader, String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
-  return table<[string, KeyTally]>(
+  const isCut = sorted.length === MAX_KEYS;
+  return html`${table<[string, KeyTally]>(
     `Requests of ${words} by API key`,
     [
       { title: 'API key', isHeader: true, cell: ([id]) => nameOf(id) },
@@ -72,6 +73,7 @@ export function byKey(overview: Overview): Html {
           refusalLink(overview, String(refused), `refused-to-${id}`, { key: id, from }),
       },
     ],
-    sorted.slice(0, MAX_KEYS),
-  );
+    sorted,
+  )}
+${isCut && html`<p class="muted">No more than ${MAX_KEYS} keys are counted apart: those that came first.</p>`}`;
 }
