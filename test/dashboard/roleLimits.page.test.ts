@@ -32,6 +32,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'post /account/two-factor/off',
     'get /workspaces/:workspace',
     'get /workspaces/:workspace/figures',
+    'post /reference/operations/:operation',
     'get /workspaces/:workspace/events',
     'get /workspaces/:workspace/events/news',
     'get /reference',

@@ -2,19 +2,15 @@ import { ServiceError } from '../../errors.ts';
 import { openapiDocument } from '../../http/endpoints/index.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
 import { textsOf } from '../records/recordQuery.ts';
-import { type HtmlValue, html } from '../shell/html.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { type DashboardRoute, everyone, type Page, type Visit } from '../shell/route.ts';
-import { type OpenApiDocument, operationsOf } from './document.ts';
+import { type OpenApiDocument, operationsOf, type PlacedOperation } from './document.ts';
 import { messageHeaders, messageSection, operationPart, responseSection } from './operationParts.ts';
 import { type Group, outlineOf } from './outline.ts';
 import { referenceFrame } from './referenceFrame.ts';
 import { referenceIndex } from './referenceIndex.ts';
 import { schemaPart } from './schemas.ts';
-
-interface ReferencePorts {
-  openapiPublic: boolean;
-  publicUrl: string | undefined;
-}
+import { TryIt, type TryItPorts } from './tryIt/TryIt.ts';
 
 /** What `GET /openapi/json` answers, and where the reference has it. */
 interface Described {
@@ -23,25 +19,25 @@ interface Described {
 }
 
 /** The API reference: what `GET /openapi/json` answers, to be read by people. A page for each operation and schema. */
-export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): DashboardRoute[] {
+export function referenceRoutes(ports: TryItPorts): DashboardRoute[] {
+  const { openapiPublic, publicUrl } = ports;
+  const tryIt = new TryIt(ports);
   // The document never changes while the process runs.
-  let described: Described | undefined;
+  let known: Described | undefined;
+  const described = (): Described => {
+    if (known === undefined) {
+      const document = openapiDocument(openapiPublic) as OpenApiDocument;
+      known = { document, outline: outlineOf(document) };
+    }
+    return known;
+  };
   const page = (
     path: string,
     draw: (described: Described, visit: Visit) => Page,
     query: readonly string[] = [],
   ): DashboardRoute => ({
-    method: 'get',
-    path,
-    roles: everyone,
-    query,
-    async handle(visit) {
-      if (described === undefined) {
-        const document = openapiDocument(openapiPublic) as OpenApiDocument;
-        described = { document, outline: outlineOf(document) };
-      }
-      return { page: draw(described, visit) };
-    },
+    ...{ method: 'get', path, roles: everyone, query },
+    handle: async (visit) => ({ page: draw(described(), visit) }),
   });
   return [
     page(
@@ -50,7 +46,19 @@ export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): D
         referenceIndex(document, outline, addressOf(req, publicUrl), (textsOf(req).q ?? '').trim()),
       ['q'],
     ),
-    page('/reference/operations/:operation', operationPage),
+    page('/reference/operations/:operation', (described, visit) => {
+      const placed = operationAsked(described, visit);
+      return operationPage(described, placed, tryIt.part(placed, visit));
+    }),
+    {
+      ...{ method: 'post', path: '/reference/operations/:operation', roles: everyone },
+      async handle(visit) {
+        const placed = operationAsked(described(), visit);
+        const { answer, error } = await tryIt.carryOut(placed, visit);
+        const part = html`${answer}${tryIt.part(placed, visit, visit.form)}`;
+        return { page: { ...operationPage(described(), placed, part), ...(error && { error }) } };
+      },
+    },
     page('/reference/messages', ({ document, outline }) => {
       const messages = operationsOf(document.webhooks);
       const body = html`${messageHeaders(messages)}${messages.map(messageSection)}`;
@@ -68,12 +76,20 @@ export function referenceRoutes({ openapiPublic, publicUrl }: ReferencePorts): D
   ];
 }
 
-function operationPage({ document, outline }: Described, { req }: Visit): Page {
+function operationAsked({ document }: Described, { req }: Visit): PlacedOperation {
   const { operation: id } = req.params;
   const placed = operationsOf(document.paths).find(({ operation }) => operation.operationId === id);
   if (placed === undefined) throw new ServiceError('not_found', 'There is no such operation.');
+  return placed;
+}
+
+function operationPage({ outline }: Described, placed: PlacedOperation, tryPart: Html): Page {
   const { operationId, summary } = placed.operation;
-  return referenceFrame(outline, operationId, summary, operationPart(placed));
+  const body = html`${operationPart(placed)}
+<section aria-labelledby="try-it"><h2 id="try-it">Try it</h2>
+${tryPart}
+</section>`;
+  return referenceFrame(outline, operationId, summary, body);
 }
 
 function schemaPage({ document, outline }: Described, { req }: Visit): Page {

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Request, Response } from 'express';
+import type { Principal } from '../../events/eventMetadata.ts';
 import type { Caller } from '../../events/newEvent.ts';
 import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
 import type { Bodies } from './BodyBudget.ts';
@@ -18,6 +19,8 @@ export interface Exchange {
   bodies: Bodies;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
+  /** Who sent it, where that is not the key. */
+  principal?: Principal;
   /** The body of an upsert, as it was sent, once it was read. */
   input: unknown;
 }
@@ -51,11 +54,11 @@ export function toldByClient({ headers }: IncomingMessage): ToldByClient {
 
 /** The admitted sender of a request. */
 export function callerOf(exchange: Exchange): Caller {
-  const { found, requestId, clientIp, told } = exchange;
+  const { found, principal, requestId, clientIp, told } = exchange;
   if (found === undefined) throw new Error('the request was not admitted');
   return {
     workspace: found.workspace.id,
-    principal: { type: 'api_key', id: found.key.id },
+    principal: principal ?? { type: 'api_key', id: found.key.id },
     requestId,
     clientIp,
     disclosedTo: found.key.terms,

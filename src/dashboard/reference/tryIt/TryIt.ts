@@ -1,0 +1,94 @@
+import { ServiceError } from '../../../errors.ts';
+import { type AppPorts, apiRoutes } from '../../../http/endpoints/index.ts';
+import { callEndpoint } from '../../../http/inProcess/callEndpoint.ts';
+import { heldRequest } from '../../../http/inProcess/heldRequest.ts';
+import { bodyBudgets } from '../../../http/server/BodyBudget.ts';
+import type { ServedEndpoint } from '../../../http/server/serveEndpoint.ts';
+import type { KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
+import type { Role } from '../../../principals/users/user.ts';
+import { type Html, html } from '../../shell/html.ts';
+import type { Visit } from '../../shell/route.ts';
+import { textOf } from '../../shell/sentForm.ts';
+import type { PlacedOperation } from '../document.ts';
+import { accessOf, mayTry } from './roleAccess.ts';
+import { triedAnswer } from './triedAnswer.ts';
+import { isTried, triedRequest } from './triedRequest.ts';
+import { tryForm } from './tryForm.ts';
+
+export interface TryItPorts extends AppPorts {
+  directory: KeyDirectory;
+  openapiPublic: boolean;
+}
+
+const NOT_TRIED = 'This operation cannot be tried here.';
+
+/** Bytes of an answer that are shown. */
+const MOST_SHOWN = 40_000;
+
+/** What became of a try: for the page, and for the log. */
+export interface Tried {
+  answer: Html;
+  error?: ServiceError | undefined;
+}
+
+/** Operations, tried by the users of the dashboard: the service itself calls them, as the user. */
+export class TryIt {
+  readonly #ports: TryItPorts;
+  readonly #bodies = bodyBudgets();
+  #endpoints: Map<string, ServedEndpoint> | undefined;
+
+  constructor(ports: TryItPorts) {
+    this.#ports = ports;
+  }
+
+  /** The form of an operation, or why there is none. */
+  part(placed: PlacedOperation, visit: Visit, sent?: Visit['form']): Html {
+    const workspaces = [...this.#ports.directory.known.workspaces.keys()];
+    const why = this.#hindrance(placed, visit.user.role);
+    if (why !== undefined) return html`<p>${why}</p>`;
+    if (workspaces.length === 0) return html`<p>There is no workspace yet.</p>`;
+    return html`<p>The service carries it out as you, not with an API key. It is in the audit trail.</p>
+${tryForm(placed, workspaces, visit, sent)}`;
+  }
+
+  /**
+   * Carries out what a form asks for; what a role may not do is refused as to a key. Rejects with `permission_denied` for what
+   * nobody may try, with `not_found` for another workspace.
+   */
+  async carryOut(
+    placed: PlacedOperation,
+    { user, form, req, requestId, clientIp, actor }: Visit,
+  ): Promise<Tried> {
+    const endpoint = this.#endpointOf(placed);
+    if (!isTried(placed) || endpoint === undefined) throw new ServiceError('permission_denied', NOT_TRIED);
+    const workspace = this.#ports.directory.known.workspaces.get(textOf(form, 'workspace'));
+    if (workspace === undefined) throw new ServiceError('not_found', 'There is no such workspace.');
+    const { principal, requestId: _id, clientIp: _ip, ...told } = actor;
+    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies };
+    const request = triedRequest(placed, form);
+    if (request === undefined) return { answer: html`<p class="banner">Fill in every part of the path.</p>` };
+    const { answer, error } = await callEndpoint(
+      this.#ports.eventLog,
+      endpoint,
+      { ...caller, allowed: accessOf(user, workspace), req: heldRequest(request, req) },
+      MOST_SHOWN,
+    );
+    return { answer: triedAnswer(answer), error };
+  }
+
+  #hindrance(placed: PlacedOperation, role: Role): string | undefined {
+    const endpoint = this.#endpointOf(placed);
+    if (!isTried(placed) || endpoint === undefined) return NOT_TRIED;
+    return mayTry(role, endpoint.permission) ? undefined : `The role ${role} may not try this operation.`;
+  }
+
+  #endpointOf({ method, path }: PlacedOperation): ServedEndpoint | undefined {
+    this.#endpoints ??= new Map(
+      apiRoutes(this.#ports, this.#ports.openapiPublic).map((one) => [
+        `${one.method} ${one.endpoint.route}`,
+        one.endpoint,
+      ]),
+    );
+    return this.#endpoints.get(`${method} ${path.replace(/\{(\w+)\}/g, ':$1')}`);
+  }
+}

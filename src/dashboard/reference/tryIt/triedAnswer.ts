@@ -1,0 +1,38 @@
+import { STATUS_CODES } from 'node:http';
+import type { HeldAnswer } from '../../../http/inProcess/HeldAnswer.ts';
+import { type Html, html } from '../../shell/html.ts';
+import { badge, code } from '../../ui/text.ts';
+
+/** Headers that say something of the answer. */
+const shownHeaders = [
+  'Request-Id',
+  'Content-Type',
+  'ETag',
+  'Chartledger-Position',
+  'Idempotent-Replayed',
+  'Retry-After',
+];
+
+/** What an operation answered when it was tried: it is shown once, and kept nowhere. */
+export function triedAnswer(answer: HeldAnswer): Html {
+  const { statusCode: status, isCut } = answer;
+  const headers = shownHeaders.flatMap((name) => {
+    const value = answer.header(name);
+    return value === undefined ? [] : html`<li>${name}: ${code(value)}</li>`;
+  });
+  return html`<section id="answer" aria-label="Answer" tabindex="-1">
+<h3>Answer ${badge(`${status} ${STATUS_CODES[status] ?? ''}`, status < 400 ? 'good' : 'bad')}</h3>
+<ul>${headers}</ul>
+<pre tabindex="0"><code>${isCut ? answer.text : formatted(answer.text)}</code></pre>
+${isCut && html`<p>The rest of the answer is left out here.</p>`}
+</section>`;
+}
+
+/** JSON, or lines of it, for people to read. */
+function formatted(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}

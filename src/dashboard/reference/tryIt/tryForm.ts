@@ -1,0 +1,59 @@
+import { type Html, html } from '../../shell/html.ts';
+import { presentReader } from '../../shell/reader.ts';
+import type { Visit } from '../../shell/route.ts';
+import { textOf } from '../../shell/sentForm.ts';
+import { input, select } from '../../ui/formFields.ts';
+import type { ParameterObject, PlacedOperation, Schema } from '../document.ts';
+import { inline } from '../markdown.ts';
+import { operationPath } from '../referencePaths.ts';
+import { exampleRequest } from '../samples/exampleRequest.ts';
+import { fieldName, triedParameters } from './triedRequest.ts';
+
+/** What a form begins with: little at once, and nothing is written. */
+const beginnings: Record<string, string> = { limit: '20', dry_run: 'true' };
+
+/** The form that tries an operation in one of these workspaces; `sent` is what was sent last. */
+export function tryForm(
+  placed: PlacedOperation,
+  workspaces: readonly string[],
+  { csrf, req }: Visit,
+  sent: Visit['form'] | undefined,
+): Html {
+  const valueFor = (name: string, beginning: string) => (sent ? textOf(sent, name) : beginning);
+  const { body } = exampleRequest(placed);
+  return html`<form method="post" action="${operationPath(placed.operation.operationId)}#answer">
+${csrf}
+${select({
+  ...{ name: 'workspace', label: 'Workspace', value: valueFor('workspace', req.session.workspace ?? '') },
+  options: workspaces.map((value) => ({ value, text: value })),
+})}
+${triedParameters(placed).map((one) => field(one, valueFor(fieldName(one), beginnings[one.name] ?? '')))}
+${body !== undefined && bodyField(valueFor('body', JSON.stringify(body, null, 2)))}
+<button type="submit">Send</button>
+</form>`;
+}
+
+function field(parameter: ParameterObject, value: string): Html {
+  const { name, in: place, required = false, schema, description } = parameter;
+  const choices = choicesOf(schema);
+  const common = {
+    ...{ name: fieldName(parameter), label: place === 'path' ? name : `${name} (${place})`, value },
+    hint: description && html`${inline(description)}`,
+  };
+  if (choices) {
+    const options = choices.map((choice) => ({ value: choice, text: choice }));
+    return select({ ...common, options: required ? options : [{ value: '', text: 'Not sent' }, ...options] });
+  }
+  return input({ ...common, isRequired: required, autocomplete: 'off' });
+}
+
+function choicesOf({ type, enum: values }: Schema): string[] | undefined {
+  if (type === 'boolean') return ['true', 'false'];
+  return values?.map(String);
+}
+
+function bodyField(value: string): Html {
+  const typed = presentReader().typed?.body;
+  return html`<div class="field"><label for="body">Body</label>
+<textarea id="body" name="body" rows="10" spellcheck="false" autocomplete="off">${typeof typed === 'string' ? typed : value}</textarea></div>`;
+}
