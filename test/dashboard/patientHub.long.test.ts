@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -130,6 +131,36 @@ onEveryEngine((start) => {
     expect(all.split(reader.id)).toHaveLength(3);
     expect(all).not.toContain(blind.id);
     expect(await lines('yes')).not.toContain(reader.id);
+  });
+
+  test('a patient at a time has the encounters that were the patient’s then, as they were, and who saw them so is told', async () => {
+    const { patient, first, second } = await sendPatient();
+    const gone = samples.encounter(patient.id);
+    await send('encounters', gone);
+    const then = new Date().toISOString();
+    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(then)));
+    const other = await sendPatient();
+    const later = samples.encounter(patient.id);
+    await send('encounters', later);
+    await send('encounters', { ...first, status: 'finished' });
+    await send('encounters', { ...second, patient_id: other.patient.id });
+    await visitor.get(`${pathOf('encounters', gone.id)}/erase`);
+    const form = { reason: 'Request 2026-119', record_id: gone.id };
+    expect((await visitor.post(`${pathOf('encounters', gone.id)}/erase`, form)).status).toBe(303);
+
+    const asOf = `?as_of=${encodeURIComponent(then)}`;
+    const { text, accesses } = await shown(`${pathOf('patients', patient.id)}${asOf}`);
+    for (const { id } of [first, second])
+      expect(text).toContain(`href="/dashboard${pathOf('encounters', id)}${asOf}"`);
+    for (const { id } of [gone, later, other.first]) expect(text).not.toContain(id);
+    expect(text).not.toContain('finished');
+    expect(accesses).toContainEqual(['record.list', 'encounter']);
+    const now = (await shown(pathOf('patients', patient.id))).text;
+    expect(now).toContain(later.id);
+    expect(now).not.toContain(second.id);
+    const seen = new URLSearchParams({ kind: 'encounter', id: second.id, seen: 'yes', format: 'ndjson' });
+    const trail = (await visitor.get(`${root}/audit/export?${seen.toString()}`)).text;
+    expect(trail).toMatch(new RegExp(`"action":"record.list".*"shown_things":"[^"]*encounter/${second.id}`));
   });
 
   test('the timeline of a patient and all below it goes on from page to page, each version once', async () => {
