@@ -15,7 +15,8 @@ import { Visitor } from '../support/visitor.ts';
 onEveryEngine((start) => {
   let service: TestService;
   beforeAll(async () => {
-    service = await start({ TRUST_PROXY: '1' });
+    // Each thread counts by itself.
+    service = await start({ TRUST_PROXY: '1', REQUEST_THREADS: '1' });
   });
   afterAll(() => service.stop());
 
