@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startDashboard, type TestDashboard } from '../support/dashboard.ts';
+import { expectAccessible, startDashboard, type TestDashboard, takePictures } from '../support/dashboard.ts';
 import { samples } from '../support/samples.ts';
 
 let dashboard: TestDashboard;
@@ -46,4 +46,16 @@ test('the events that come are put above those that are there, until that is sto
   expect(await page.getByRole('status').filter({ hasText: '1 new' }).count()).toBe(1);
   await page.getByRole('button', { name: 'Stop' }).click();
   expect(await page.locator('#live').count()).toBe(0);
+});
+
+test('an operation is tried by its form, which keeps what was typed, and the answer is accessible', async () => {
+  const page = await dashboard.openAs('compliance', '/reference/operations/listPayers');
+  await page.getByLabel('limit (query)').fill('1');
+  await page.getByRole('button', { name: 'Send' }).click();
+  const answer = page.getByRole('region', { name: 'Answer' });
+  await answer.getByText('200 OK').waitFor();
+  expect(await answer.innerText()).toContain('"items"');
+  expect(await page.getByLabel('limit (query)').inputValue()).toBe('1');
+  await expectAccessible(page);
+  await takePictures(page, 'reference-tried');
 });
