@@ -52,6 +52,7 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/encounters/:id/documents',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId',
     'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/download',
+    'get /workspaces/:workspace/records/encounters/:id/documents/:documentId/preview',
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
