@@ -45,7 +45,7 @@ test(
     const accesses = await accessesBy(service, () =>
       records.show(records.pathOf('encounters', encounter.id)),
     );
-    expect(accesses[2]).toEqual({ action: 'document.list', ...subject, query: { limit: 10 } });
+    expect(accesses[3]).toEqual({ action: 'document.list', ...subject, query: { limit: 10 } });
     for (const [name, plural, id] of [
       ['Patient ID', 'patients', referred.patient],
       ['Provider ID', 'providers', referred.provider],

@@ -30,7 +30,7 @@ const rooms: Record<string, string[]> = {
   readiness: ['errors', 'events', 'ports', 'records', 'reads'],
   commands: ['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads'],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
-  audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
+  audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'reads'],
   principals: [
     ...['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'threads', 'audit'],
@@ -52,7 +52,7 @@ const rooms: Record<string, string[]> = {
   ],
   dashboard: [
     ...['errors', 'sealing', 'events', 'ports', 'records', 'projections'],
-    ...['health', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
+    ...['health', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
     ...['disclosures', 'http'],
   ],
   app: [

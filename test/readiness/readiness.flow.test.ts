@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { billable, type Claim, claimWith } from '../support/billing.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { Visitor } from '../support/visitor.ts';
 
 const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
 const { primary_insurance: primary } = billable.patient;
@@ -25,10 +28,20 @@ interface Finding {
 onEveryEngine((start) => {
   const folder = temporaryFolder();
   let service: TestService;
+  let users: UserDirectory;
+  let visitor: Visitor;
   beforeAll(async () => {
     service = await start();
+    users = await UserDirectory.open(service.eventLog);
+    visitor = new Visitor(service.url);
+    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
+    await makeUser(users, { ...made, role: 'compliance' });
+    await visitor.signIn(made);
   });
-  afterAll(() => service.stop());
+  afterAll(async () => {
+    users.close();
+    await service.stop();
+  });
 
   /** The claim with ids of its own, ready to be sent. */
   function freshClaim(changes: Partial<Claim> = {}): Claim {
@@ -199,6 +212,34 @@ onEveryEngine((start) => {
         },
       },
     ]);
+  });
+
+  test('the page of an encounter tells it, now and as it was, with the way to the record and the write', async () => {
+    const claim = freshClaim();
+    await send(service, claim);
+    const records = `/workspaces/${service.workspaceId('clinic')}/records`;
+    const page = `${records}/encounters/${encodeURIComponent(String(claim.encounter.id))}`;
+    const show = async (query = '') => {
+      const { status, text } = await visitor.get(page + query);
+      expect(status).toBe(200);
+      return text;
+    };
+    const { updated_at: ready } = (await service.get(pathOf('encounter', String(claim.encounter.id)))).body;
+    await sendLater(claim, 'facility', { tax_id: null });
+    const facility = `${records}/facilities/${encodeURIComponent(String(claim.facility.id))}`;
+    let text = '';
+    const accesses = await accessesBy(service, async () => {
+      text = await show();
+    });
+    expect(text).toContain('A payer would refuse it.');
+    expect(text).toContain(`<a href="/dashboard${facility}">Facility</a>: Tax ID`);
+    expect(text).toContain(`<a href="/dashboard${facility}?version=2">Facility, version 2</a>`);
+    expect(accesses).toContainEqual(
+      expect.objectContaining({ action: 'record.readiness', record_id: claim.encounter.id }),
+    );
+    const then = await show(`?as_of=${ready}`);
+    expect(then).toContain('Nothing keeps it from being billed.');
+    expect(then).not.toContain('A payer would refuse it.');
   });
 
   test('what is not there, or not yet, or no more, has none', async () => {

@@ -13,6 +13,7 @@ import type { Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
 import { namedFields, recordTable } from '../ui/recordTable.ts';
 import { leftOut, tryAgain } from '../ui/text.ts';
+import { encounterReadiness } from './encounterReadiness.ts';
 import { documentsPath, filteredPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
 import { readReferredNames } from './referredNames.ts';
@@ -28,7 +29,7 @@ export interface RecordPart {
   accesses: AccessRecorded[];
 }
 
-/** What stands below a record on its page: of a patient its encounters and their documents, of an encounter its documents. */
+/** What stands below a record on its page: of a patient its encounters and their documents, of an encounter its readiness and documents. */
 export function readRecordParts(
   ports: PartPorts,
   visit: Visit,
@@ -38,7 +39,8 @@ export function readRecordParts(
   if (kind === patient.kind) {
     return Promise.all([encountersPart(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
   }
-  return Promise.all(kind === encounter.kind ? [encounterDocumentsPart(ports, visit, id)] : []);
+  if (kind !== encounter.kind) return Promise.resolve([]);
+  return Promise.all([encounterReadiness(ports, visit, id), encounterDocumentsPart(ports, visit, id)]);
 }
 
 async function encountersPart(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {

@@ -21,6 +21,7 @@ import { formError, input } from '../ui/formFields.ts';
 import { recordFields } from '../ui/recordFields.ts';
 import { code, time } from '../ui/text.ts';
 import { olderVersions, timeline } from '../ui/timeline.ts';
+import { encounterReadiness } from './encounterReadiness.ts';
 import { encountersThen } from './encountersThen.ts';
 import { orErased } from './orErased.ts';
 import { readTimeline } from './readTimeline.ts';
@@ -133,7 +134,7 @@ ${timeline(path, versions, view.version)}
   };
 }
 
-/** What stood below a patient at the time that was asked for; of what else is asked for, nothing. */
+/** What stood below a patient or encounter at the time that was asked for; of what else is asked for, nothing. */
 async function partsThen(
   ports: StatePorts,
   visit: Visit,
@@ -141,8 +142,9 @@ async function partsThen(
   id: string,
   { as_of: asOf }: Record<string, unknown>,
 ): Promise<RecordPart[]> {
-  if (kind !== patient.kind || typeof asOf !== 'string') return [];
-  return [await encountersThen(ports, visit, id, instantOf(asOf))];
+  if (typeof asOf !== 'string') return [];
+  if (kind === encounter.kind) return [await encounterReadiness(ports, visit, id, asOf)];
+  return kind === patient.kind ? [await encountersThen(ports, visit, id, instantOf(asOf))] : [];
 }
 
 /** The state that was asked for; the latest one, with the reason, where there is no such state. */

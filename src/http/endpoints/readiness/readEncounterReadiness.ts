@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import { readinessAccess } from '../../../audit/readinessAccess.ts';
 import { recordAccess } from '../../../audit/recordAccess.ts';
-import { distinct } from '../../../readiness/faults.ts';
 import { readinessStates } from '../../../readiness/findings.ts';
 import { type CausedFinding, readReadiness } from '../../../readiness/readReadiness.ts';
 import { severities } from '../../../readiness/rule.ts';
@@ -105,16 +105,10 @@ export const readEncounterReadiness = endpoint({
       const caller = callerOf(exchange);
       const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
       const asOf = asked === undefined ? undefined : instantOf(asked);
-      const { encounter, state, at, findings } = await readReadiness(eventLog, caller.workspace, id, asOf);
+      const readiness = await readReadiness(eventLog, caller.workspace, id, asOf);
+      const { encounter, state, at, findings } = readiness;
       await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
-      const things = distinct(encounter, ...findings.map(({ record }) => record));
-      await recordAccess(eventLog, caller, {
-        action: 'record.readiness',
-        kind: 'encounter',
-        record_id: id,
-        ...(asked !== undefined && { query: { as_of: asked } }),
-        shown: { ranges: [], things: things.map((thing) => ({ kind: thing.kind, record_id: thing.id })) },
-      });
+      await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
       return {
         body: {
           id,

@@ -1,0 +1,77 @@
+import { readinessAccess } from '../../audit/readinessAccess.ts';
+import { asUnreadable, UnreadableError } from '../../errors.ts';
+import type { ReadinessState } from '../../readiness/findings.ts';
+import { type CausedFinding, readReadiness } from '../../readiness/readReadiness.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { instantOf } from '../../records/instantOf.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { who } from '../ui/principal.ts';
+import { table } from '../ui/table.ts';
+import { badge, code, empty, time } from '../ui/text.ts';
+import type { RecordPart } from './recordParts.ts';
+import { recordPath } from './recordPaths.ts';
+
+const states: Record<ReadinessState, Html> = {
+  ready: html`${badge('ready', 'good')} Nothing keeps it from being billed.`,
+  blocked: html`${badge('blocked', 'bad')} A payer would refuse it.`,
+  not_completed: html`${badge('not completed', 'neutral')} It is not marked as completed.`,
+};
+
+/** Whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way. */
+export async function encounterReadiness(
+  { eventLog, names }: HistoryPorts,
+  { workspace }: Visit,
+  id: string,
+  asOf?: string,
+): Promise<RecordPart> {
+  const moment = asOf === undefined ? undefined : instantOf(asOf);
+  const readiness = await readReadiness(eventLog, workspace, id, moment).catch(asUnreadable);
+  if (readiness instanceof UnreadableError) {
+    const why = empty('Something that it refers to holds an event that this version of the service cannot read.');
+    return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
+  }
+  const { state, findings } = readiness;
+  await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+  return {
+    body: html`<h2>Readiness</h2>
+<p>${states[state]}</p>
+${findings.length > 0 && findingTable(workspace, names, findings)}`,
+    accesses: [readinessAccess(readiness, asOf)],
+  };
+}
+
+function findingTable(workspace: string, names: HistoryPorts['names'], findings: CausedFinding[]): Html {
+  const path = ({ kind, id }: { kind: string; id: string }) => `/dashboard${recordPath(workspace, kind, id)}`;
+  return table<CausedFinding>(
+    'What is in the way',
+    [
+      {
+        title: 'What',
+        isHeader: true,
+        cell: ({ rule, text }) =>
+          html`${badge(rule.severity, rule.severity === 'blocks' ? 'bad' : 'neutral')} ${text}<br><small class="muted">${code(rule.code)}</small>`,
+      },
+      {
+        title: 'Where',
+        cell: ({ record, field }) =>
+          html`<a href="${path(record)}">${catalogEntry(record.kind).title}</a>: ${fieldLabel(field)}`,
+      },
+      {
+        title: 'Since',
+        cell: ({ cause: { kind, id, version, event } }) =>
+          html`${time(event.recordedAt)}<br><a href="${path({ kind, id })}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`,
+      },
+      {
+        title: 'By whom',
+        cell: ({ cause }) => {
+          const { principal } = cause.event.metadata;
+          return who({ ...principal, name: names.nameOf(principal) ?? null });
+        },
+      },
+    ],
+    findings,
+  );
+}
