@@ -2,10 +2,10 @@ import type { RecordedEvent } from '../events/event.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
-import { catalogEntry } from '../records/catalog.ts';
-import { evolveRecord, type RecordState, viewRecord } from '../records/fold.ts';
+import { evolveRecord, type RecordState } from '../records/fold.ts';
+import { billedRecord, recordKey } from './factsOf.ts';
 import { textOf } from './faults.ts';
-import type { BilledRecord, BillingFacts } from './rule.ts';
+import type { BilledRecord } from './rule.ts';
 
 /** A version of a record, and the event that made it. */
 export interface Step {
@@ -16,8 +16,6 @@ export interface Step {
   /** Undefined where it was erased. */
   record: BilledRecord | undefined;
 }
-
-const keyOf = (kind: string, id: string) => `${kind}-${id}`;
 
 /**
  * All versions of an encounter, and of what it referred to in any of them, that were recorded up to a moment: by the log
@@ -59,14 +57,14 @@ export class BillingHistory {
 
   async #read(kind: string, id: string): Promise<Step[]> {
     const steps: Step[] = [];
-    this.#versions.set(keyOf(kind, id), steps);
+    this.#versions.set(recordKey(kind, id), steps);
     const evolve = (before: RecordState | undefined, event: RecordedEvent) => {
       const state = evolveRecord(kind, before, event);
       const { id: eventId, position, metadata } = event;
       steps.push({
         event: { id: eventId, position, metadata, recordedAt: state.updatedAt },
         ...{ kind, id, version: state.version },
-        record: billed(state, id),
+        record: billedRecord(state, id),
       });
       return state;
     };
@@ -74,36 +72,4 @@ export class BillingHistory {
     await foldStream(this.#eventLog, recordStream(this.#workspace, kind, id), evolve, { isWanted });
     return steps;
   }
-}
-
-function billed(state: RecordState, id: string): BilledRecord | undefined {
-  if (state.erased) return undefined;
-  return { kind: catalogEntry(state.kind).kind, id, version: state.version, fields: viewRecord(state) };
-}
-
-/** The facts about an encounter among the records that stand; undefined where the encounter is not among them. */
-export function factsOf(
-  records: ReadonlyMap<string, BilledRecord | undefined>,
-  encounterId: string,
-): BillingFacts | undefined {
-  const encounter = records.get(keyOf('encounter', encounterId));
-  if (encounter === undefined) return undefined;
-  const named = (kind: string, holder: BilledRecord | undefined, field: string) => {
-    const id = textOf(holder, field);
-    return id === undefined ? undefined : records.get(keyOf(kind, id));
-  };
-  const patient = named('patient', encounter, 'patient_id');
-  return {
-    encounter,
-    patient,
-    provider: named('provider', encounter, 'provider_id'),
-    renderingProvider: named('provider', encounter, 'rendering_provider_id'),
-    facility: named('facility', encounter, 'facility_id'),
-    payer: named('payer', patient, 'primary_insurance.payer_id'),
-  };
-}
-
-/** Carries the records that stand on by a step. */
-export function take(records: Map<string, BilledRecord | undefined>, { kind, id, record }: Step): void {
-  records.set(keyOf(kind, id), record);
 }

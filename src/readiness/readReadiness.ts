@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gone, notFound, ServiceError } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { BillingHistory, factsOf, type Step, take } from './BillingHistory.ts';
+import { BillingHistory, type Step } from './BillingHistory.ts';
+import { factsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
 import type { BilledRecord } from './rule.ts';
 
@@ -39,7 +40,7 @@ export async function readReadiness(
   const records = new Map<string, BilledRecord | undefined>();
   let standing = new Map<string, CausedFinding>();
   for (const [index, step] of steps.entries()) {
-    take(records, step);
+    records.set(recordKey(step.kind, step.id), step.record);
     const facts = factsOf(records, encounterId);
     const found = facts === undefined ? [] : findingsOf(facts);
     standing = new Map(

@@ -11,13 +11,14 @@ import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
 import { table } from '../ui/table.ts';
 import { badge, code, empty, time } from '../ui/text.ts';
+import { readinessBadge } from './readinessBadge.ts';
 import type { RecordPart } from './recordParts.ts';
 import { recordPath } from './recordPaths.ts';
 
-const states: Record<ReadinessState, Html> = {
-  ready: html`${badge('ready', 'good')} Nothing keeps it from being billed.`,
-  blocked: html`${badge('blocked', 'bad')} A payer would refuse it.`,
-  not_completed: html`${badge('not completed', 'neutral')} It is not marked as completed.`,
+const texts: Record<ReadinessState, string> = {
+  ready: 'Nothing keeps it from being billed.',
+  blocked: 'A payer would refuse it.',
+  not_completed: 'It is not marked as completed.',
 };
 
 /** Whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way. */
@@ -37,7 +38,7 @@ export async function encounterReadiness(
   await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
   return {
     body: html`<h2>Readiness</h2>
-<p>${states[state]}</p>
+<p>${readinessBadge(state)} ${texts[state]}</p>
 ${findings.length > 0 && findingTable(workspace, names, findings)}`,
     accesses: [readinessAccess(readiness, asOf)],
   };

@@ -1,4 +1,5 @@
 import type { AccessRecorded } from '../../audit/recordAccess.ts';
+import { readinessOf } from '../../readiness/readinessOf.ts';
 import { encountersOf } from '../../reads/encountersOf.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { MOST_ENCOUNTERS } from '../../reads/history/wholeTimeline.ts';
@@ -58,11 +59,13 @@ async function encountersPart(ports: PartPorts, visit: Visit, patientId: string)
     page.items,
     namedFields(encounter.kind, patient.kind),
   );
+  const ids = page.items.map((one) => one.id);
+  const readiness = await unlessBehind(readinessOf(ports, workspace, ids));
   const query = { ...asked, patient_id: patientId };
   const all = `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: patientId })}`;
   return {
     body: html`<h2>Encounters</h2>
-${recordTable({ workspace, entry: encounter, records: page.items, names, partOf: patient.kind })}
+${recordTable({ workspace, entry: encounter, records: page.items, names, readiness, partOf: patient.kind })}
 ${leftOut(page.unreadable)}
 <p><a href="${all}">All encounters</a></p>`,
     accesses: [{ action: 'record.list', kind: encounter.kind, query, ...(shown && { shown }) }, ...accesses],

@@ -1,3 +1,4 @@
+import type { ReadinessState } from '../../readiness/findings.ts';
 import type { RecordView } from '../../reads/readRecord.ts';
 import type { RecordNames } from '../../reads/recordNames.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
@@ -11,6 +12,7 @@ import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { fieldLabel } from './fieldLabel.ts';
 import { fieldValue } from './recordFields.ts';
 import { type TableColumn, table } from './table.ts';
+import { readinessBadge } from '../records/readinessBadge.ts';
 import { badge, code, empty, time } from './text.ts';
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
@@ -27,6 +29,8 @@ interface RecordTable {
   entry: CatalogEntry;
   records: readonly RecordView[];
   names: RecordNames | undefined;
+  /** Of encounters, how each stands, by its id; without it there is no such column. */
+  readiness?: ReadonlyMap<string, ReadinessState> | undefined;
   /** They stand on the page of a record of this kind, to which all of them refer: a narrow table. */
   partOf?: string;
   /** They are shown as they were at this time (ISO 8601), and lead to themselves at that time. */
@@ -95,7 +99,7 @@ function namingColumns({ kind, listedBy }: CatalogEntry): Columns {
   return [name, { title: 'Date of birth', cell: ({ record }) => fieldValue(record.date_of_birth) }];
 }
 
-function encounterColumns({ workspace, names, partOf }: RecordTable): Columns {
+function encounterColumns({ workspace, names, readiness, partOf }: RecordTable): Columns {
   return [
     { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) },
     {
@@ -105,6 +109,7 @@ function encounterColumns({ workspace, names, partOf }: RecordTable): Columns {
           typeof status === 'string' && html`<br><small class="muted">${status}</small>`
         }`,
     },
+    ...(readiness ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }] : []),
     ...referredColumns
       .filter(([, kind]) => kind !== partOf)
       .map(([title, kind, field]) => ({

@@ -1,0 +1,14 @@
+import type { ReadinessState } from '../../readiness/findings.ts';
+import type { Html } from '../shell/html.ts';
+import { badge } from '../ui/text.ts';
+
+const badges: Record<ReadinessState, Html> = {
+  ready: badge('ready', 'good'),
+  blocked: badge('blocked', 'bad'),
+  not_completed: badge('not completed', 'neutral'),
+};
+
+/** How an encounter stands; undefined where that is not known. */
+export function readinessBadge(state: ReadinessState | undefined): Html | undefined {
+  return state && badges[state];
+}
