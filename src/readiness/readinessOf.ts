@@ -39,7 +39,15 @@ export async function readinessOf(
       const facts = factsOf(records, id);
       if (facts === undefined) return [];
       const standing = findingsOf(facts).filter((finding) => standsAt(finding, now));
-      return [[id, readinessState(facts, standing.map(({ rule }) => rule.severity))]];
+      return [
+        [
+          id,
+          readinessState(
+            facts,
+            standing.map(({ rule }) => rule.severity),
+          ),
+        ],
+      ];
     }),
   );
 }
@@ -53,7 +61,8 @@ async function loadRecords(
 ): Promise<BilledRecord[]> {
   const wanted = new Map<string, Named>();
   for (const [kind, id] of named) {
-    if (id !== undefined && !records.has(recordKey(kind, id))) wanted.set(recordStream(workspace, kind, id), [kind, id]);
+    if (id !== undefined && !records.has(recordKey(kind, id)))
+      wanted.set(recordStream(workspace, kind, id), [kind, id]);
   }
   const rows = await readModels.load(recordsModel, [...wanted.keys()]);
   return rows.flatMap((row) => {

@@ -17,6 +17,7 @@ import { phi } from '../support/phi.ts';
 
 const ENTRIES = 100_000;
 const IN_FLIGHT = 1_000;
+const PATIENTS = 5_000;
 const PAGE = 50;
 const LONG_MS = 180_000;
 
@@ -64,7 +65,7 @@ async function append(n: number): Promise<void> {
     requestId: uuidv7(),
     clientIp: '192.0.2.7',
   };
-  const id = n === ENTRIES / 2 ? record : `patient-${n % 5_000}`;
+  const id = n === ENTRIES / 2 ? record : `patient-${n % PATIENTS}`;
   const event = newEvent(caller, 'AccessRecorded', { action: 'record.read', kind: 'patient', record_id: id });
   await eventLog.append(auditStream(workspace, '2026-11-21'), event, 'any');
 }
@@ -105,6 +106,8 @@ const expected = (isWanted: (event: RecordedEvent) => boolean) =>
 const PLAIN_ROWS = 1 + 3 + 3;
 /** The indexes of all 1,562 chunks, 16 a row, and at most a chunk for each entry found. */
 const SEARCH_ROWS = PLAIN_ROWS + 98 + PAGE + 1;
+/** Of an id that looks like that of a patient in the indexes, where ids have 18 bits, the chunks in which that one is. */
+const ALIKE_ROWS = ENTRIES / PATIENTS;
 
 describe(`with ${ENTRIES} entries, a page reads few rows:`, () => {
   test('the first one', async () => {
@@ -153,7 +156,7 @@ describe(`with ${ENTRIES} entries, a page reads few rows:`, () => {
   test('by a record that nobody read, or by what never came together', async () => {
     for (const filter of [{ id: phi('patient') }, { principal: rare, id: record }, { outcome: 'refused' }]) {
       expect(await read(filter)).toMatchObject({ items: [], next_page_token: null });
-      expect(rowsRead).toBeLessThanOrEqual(PLAIN_ROWS + 98);
+      expect(rowsRead).toBeLessThanOrEqual(PLAIN_ROWS + 98 + ALIKE_ROWS);
     }
   });
 });

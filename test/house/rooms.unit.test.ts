@@ -52,7 +52,18 @@ const rooms: Record<string, string[]> = {
   ],
   dashboard: [
     ...['errors', 'sealing', 'events', 'ports', 'records', 'projections'],
-    ...['health', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure'],
+    ...[
+      'health',
+      'readiness',
+      'commands',
+      'reads',
+      'audit',
+      'evidence',
+      'principals',
+      'feed',
+      'webhooks',
+      'erasure',
+    ],
     ...['disclosures', 'http'],
   ],
   app: [

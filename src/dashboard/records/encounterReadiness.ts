@@ -31,7 +31,9 @@ export async function encounterReadiness(
   const moment = asOf === undefined ? undefined : instantOf(asOf);
   const readiness = await readReadiness(eventLog, workspace, id, moment).catch(asUnreadable);
   if (readiness instanceof UnreadableError) {
-    const why = empty('Something that it refers to holds an event that this version of the service cannot read.');
+    const why = empty(
+      'Something that it refers to holds an event that this version of the service cannot read.',
+    );
     return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
   }
   const { state, findings } = readiness;

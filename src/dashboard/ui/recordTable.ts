@@ -6,13 +6,13 @@ import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { qualityWarnings } from '../../records/qualityWarnings.ts';
 import { recordName } from '../../records/recordName.ts';
+import { readinessBadge } from '../records/readinessBadge.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { pluralTitle } from '../records/recordQuery.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { fieldLabel } from './fieldLabel.ts';
 import { fieldValue } from './recordFields.ts';
 import { type TableColumn, table } from './table.ts';
-import { readinessBadge } from '../records/readinessBadge.ts';
 import { badge, code, empty, time } from './text.ts';
 
 /** What a list of encounters names: title of the column, kind, and the field that refers to it. */
@@ -109,7 +109,9 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
           typeof status === 'string' && html`<br><small class="muted">${status}</small>`
         }`,
     },
-    ...(readiness ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }] : []),
+    ...(readiness
+      ? [{ title: 'Readiness', cell: ({ id }: RecordView) => readinessBadge(readiness.get(id)) }]
+      : []),
     ...referredColumns
       .filter(([, kind]) => kind !== partOf)
       .map(([title, kind, field]) => ({
