@@ -120,5 +120,5 @@ function sample(
   const text = requestCurl(view, document, addressOf(req, publicUrl));
   return html`<div class="call"><h2>Send one like it</h2><button type="button" class="outline secondary" data-copy="request-call" aria-label="Copy the call">Copy</button></div>
 <p>What was sent is not kept: put your own values in the place of what stands in angle brackets.</p>
-<pre id="request-call"><code>${text}</code></pre>`;
+<pre id="request-call" tabindex="0"><code>${text}</code></pre>`;
 }

@@ -137,5 +137,5 @@ function recordCell(workspace: string, attempt: DeliveryAttempt): Html {
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {
   const word = html`${status ?? ''}${error && html` ${wordsOf(error)}`}`;
   if (answer === undefined || answer === '') return word;
-  return html`<details><summary>${word}</summary><pre>${answer}</pre></details>`;
+  return html`<details><summary>${word}</summary><pre tabindex="0">${answer}</pre></details>`;
 }
