@@ -20,6 +20,7 @@ import { addImportCommand } from './import/importCommand.ts';
 import { addKeyCommands } from './keys/keyCommands.ts';
 import { addProjectionCommands } from './projectionCommands.ts';
 import { addProveCommands } from './proveCommand.ts';
+import { addReadinessCommands } from './readiness/readinessCommands.ts';
 import { addRecordsCommands } from './records/recordsCommands.ts';
 import { addServeCommand } from './serveCommand.ts';
 import { addEventsCommands } from './stream/eventsCommands.ts';
@@ -72,6 +73,7 @@ export function commandProgram(): Command {
   addProveCommands(program);
   addWebhookCommands(program);
   addRecordsCommands(program);
+  addReadinessCommands(program);
   addListenCommand(program);
   addEventsCommands(program);
   addCompletionCommand(program);

@@ -48,6 +48,11 @@ export function holdsStream(workspace: string): string {
   return `${workspace}.holds`;
 }
 
+/** What a workspace has set of the rules of readiness. */
+export function readinessStream(workspace: string): string {
+  return `${workspace}.readiness`;
+}
+
 /** Which codes of an authenticator app a user has used; only its end is read. */
 export function totpStream(userId: string): string {
   return `${INSTALLATION}.totp-${userId}`;

@@ -90,6 +90,7 @@ const ownTypes = {
   RecordErased: [],
   HoldAdded: [],
   HoldReleased: [],
+  ReadinessRuleSet: [],
   AccessRecorded: [],
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],

@@ -1,25 +1,28 @@
 import type { RecordedEvent } from '../events/event.ts';
-import { recordStream } from '../events/streamNames.ts';
+import { readinessStream, recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { foldStream } from '../reads/foldStream.ts';
+import { type Evolve, foldStream } from '../reads/foldStream.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
 import { billedRecord, recordKey } from './factsOf.ts';
 import { textOf } from './faults.ts';
 import type { BilledRecord } from './rule.ts';
+import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
 
-/** A version of a record, and the event that made it. */
+/** A version of a record, or of what the workspace has set of the rules, and the event that made it. */
 export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
+  /** Of a record; `workspace` for settings. */
   kind: string;
   id: string;
   version: number;
-  /** Undefined where it was erased. */
-  record: BilledRecord | undefined;
+  /** Undefined where it was erased, and for settings. */
+  record?: BilledRecord | undefined;
+  settings?: RuleSettings;
 }
 
 /**
- * All versions of an encounter, and of what it referred to in any of them, that were recorded up to a moment: by the log
- * alone.
+ * All versions of an encounter, of what it referred to in any of them, and of what the workspace has set of the rules, that were
+ * recorded up to a moment: by the log alone.
  */
 export class BillingHistory {
   readonly #eventLog: EventLog;
@@ -37,6 +40,8 @@ export class BillingHistory {
   /** Every version, in the order of the log; empty where there was no such encounter. Rejects with `unavailable`, `unreadable`. */
   async steps(encounterId: string): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
+    if (encounters.length === 0) return [];
+    await this.#readSettings();
     const named = (field: string) => encounters.map(({ record }) => textOf(record, field));
     const [patients] = await Promise.all([
       this.#readAll('patient', named('patient_id')),
@@ -55,21 +60,39 @@ export class BillingHistory {
     return (await Promise.all(distinct.map((id) => this.#read(kind, id)))).flat();
   }
 
-  async #read(kind: string, id: string): Promise<Step[]> {
+  #read(kind: string, id: string): Promise<Step[]> {
+    const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
+    const stream = recordStream(this.#workspace, kind, id);
+    return this.#fold(kind, id, stream, evolve, (state) => ({
+      recordedAt: state.updatedAt,
+      record: billedRecord(state, id),
+    }));
+  }
+
+  #readSettings(): Promise<Step[]> {
+    const stream = readinessStream(this.#workspace);
+    return this.#fold('workspace', this.#workspace, stream, evolveRuleSettings, (settings) => ({ settings }));
+  }
+
+  /** Every version in a stream; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
+  async #fold<State extends { version: number }>(
+    kind: string,
+    id: string,
+    stream: string,
+    evolve: Evolve<State>,
+    toldBy: (state: State) => Pick<Step, 'record' | 'settings'> & { recordedAt?: string },
+  ): Promise<Step[]> {
     const steps: Step[] = [];
     this.#versions.set(recordKey(kind, id), steps);
-    const evolve = (before: RecordState | undefined, event: RecordedEvent) => {
-      const state = evolveRecord(kind, before, event);
+    const isWanted = ({ recordedAt }: RecordedEvent) => Date.parse(recordedAt) <= this.#asOf;
+    const take: Evolve<State> = (before, event) => {
+      const state = evolve(before, event);
+      const { recordedAt = event.recordedAt, ...told } = toldBy(state);
       const { id: eventId, position, metadata } = event;
-      steps.push({
-        event: { id: eventId, position, metadata, recordedAt: state.updatedAt },
-        ...{ kind, id, version: state.version },
-        record: billedRecord(state, id),
-      });
+      steps.push({ event: { id: eventId, position, metadata, recordedAt }, kind, id, version: state.version, ...told });
       return state;
     };
-    const isWanted = ({ recordedAt }: RecordedEvent) => Date.parse(recordedAt) <= this.#asOf;
-    await foldStream(this.#eventLog, recordStream(this.#workspace, kind, id), evolve, { isWanted });
+    await foldStream(this.#eventLog, stream, take, { isWanted });
     return steps;
   }
 }

@@ -1,14 +1,19 @@
 import type { BillingFacts, Fault, Rule, Severity } from './rule.ts';
+import { choiceOf, type RuleSettings } from './ruleSettings.ts';
 import { rules } from './rules/index.ts';
 
-/** A fault with the rule that found it. */
+/** A fault with the rule that found it, and how much that counts in the workspace. */
 export interface Finding extends Fault {
   rule: Rule;
+  severity: Severity;
 }
 
 /** What the rules find in the facts, also what ends by itself some day; in the order of the rules. */
-export function findingsOf(facts: BillingFacts): Finding[] {
-  return rules.flatMap((rule) => rule.check(facts).map((fault) => ({ ...fault, rule })));
+export function findingsOf(facts: BillingFacts, settings: RuleSettings): Finding[] {
+  return rules.flatMap((rule) => {
+    const severity = choiceOf(settings, rule);
+    return severity === 'off' ? [] : rule.check(facts).map((fault) => ({ ...fault, rule, severity }));
+  });
 }
 
 /** Whether a finding stands at a moment, in milliseconds since 1970. */
@@ -20,7 +25,10 @@ export const readinessStates = ['ready', 'blocked', 'not_completed'] as const;
 export type ReadinessState = (typeof readinessStates)[number];
 
 /** How an encounter stands by the findings that stand: what is not completed is not billed, whatever else is right. */
-export function readinessState({ encounter }: BillingFacts, severities: readonly Severity[]): ReadinessState {
+export function readinessState(
+  { encounter }: BillingFacts,
+  standing: readonly Pick<Finding, 'severity'>[],
+): ReadinessState {
   if (encounter.fields.is_completed !== true) return 'not_completed';
-  return severities.includes('blocks') ? 'blocked' : 'ready';
+  return standing.some(({ severity }) => severity === 'blocks') ? 'blocked' : 'ready';
 }

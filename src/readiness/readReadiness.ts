@@ -5,6 +5,7 @@ import { BillingHistory, type Step } from './BillingHistory.ts';
 import { factsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
 import type { BilledRecord } from './rule.ts';
+import { noSettings } from './ruleSettings.ts';
 
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
@@ -39,10 +40,12 @@ export async function readReadiness(
   );
   const records = new Map<string, BilledRecord | undefined>();
   let standing = new Map<string, CausedFinding>();
+  let settings = noSettings;
   for (const [index, step] of steps.entries()) {
-    records.set(recordKey(step.kind, step.id), step.record);
+    if (step.settings) settings = step.settings;
+    else records.set(recordKey(step.kind, step.id), step.record);
     const facts = factsOf(records, encounterId);
-    const found = facts === undefined ? [] : findingsOf(facts);
+    const found = facts === undefined ? [] : findingsOf(facts, settings);
     standing = new Map(
       found.map((finding) => [
         keyOf(finding),
@@ -54,13 +57,12 @@ export async function readReadiness(
   const facts = factsOf(records, encounterId);
   if (facts === undefined) throw nothing(steps, asOf);
   const findings = [...standing.values()].filter((finding) => standsAt(finding, at));
-  const severities = findings.map(({ rule }) => rule.severity);
   return {
     encounter: facts.encounter,
     at,
-    state: readinessState(facts, severities),
+    state: readinessState(facts, findings),
     findings: findings.toSorted(
-      (a, b) => Number(a.rule.severity === 'warns') - Number(b.rule.severity === 'warns'),
+      (a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns'),
     ),
   };
 }

@@ -7,6 +7,7 @@ import { billedRecord, factsOf, recordKey } from './factsOf.ts';
 import { textOf } from './faults.ts';
 import { findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
 import type { BilledRecord } from './rule.ts';
+import { readRuleSettings } from './ruleSettings.ts';
 
 type Records = Map<string, BilledRecord | undefined>;
 type Named = readonly [kind: string, id: string | undefined];
@@ -33,21 +34,14 @@ export async function readinessOf(
     ]),
   );
   await load(referred.map((record) => ['payer', textOf(record, 'primary_insurance.payer_id')]));
+  const settings = await readRuleSettings(ports.eventLog, workspace);
   const now = Date.now();
   return new Map(
     encounterIds.flatMap((id) => {
       const facts = factsOf(records, id);
       if (facts === undefined) return [];
-      const standing = findingsOf(facts).filter((finding) => standsAt(finding, now));
-      return [
-        [
-          id,
-          readinessState(
-            facts,
-            standing.map(({ rule }) => rule.severity),
-          ),
-        ],
-      ];
+      const standing = findingsOf(facts, settings).filter((finding) => standsAt(finding, now));
+      return [[id, readinessState(facts, standing)]];
     }),
   );
 }

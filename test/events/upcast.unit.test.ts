@@ -7,6 +7,7 @@ import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/ev
 import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
 import { emptyUsers } from '../../src/principals/users/user.ts';
 import { evolveUsers } from '../../src/principals/users/userEvents.ts';
+import { evolveRuleSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
@@ -65,6 +66,10 @@ function fold(events: RecordedEvent[]): unknown {
   if (type.startsWith('Hold')) {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
+  }
+  if (type === 'ReadinessRuleSet') {
+    const settings = events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined);
+    return Object.fromEntries(Object.entries(settings ?? {}).map(foldedEntry));
   }
   if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {

@@ -99,6 +99,7 @@ const rooms: Record<string, string[]> = {
       'health',
       'projector',
       'reads',
+      'readiness',
       'audit',
       'evidence',
       'principals',

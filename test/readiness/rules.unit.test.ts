@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findingsOf, standsAt } from '../../src/readiness/findings.ts';
+import { noSettings } from '../../src/readiness/ruleSettings.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { billable, type Claim, claimWith, factsOf } from '../support/billing.ts';
@@ -156,7 +157,7 @@ const examples: Record<string, { finds: [Changes, ...string[]][]; passes: Change
 
 /** What stands now, each as its rule, kind and field. */
 function found(changes: Changes): string[] {
-  return findingsOf(factsOf(claimWith(changes)))
+  return findingsOf(factsOf(claimWith(changes)), noSettings)
     .filter((finding) => standsAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }

@@ -1,11 +1,12 @@
 import { readinessAccess } from '../../audit/readinessAccess.ts';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
+import type { Step } from '../../readiness/BillingHistory.ts';
 import type { ReadinessState } from '../../readiness/findings.ts';
 import { type CausedFinding, readReadiness } from '../../readiness/readReadiness.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { instantOf } from '../../records/instantOf.ts';
-import { type Html, html } from '../shell/html.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
@@ -54,8 +55,8 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
       {
         title: 'What',
         isHeader: true,
-        cell: ({ rule, text }) =>
-          html`${badge(rule.severity, rule.severity === 'blocks' ? 'bad' : 'neutral')} ${text}<br><small class="muted">${code(rule.code)}</small>`,
+        cell: ({ rule, severity, text }) =>
+          html`${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} ${text}<br><small class="muted">${code(rule.code)}</small>`,
       },
       {
         title: 'Where',
@@ -64,8 +65,7 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
       },
       {
         title: 'Since',
-        cell: ({ cause: { kind, id, version, event } }) =>
-          html`${time(event.recordedAt)}<br><a href="${path({ kind, id })}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`,
+        cell: ({ cause }) => html`${time(cause.event.recordedAt)}<br>${causeLink(workspace, cause)}`,
       },
       {
         title: 'By whom',
@@ -77,4 +77,11 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
     ],
     findings,
   );
+}
+
+/** Leads to the version that brought a finding about; what the workspace has set of the rules has no page. */
+function causeLink(workspace: string, { kind, id, version }: Step): HtmlValue {
+  if (kind === 'workspace') return 'The rule was set.';
+  const path = recordPath(workspace, kind, id);
+  return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`;
 }

@@ -37,7 +37,13 @@ const findingSchema = z
     record: recordSchema.meta({ description: 'The record at fault, in the version that counts' }),
     since: timestamp('Since when it stands without a break'),
     cause: recordSchema
-      .extend({ event_id: z.uuid(), principal: principal('Who sent it') })
+      .extend({
+        kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace']).meta({
+          description: '`workspace`: it stands since the rule was set so in the workspace',
+        }),
+        event_id: z.uuid(),
+        principal: principal('Who did it'),
+      })
       .meta({ description: 'The write since which it stands' }),
   })
   .meta({ id: 'ReadinessFinding', description: 'Something that is in the way of billing an encounter.' });
@@ -122,13 +128,13 @@ export const readEncounterReadiness = endpoint({
 });
 
 function view(
-  { rule, text, field, record, cause }: CausedFinding,
+  { rule, severity, text, field, record, cause }: CausedFinding,
   names: HistoryPorts['names'],
 ): z.infer<typeof findingSchema> {
   const { event } = cause;
   const { principal: sender } = event.metadata;
   return {
-    ...{ rule: rule.code, severity: rule.severity, text, source: rule.source, field },
+    ...{ rule: rule.code, severity, text, source: rule.source, field },
     record: { kind: record.kind, id: record.id, version: record.version },
     since: event.recordedAt,
     cause: {

@@ -1,0 +1,45 @@
+import { dataAs, type RecordedEvent } from '../events/event.ts';
+import { readinessStream } from '../events/streamNames.ts';
+import { upcast } from '../events/upcast.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { foldStream } from '../reads/foldStream.ts';
+import { type Rule, severities } from './rule.ts';
+
+/** What may be chosen of a rule: a severity, whatever its own is, or that it is not applied. */
+export const ruleChoices = [...severities, 'off'] as const;
+export type RuleChoice = (typeof ruleChoices)[number];
+
+/** Data of `ReadinessRuleSet`; `default`: the rule has its own severity again. */
+export interface ReadinessRuleSet {
+  rule: string;
+  choice: RuleChoice | 'default';
+}
+
+/** What a workspace has set of the rules, as folded from its stream. */
+export interface RuleSettings {
+  /** How many events were folded. */
+  version: number;
+  /** By the codes of the rules. */
+  choices: ReadonlyMap<string, RuleChoice>;
+}
+
+export const noSettings: RuleSettings = { version: 0, choices: new Map() };
+
+/** The choice of a workspace for a rule. */
+export function choiceOf({ choices }: RuleSettings, { code, severity }: Rule): RuleChoice {
+  return choices.get(code) ?? severity;
+}
+
+/** Folds the next event of the stream of settings; the state before stays as it is. Throws an `UnreadableError`. */
+export function evolveRuleSettings(state: RuleSettings | undefined, event: RecordedEvent): RuleSettings {
+  const { rule, choice } = dataAs<ReadinessRuleSet>(upcast(event).data);
+  const choices = new Map(state?.choices);
+  if (choice === 'default') choices.delete(rule);
+  else choices.set(rule, choice);
+  return { version: event.revision + 1, choices };
+}
+
+/** What a workspace has set, as of every change acknowledged before the call. Rejects with `unavailable` and `unreadable`. */
+export async function readRuleSettings(eventLog: EventLog, workspace: string): Promise<RuleSettings> {
+  return (await foldStream(eventLog, readinessStream(workspace), evolveRuleSettings)) ?? noSettings;
+}
