@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 import { ClosingLine } from './test/support/ClosingLine.ts';
 import { missingBrowser } from './test/support/chromium.ts';
 import { compileCache } from './test/support/compileCache.ts';
+import { LongestFirst } from './test/support/LongestFirst.ts';
 
 // The services' threads load their modules natively, some hundreds of times in a run.
 Object.assign(process.env, compileCache);
@@ -63,6 +64,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     globalSetup: './test/support/globalSetup.ts',
     reporters: ['default', new ClosingLine()],
+    sequence: { sequencer: LongestFirst },
     ...runs[(process.env.TEST_PHASE ?? 'fast') as keyof typeof runs],
   },
 });

@@ -18,7 +18,8 @@ export class MemoryRateLimiter implements RateLimiter {
 
   consume(key: string, times = 1): Count {
     const { points, seconds } = this.limit;
-    const now = performance.now();
+    // Whole ones: with fractions, a window that was just begun may seem to last longer than it does.
+    const now = Math.floor(performance.now());
     let window = this.#windows.get(key);
     if (window === undefined || window.endsAt <= now) {
       this.#sweep(now);

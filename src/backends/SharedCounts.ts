@@ -156,5 +156,6 @@ function placeOf(slot: number): number {
 /** Of all threads of the process; that of `performance` begins with each thread. */
 function monotonicMs(): number {
   const [seconds, nanoseconds] = process.hrtime();
-  return seconds * 1_000 + nanoseconds / 1_000_000;
+  // Whole ones: with fractions, a window that was just begun may seem to last longer than it does.
+  return seconds * 1_000 + Math.floor(nanoseconds / 1_000_000);
 }

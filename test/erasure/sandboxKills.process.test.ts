@@ -5,7 +5,8 @@ import { eventually } from '../support/eventually.ts';
 import { samples } from '../support/samples.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 
-const PATIENTS = 230;
+/** More than are erased between two lines of progress. */
+const PATIENTS = 120;
 const LONG_MS = 300_000;
 
 const env = { DATA_DIR: temporaryFolder(), RATE_LIMIT_PER_MINUTE: '0' };

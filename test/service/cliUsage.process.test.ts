@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { spawnCli, temporaryFolder } from '../support/cli.ts';
+import { runCli, spawnCli, temporaryFolder } from '../support/cli.ts';
 import { Client } from '../support/client.ts';
 import { nodes, olderNode } from '../support/olderNode.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -48,7 +48,7 @@ const commands = [
 ];
 
 test.each(commands)('%s has help with an example of its own', async (command) => {
-  const { code, stdout } = await spawnCli([...command.split(' '), '--help']);
+  const { code, stdout } = await runCli([...command.split(' '), '--help']);
   expect(code).toBe(0);
   expect(stdout).toContain(`Usage: chartledger ${command} `);
   expect(stdout).toMatch(new RegExp(`Example:\\n(  \\$ .*\\n)*  \\$ chartledger ${command} ?`));
@@ -84,7 +84,7 @@ test('wrong usage ends with 2, says what to do, and touches no store', async () 
     [[...import_, '--category', 'scan'], 'Allowed choices are radiology_report, lab_results'],
   ];
   for (const [args, message] of wrong) {
-    const { code, stdout, stderr } = await spawnCli(args, { env: { DATA_DIR: join(folder, 'data') } });
+    const { code, stdout, stderr } = await runCli(args, { env: { DATA_DIR: join(folder, 'data') } });
     expect({ args, code, stdout }).toEqual({ args, code: 2, stdout: '' });
     expect(stderr).toContain(message);
   }

@@ -49,11 +49,21 @@ export interface TestDashboard {
 }
 
 let lastUser = 0;
+let launched: Promise<Browser> | undefined;
+
+/** One for all suites of a worker, which goes with it; another one where it is gone. */
+async function sharedBrowser(): Promise<Browser> {
+  const browser = await launched;
+  if (browser?.isConnected()) return browser;
+  launched = chromium.launch({ executablePath: chromiumPath, args: flags });
+  return launched;
+}
 
 /** Starts Chromium and, unless one is given, a service on the embedded engines. */
 export async function startDashboard(started?: TestService): Promise<TestDashboard> {
   const service = started ?? (await startTestService());
-  const browser = await chromium.launch({ executablePath: chromiumPath, args: flags });
+  const browser = await sharedBrowser();
+  const contexts: BrowserContext[] = [];
   const users = await UserDirectory.open(service.eventLog);
   const signedIn = new Map<Role, Awaited<ReturnType<BrowserContext['storageState']>>>();
 
@@ -68,6 +78,7 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
     // Without it, axe-core may see the colours of a transition that is under way.
     const reducedMotion = 'reduce';
     const context = await browser.newContext({ baseURL: service.url, reducedMotion, ...options });
+    contexts.push(context);
     // Shorter than a test may take, so that it is the page that says what is missing.
     context.setDefaultTimeout(WAIT_MS);
     const page = await context.newPage();
@@ -94,7 +105,7 @@ export async function startDashboard(started?: TestService): Promise<TestDashboa
       return page;
     },
     async stop() {
-      await browser.close();
+      await Promise.all(contexts.map((context) => context.close()));
       users.close();
       if (!started) await service.stop();
     },
@@ -109,13 +120,23 @@ export async function signIn(page: Page, { name, password }: Omit<TestUser, 'id'
   await page.waitForLoadState();
 }
 
+/** Rules of axe-core about colours, which take it longest. */
+const colourRules = ['color-contrast', 'link-in-text-block'];
+
 /** Fails where axe-core finds a violation on the page, in light colours, or one of contrast in dark ones. */
 export async function expectAccessible(page: Page): Promise<void> {
   // Into the page's own world, past its Content-Security-Policy.
   await page.evaluate(axeSource);
   expect(await violations(page, 'light', {})).toEqual([]);
-  expect(await violations(page, 'dark', { runOnly: ['color-contrast', 'link-in-text-block'] })).toEqual([]);
+  expect(await violations(page, 'dark', { runOnly: colourRules })).toEqual([]);
   await page.emulateMedia({ colorScheme: 'light' });
+}
+
+/** Fails where axe-core finds a violation on the page that has nothing to do with colours. */
+export async function expectOperable(page: Page): Promise<void> {
+  await page.evaluate(axeSource);
+  const rules = Object.fromEntries(colourRules.map((rule) => [rule, { enabled: false }]));
+  expect(await violations(page, 'light', { rules })).toEqual([]);
 }
 
 /** The rules of axe-core that a page breaks, with the elements that do. */
