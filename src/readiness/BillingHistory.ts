@@ -89,7 +89,13 @@ export class BillingHistory {
       const state = evolve(before, event);
       const { recordedAt = event.recordedAt, ...told } = toldBy(state);
       const { id: eventId, position, metadata } = event;
-      steps.push({ event: { id: eventId, position, metadata, recordedAt }, kind, id, version: state.version, ...told });
+      steps.push({
+        event: { id: eventId, position, metadata, recordedAt },
+        kind,
+        id,
+        version: state.version,
+        ...told,
+      });
       return state;
     };
     await foldStream(this.#eventLog, stream, take, { isWanted });

@@ -61,9 +61,7 @@ export async function readReadiness(
     encounter: facts.encounter,
     at,
     state: readinessState(facts, findings),
-    findings: findings.toSorted(
-      (a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns'),
-    ),
+    findings: findings.toSorted((a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns')),
   };
 }
 

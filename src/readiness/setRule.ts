@@ -17,7 +17,10 @@ export async function setRule(
 ): Promise<void> {
   const { workspace } = caller;
   if (!rules.some((rule) => rule.code === code)) {
-    throw new ServiceError('not_found', `There is no rule ${code}. \`chartledger readiness rules\` lists all.`);
+    throw new ServiceError(
+      'not_found',
+      `There is no rule ${code}. \`chartledger readiness rules\` lists all.`,
+    );
   }
   for (;;) {
     const { version, choices } = await readRuleSettings(eventLog, workspace);

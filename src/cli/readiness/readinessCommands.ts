@@ -14,7 +14,9 @@ interface RulesOptions {
 export function addReadinessCommands(program: Command): void {
   const readiness = program
     .command('readiness')
-    .description('What keeps encounters of a workspace from being billed: the rules, and what becomes of each.');
+    .description(
+      'What keeps encounters of a workspace from being billed: the rules, and what becomes of each.',
+    );
 
   readiness
     .command('rules')

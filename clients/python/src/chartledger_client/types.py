@@ -946,7 +946,7 @@ class ReadinessFindingRecord(TypedDict):
 
 
 class ReadinessFindingCausePrincipal(TypedDict):
-    """Who sent it"""
+    """Who did it"""
 
     type: Literal["api_key", "user", "operator", "service"]
     id: str
@@ -957,13 +957,16 @@ class ReadinessFindingCausePrincipal(TypedDict):
 class ReadinessFindingCause(TypedDict):
     """The write since which it stands"""
 
-    kind: Kind
+    # `workspace`: it stands since the rule was set so in the workspace
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "workspace",
+    ]
     # The caller's id of the record
     id: str
     # Place in the history: 1, 2, 3 …; also the `ETag`
     version: int
     event_id: str
-    # Who sent it
+    # Who did it
     principal: ReadinessFindingCausePrincipal
 
 

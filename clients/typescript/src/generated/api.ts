@@ -2855,8 +2855,11 @@ export interface components {
             since: string;
             /** @description The write since which it stands */
             cause: {
-                /** @enum {string} */
-                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                /**
+                 * @description `workspace`: it stands since the rule was set so in the workspace
+                 * @enum {string}
+                 */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace";
                 /** @description The caller's id of the record */
                 id: string;
                 /**
@@ -2866,7 +2869,7 @@ export interface components {
                 version: number;
                 /** Format: uuid */
                 event_id: string;
-                /** @description Who sent it */
+                /** @description Who did it */
                 principal: {
                     /** @enum {string} */
                     type: "api_key" | "user" | "operator" | "service";
