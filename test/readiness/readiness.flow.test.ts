@@ -1,29 +1,19 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { billable, type Claim, claimWith } from '../support/billing.ts';
+import { billable, type Claim } from '../support/billing.ts';
+import { freshClaim, readiness, readinessPath, sendClaim, sendLater } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { eventually } from '../support/eventually.ts';
-import { pathOf, paths } from '../support/fieldValues.ts';
+import { pathOf } from '../support/fieldValues.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 import { Visitor } from '../support/visitor.ts';
 
-const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
 const { primary_insurance: primary } = billable.patient;
 /** Randomness that is the same in every run. */
 const SEED = 7;
 const WRITES = 25;
-
-interface Finding {
-  rule: string;
-  field: string;
-  record: { kind: string; id: string; version: number };
-  since: string;
-  cause: { kind: string; id: string; version: number; principal: object };
-}
 
 onEveryEngine((start) => {
   const folder = temporaryFolder();
@@ -43,52 +33,12 @@ onEveryEngine((start) => {
     await service.stop();
   });
 
-  /** The claim with ids of its own, ready to be sent. */
-  function freshClaim(changes: Partial<Claim> = {}): Claim {
-    const claim = claimWith(changes);
-    const ids = Object.fromEntries(kinds.map((kind) => [claim[kind].id, phi(kind)]));
-    const named = { first_name: phi('Ada'), last_name: phi('Lopez') };
-    Object.assign(claim.patient, named);
-    Object.assign(claim.provider, named);
-    for (const part of [claim.payer, claim.facility]) part.name = phi('Elm Street');
-    return JSON.parse(JSON.stringify(claim), (key, value) =>
-      key === 'id' || key.endsWith('_id') ? (ids[value] ?? value) : value,
-    );
-  }
-
-  async function send(client: Client, claim: Claim, ...parts: (keyof Claim)[]): Promise<void> {
-    for (const kind of parts.length > 0 ? parts : kinds) {
-      expect((await client.post(paths[kind], claim[kind])).status).toBe(200);
-    }
-  }
-
-  const readinessPath = ({ encounter }: Claim) => `${pathOf('encounter', String(encounter.id))}/readiness`;
-
-  /** Its state, and per finding the rule and the field. */
-  async function readiness(claim: Claim, query = '') {
-    const { status, body } = await service.get(readinessPath(claim) + query);
-    expect(status).toBe(200);
-    const found = (body.findings as Finding[]).map(
-      ({ rule, record, field }) => `${rule} ${record.kind}.${field}`,
-    );
-    return { ...body, found } as { state: string; version: number; findings: Finding[]; found: string[] };
-  }
-
-  /** A write whose moment no other write has: `as_of` can tell them apart. */
-  async function sendLater(claim: Claim, kind: keyof Claim, change: object): Promise<string> {
-    Object.assign(claim[kind], change);
-    await send(service, claim, kind);
-    const { updated_at } = (await service.get(pathOf(kind, String(claim[kind].id)))).body;
-    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(updated_at)));
-    return updated_at;
-  }
-
   test('a claim in which nothing is wrong is ready; one that is not completed is not, whatever it has', async () => {
     const claim = freshClaim();
-    await send(service, claim);
-    expect(await readiness(claim)).toMatchObject({ state: 'ready', version: 1, findings: [] });
-    await sendLater(claim, 'encounter', { is_completed: false });
-    expect((await readiness(claim)).state).toBe('not_completed');
+    await sendClaim(service, claim);
+    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', version: 1, findings: [] });
+    await sendLater(service, claim, 'encounter', { is_completed: false });
+    expect((await readiness(service, claim)).state).toBe('not_completed');
   });
 
   test('what is wrong blocks or warns, what blocks first', async () => {
@@ -97,8 +47,8 @@ onEveryEngine((start) => {
       patient: { primary_insurance: { ...primary, termination_date: '2021-12-31' }, zip_code: '10001' },
       provider: { npi: '0000000006', taxonomy_code: '000000000X' },
     });
-    await send(service, claim);
-    const { state, found } = await readiness(claim);
+    await sendClaim(service, claim);
+    const { state, found } = await readiness(service, claim);
     expect(state).toBe('blocked');
     expect(found).toEqual([
       'service_date_in_future encounter.date_of_service',
@@ -110,8 +60,8 @@ onEveryEngine((start) => {
     ]);
     // A finding that warns alone blocks nothing.
     const warned = freshClaim({ patient: { zip_code: '10001' } });
-    await send(service, warned);
-    expect(await readiness(warned)).toMatchObject({
+    await sendClaim(service, warned);
+    expect(await readiness(service, warned)).toMatchObject({
       state: 'ready',
       found: ['zip_of_other_state patient.state'],
     });
@@ -119,12 +69,12 @@ onEveryEngine((start) => {
 
   test('a finding tells which write of whom brought it about, and since when it stands', async () => {
     const claim = freshClaim();
-    await send(service, claim);
+    await sendClaim(service, claim);
     const { policy_number: _, ...bare } = claim.patient.primary_insurance as Record<string, unknown>;
-    const since = await sendLater(claim, 'patient', { primary_insurance: bare });
-    await sendLater(claim, 'patient', { city: phi('Lincoln') });
-    await sendLater(claim, 'encounter', { status: 'billed' });
-    const { findings } = await readiness(claim);
+    const since = await sendLater(service, claim, 'patient', { primary_insurance: bare });
+    await sendLater(service, claim, 'patient', { city: phi('Lincoln') });
+    await sendLater(service, claim, 'encounter', { status: 'billed' });
+    const { findings } = await readiness(service, claim);
     const patient = { kind: 'patient', id: claim.patient.id };
     expect(findings).toEqual([
       expect.objectContaining({
@@ -137,17 +87,19 @@ onEveryEngine((start) => {
       }),
     ]);
     // What was mended and broken again stands since the second time.
-    await sendLater(claim, 'patient', { primary_insurance: { ...bare, policy_number: 'W1' } });
-    expect((await readiness(claim)).state).toBe('ready');
-    const again = await sendLater(claim, 'patient', { primary_insurance: bare });
-    expect((await readiness(claim)).findings).toMatchObject([{ since: again, cause: { version: 5 } }]);
+    await sendLater(service, claim, 'patient', { primary_insurance: { ...bare, policy_number: 'W1' } });
+    expect((await readiness(service, claim)).state).toBe('ready');
+    const again = await sendLater(service, claim, 'patient', { primary_insurance: bare });
+    expect((await readiness(service, claim)).findings).toMatchObject([
+      { since: again, cause: { version: 5 } },
+    ]);
   });
 
   test('as of a moment it is what a service would say that was fed only up to then', async () => {
     const claim = freshClaim({ encounter: { is_completed: false } });
-    await send(service, claim);
+    await sendClaim(service, claim);
     const other = freshClaim({ payer: { payer_code: undefined }, provider: { npi: undefined } });
-    await send(service, other, 'payer', 'provider');
+    await sendClaim(service, other, 'payer', 'provider');
     const insured = (changes: object) => ({
       primary_insurance: { ...(claim.patient.primary_insurance as object), ...changes },
     });
@@ -174,7 +126,7 @@ onEveryEngine((start) => {
     for (let write = 0; write < WRITES; write += 1) {
       seed = (seed * 48_271) % 2_147_483_647;
       const [kind, change] = changes[seed % changes.length] as [keyof Claim, object];
-      const at = await sendLater(claim, kind, change);
+      const at = await sendLater(service, claim, kind, change);
       const { as_of: _, ...body } = (await service.get(readinessPath(claim))).body;
       told.push({ at, body });
     }
@@ -188,7 +140,7 @@ onEveryEngine((start) => {
 
   test('is read with the permission to read all kinds, and the audit trail tells of what was shown', async () => {
     const claim = freshClaim({ payer: { payer_code: undefined } });
-    await send(service, claim);
+    await sendClaim(service, claim);
     const one = service.as((await service.createKey('clinic', ['read:encounter'])).key);
     const refusals = await refusalsBy(service, async () => {
       expect(await one.get(readinessPath(claim))).toMatchObject({
@@ -198,7 +150,7 @@ onEveryEngine((start) => {
     });
     expect(refusals).toHaveLength(1);
     const accesses = await accessesBy(service, async () => {
-      expect(await appendedBy(service, () => readiness(claim))).toEqual([]);
+      expect(await appendedBy(service, () => readiness(service, claim))).toEqual([]);
     });
     expect(accesses).toEqual([
       {
@@ -214,59 +166,9 @@ onEveryEngine((start) => {
     ]);
   });
 
-  test('a workspace sets what becomes of a rule, which is an event; as of a time before it is as it was', async () => {
-    const claim = freshClaim({ provider: { taxonomy_code: undefined }, payer: { payer_code: undefined } });
-    await send(service, claim);
-    const { updated_at: before } = (await service.get(pathOf('encounter', String(claim.encounter.id)))).body;
-    const cli = (...args: string[]) =>
-      runCli(['readiness', ...args, '--workspace', service.workspaceId('clinic')], {
-        env: { ...storesOf(service.config), DATA_DIR: folder },
-      });
-    const set = async (rule: string, choice: string) => {
-      const appended = await appendedBy(service, async () => {
-        expect(await cli('set', rule, choice)).toMatchObject({ code: 0, stderr: '' });
-        expect(await cli('set', rule, choice)).toMatchObject({ code: 0 });
-      });
-      expect(appended).toEqual(['clinic.readiness: ReadinessRuleSet']);
-    };
-    const first = await readiness(claim);
-    expect(first).toMatchObject({
-      state: 'blocked',
-      found: ['payer_code_missing payer.payer_code', 'taxonomy_code_missing provider.taxonomy_code'],
-    });
-    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(before)));
-    await set('payer_code_missing', 'off');
-    expect(await readiness(claim)).toMatchObject({
-      state: 'ready',
-      found: ['taxonomy_code_missing provider.taxonomy_code'],
-    });
-    await set('taxonomy_code_missing', 'blocks');
-    const { state, findings } = await readiness(claim);
-    expect(state).toBe('blocked');
-    // It stood before, too.
-    expect(findings).toMatchObject([{ severity: 'blocks', cause: { kind: 'provider', version: 1 } }]);
-    await set('payer_code_missing', 'default');
-    expect((await readiness(claim)).findings).toMatchObject([
-      { rule: 'taxonomy_code_missing' },
-      {
-        rule: 'payer_code_missing',
-        cause: { kind: 'workspace', id: service.workspaceId('clinic'), principal: { type: 'operator' } },
-      },
-    ]);
-    const { found, findings: then } = await readiness(claim, `?as_of=${before}`);
-    expect([found, then]).toEqual([first.found, first.findings]);
-    const listed = JSON.parse((await cli('rules', '--json')).stdout);
-    expect(listed).toContainEqual(
-      expect.objectContaining({ rule: 'taxonomy_code_missing', choice: 'blocks', default: 'warns' }),
-    );
-    expect(await cli('set', 'no_such_rule', 'off')).toMatchObject({ code: 1, stdout: '' });
-    expect((await cli('set', 'payer_code_missing', 'maybe')).code).not.toBe(0);
-    await set('taxonomy_code_missing', 'default');
-  });
-
   test('the page of an encounter tells it, now and as it was, with the way to the record and the write', async () => {
     const claim = freshClaim();
-    await send(service, claim);
+    await sendClaim(service, claim);
     const records = `/workspaces/${service.workspaceId('clinic')}/records`;
     const page = `${records}/encounters/${encodeURIComponent(String(claim.encounter.id))}`;
     const show = async (query = '') => {
@@ -275,7 +177,7 @@ onEveryEngine((start) => {
       return text;
     };
     const { updated_at: ready } = (await service.get(pathOf('encounter', String(claim.encounter.id)))).body;
-    await sendLater(claim, 'facility', { tax_id: null });
+    await sendLater(service, claim, 'facility', { tax_id: null });
     const facility = `${records}/facilities/${encodeURIComponent(String(claim.facility.id))}`;
     let text = '';
     const accesses = await accessesBy(service, async () => {
@@ -298,7 +200,7 @@ onEveryEngine((start) => {
       status: 404,
       body: { code: 'not_found' },
     });
-    await send(service, claim);
+    await sendClaim(service, claim);
     const before = await service.get(`${readinessPath(claim)}?as_of=2020-01-01`);
     expect(before).toMatchObject({
       status: 404,

@@ -1,0 +1,71 @@
+import { expect } from 'vitest';
+import { type Claim, claimWith } from './billing.ts';
+import type { Client } from './client.ts';
+import { eventually } from './eventually.ts';
+import { pathOf, paths } from './fieldValues.ts';
+import { phi } from './phi.ts';
+
+const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
+
+/** A finding, as the interface tells it. */
+export interface ToldFinding {
+  rule: string;
+  severity: string;
+  field: string;
+  record: { kind: string; id: string; version: number };
+  since: string;
+  cause: { kind: string; id: string; version: number; principal: object };
+}
+
+/** The billable claim, changed, with ids of its own, ready to be sent. */
+export function freshClaim(changes: Partial<Claim> = {}): Claim {
+  const claim = claimWith(changes);
+  const ids = Object.fromEntries(kinds.map((kind) => [claim[kind].id, phi(kind)]));
+  const named = { first_name: phi('Ada'), last_name: phi('Lopez') };
+  Object.assign(claim.patient, named);
+  Object.assign(claim.provider, named);
+  for (const part of [claim.payer, claim.facility]) part.name = phi('Elm Street');
+  return JSON.parse(JSON.stringify(claim), (key, value) =>
+    key === 'id' || key.endsWith('_id') ? (ids[value] ?? value) : value,
+  );
+}
+
+/** Sends a claim, or some of its records. */
+export async function sendClaim(client: Client, claim: Claim, ...parts: (keyof Claim)[]): Promise<void> {
+  for (const kind of parts.length > 0 ? parts : kinds) {
+    expect((await client.post(paths[kind], claim[kind])).status).toBe(200);
+  }
+}
+
+/** Changes a record of a claim at a moment that no other write has, and gives that: `as_of` can tell them apart. */
+export async function sendLater(
+  client: Client,
+  claim: Claim,
+  kind: keyof Claim,
+  change: object,
+): Promise<string> {
+  Object.assign(claim[kind], change);
+  await sendClaim(client, claim, kind);
+  const { updated_at } = (await client.get(pathOf(kind, String(claim[kind].id)))).body;
+  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(updated_at)));
+  return updated_at;
+}
+
+export function readinessPath({ encounter }: Claim): string {
+  return `${pathOf('encounter', String(encounter.id))}/readiness`;
+}
+
+/** The readiness of a claim; `found`: per finding the rule and the field. */
+export async function readiness(client: Client, claim: Claim, query = '') {
+  const { status, body } = await client.get(readinessPath(claim) + query);
+  expect(status).toBe(200);
+  const found = (body.findings as ToldFinding[]).map(
+    ({ rule, record, field }) => `${rule} ${record.kind}.${field}`,
+  );
+  return { ...body, found } as {
+    state: string;
+    version: number;
+    findings: ToldFinding[];
+    found: string[];
+  };
+}
