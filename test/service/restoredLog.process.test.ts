@@ -108,7 +108,7 @@ test(
     await restore();
 
     const after = await start({ ROLES: 'api' });
-    const answers = await Promise.all(Array.from({ length: 5 }, () => after.get(PAYERS)));
+    const answers = await Promise.all(Array.from({ length: 5 }, () => after.send(PAYERS)));
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 503));
   },
   LONG_MS,
