@@ -1,29 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { onEveryEngine } from '../support/engines.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   test('the audit trail leaves out what users looked at, and nothing else, where that is asked for', async () => {
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await makeUser(users, { ...made, role: 'compliance' });
-    const visitor = new Visitor(service.url);
-    await visitor.signIn(made);
+    const { visitor } = await signedIn(service, 'compliance');
     const root = `/workspaces/${service.workspaceId('clinic')}`;
     const payer = samples.payer();
     const appended = await appendedBy(service, async () => {

@@ -1,39 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
-import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   let root: string;
   let subscriber: string;
   beforeAll(async () => {
     service = await start();
     subscriber = (await service.createKey('clinic', ['events'])).key;
-    users = await UserDirectory.open(service.eventLog);
     root = `/workspaces/${service.workspaceId('clinic')}/events`;
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
-  const visit = async (role: Role): Promise<Visitor> => {
-    const made = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
-    await makeUser(users, { ...made, role });
-    const visitor = new Visitor(service.url);
-    await visitor.signIn(made);
-    return visitor;
-  };
+  const visit = async (role: Role): Promise<Visitor> => (await signedIn(service, role)).visitor;
 
   const decoded = (markup: string) =>
     markup.replaceAll('&quot;', '"').replaceAll('&#39;', "'").replaceAll('&amp;', '&');

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { sendBatch } from '../support/batches.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -8,25 +6,17 @@ import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   let visitor: Visitor;
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
-    visitor = new Visitor(service.url);
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    await manager.create({ ...made, role: 'compliance' });
-    await visitor.signIn(made);
+    ({ visitor } = await signedIn(service, 'compliance'));
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   const root = () => `/workspaces/${service.workspaceId('clinic')}`;
   /** The text of a page; lists are 503 while a busy machine's read model is behind. */

@@ -1,37 +1,27 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   const visitors = {} as Record<Role, Visitor>;
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
     for (const role of ['admin', 'compliance', 'viewer'] as const) {
-      const made = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
-      await manager.create({ ...made, role });
-      visitors[role] = new Visitor(service.url);
-      await visitors[role].signIn(made);
+      visitors[role] = (await signedIn(service, role)).visitor;
     }
     await service.keys.createWorkspace(service.workspaceId('blank'));
     await service.post('/integration/payers', samples.payer());
     await service.post('/integration/payers', samples.payer());
     await service.post('/integration/payers', { id: phi('no-name') });
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   const overview = (label = 'clinic') => `/workspaces/${service.workspaceId(label)}`;
   const textOf = async (role: Role, path: string) => (await visitors[role].get(path)).text;

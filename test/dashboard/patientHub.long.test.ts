@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
-import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { accessesBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 const LONG_MS = 60_000;
 
@@ -18,12 +17,7 @@ onEveryEngine((start) => {
   beforeAll(async () => {
     service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
-    const users = await UserDirectory.open(service.eventLog);
-    const user = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await makeUser(users, { ...user, role: 'admin' });
-    users.close();
-    visitor = new Visitor(service.url);
-    await visitor.signIn(user);
+    ({ visitor } = await signedIn(service, 'admin'));
   }, LONG_MS);
   afterAll(() => service.stop());
 

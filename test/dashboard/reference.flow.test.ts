@@ -1,15 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
-import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 const MOST_BYTES = 200_000;
 
 let service: TestService;
-let users: UserDirectory;
 let visitor: Visitor;
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked field by field
 let document: any;
@@ -18,12 +15,7 @@ const pages = new Map<string, string>();
 
 beforeAll(async () => {
   service = await startTestService({ DASHBOARD_RATE_LIMIT_PER_MINUTE: '0' });
-  users = await UserDirectory.open(service.eventLog);
-  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-  const viewer = { name: phi('vera@clinic.example'), password: phi('correct horse battery') };
-  await manager.create({ ...viewer, role: 'viewer' });
-  visitor = new Visitor(service.url);
-  await visitor.signIn(viewer);
+  ({ visitor } = await signedIn(service, 'viewer'));
   document = (await service.get('/openapi/json')).body;
   const paths = [
     '/reference',
@@ -34,10 +26,7 @@ beforeAll(async () => {
   ];
   for (const path of paths) pages.set(path, (await visitor.get(path)).text);
 }, 60_000);
-afterAll(async () => {
-  users.close();
-  await service.stop();
-});
+afterAll(() => service.stop());
 
 const idsOf = (paths: Record<string, Record<string, { operationId: string }>>) =>
   Object.values(paths).flatMap((item) => Object.values(item).map(({ operationId }) => operationId));

@@ -2,40 +2,30 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { sessionsTable } from '../../src/dashboard/shell/SessionStore.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { TestResponse } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 import { hookUrl } from '../support/webhooks.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
   let stateStore: StateStore;
-  let users: UserDirectory;
   let admin: Visitor;
   let root: string;
   beforeAll(async () => {
     service = await start();
     stateStore = await openStateStore(service.config.stateUrl);
-    users = await UserDirectory.open(service.eventLog);
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await new UserManager(users, { principal: { type: 'operator', id: 'test' } }).create({
-      ...made,
-      role: 'admin',
-    });
-    admin = new Visitor(service.url);
-    await admin.signIn(made);
+    ({ visitor: admin } = await signedIn(service, 'admin'));
     root = `/workspaces/${service.workspaceId('clinic')}`;
     await service.createKey('clinic');
     await admin.get('/users');
   });
   afterAll(async () => {
-    users.close();
     await stateStore.close();
     await service.stop();
   });

@@ -1,31 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { inShort, installationEvents } from '../support/installation.ts';
-import { makeUser } from '../support/makeUser.ts';
-import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   let visitor: Visitor;
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await makeUser(users, { ...made, role: 'admin' });
     await service.createKey('clinic');
-    visitor = new Visitor(service.url);
-    await visitor.signIn(made);
+    ({ visitor } = await signedIn(service, 'admin'));
     await visitor.get('/account');
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   const choose = (time_zone: string) => visitor.post('/account/time-zone', { time_zone });
   const own = /\d\d:\d\d:\d\d UTC<\/time> <small[^>]*>(?:\d{4}-\d\d-\d\d )?\d\d:\d\d:\d\d GMT\+9:30</;

@@ -1,36 +1,26 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
-import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
-  let users: UserDirectory;
   let workspace: string;
   const visitors = new Map<Role, { visitor: Visitor; id: string }>();
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
     await service.createKey('clinic');
     workspace = service.workspaceId('clinic');
     for (const role of ['admin', 'compliance', 'viewer'] as const) {
-      const made = { name: phi(`${role}@clinic.example`), password: phi('correct horse battery') };
-      const id = await makeUser(users, { ...made, role });
-      const visitor = new Visitor(service.url);
-      await visitor.signIn(made);
-      visitors.set(role, { visitor, id });
+      visitors.set(role, await signedIn(service, role));
     }
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   const pathOf = (operation: string) => `/reference/operations/${operation}`;
 

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { billable, type Claim } from '../support/billing.ts';
 import { freshClaim, readiness, readinessPath, sendClaim, sendLater } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/fieldValues.ts';
-import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
 
 const { primary_insurance: primary } = billable.patient;
 /** Randomness that is the same in every run. */
@@ -18,20 +17,12 @@ const WRITES = 25;
 onEveryEngine((start) => {
   const folder = temporaryFolder();
   let service: TestService;
-  let users: UserDirectory;
   let visitor: Visitor;
   beforeAll(async () => {
     service = await start();
-    users = await UserDirectory.open(service.eventLog);
-    visitor = new Visitor(service.url);
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    await makeUser(users, { ...made, role: 'compliance' });
-    await visitor.signIn(made);
+    ({ visitor } = await signedIn(service, 'compliance'));
   });
-  afterAll(async () => {
-    users.close();
-    await service.stop();
-  });
+  afterAll(() => service.stop());
 
   test('a claim in which nothing is wrong is ready; one that is not completed is not, whatever it has', async () => {
     const claim = freshClaim();
