@@ -3,8 +3,7 @@ import { readinessStream, recordStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type Evolve, foldStream } from '../reads/foldStream.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
-import { billedRecord, recordKey } from './factsOf.ts';
-import { textOf } from './faults.ts';
+import { billedRecord, namedBy, recordKey } from './factsOf.ts';
 import type { BilledRecord } from './rule.ts';
 import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
 
@@ -42,22 +41,15 @@ export class BillingHistory {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
     await this.#readSettings();
-    const named = (field: string) => encounters.map(({ record }) => textOf(record, field));
-    const [patients] = await Promise.all([
-      this.#readAll('patient', named('patient_id')),
-      this.#readAll('provider', [...named('provider_id'), ...named('rendering_provider_id')]),
-      this.#readAll('facility', named('facility_id')),
-    ]);
-    await this.#readAll(
-      'payer',
-      patients.map(({ record }) => textOf(record, 'primary_insurance.payer_id')),
-    );
+    await this.#readAll(await this.#readAll(encounters));
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
 
-  async #readAll(kind: string, ids: (string | undefined)[]): Promise<Step[]> {
-    const distinct = [...new Set(ids)].filter((id) => id !== undefined);
-    return (await Promise.all(distinct.map((id) => this.#read(kind, id)))).flat();
+  /** Every version of all that some versions name. */
+  async #readAll(steps: readonly Step[]): Promise<Step[]> {
+    const named = steps.flatMap(({ record }) => (record ? namedBy(record) : []));
+    const distinct = new Map(named.map((one) => [recordKey(...one), one]));
+    return (await Promise.all([...distinct.values()].map((one) => this.#read(...one)))).flat();
   }
 
   #read(kind: string, id: string): Promise<Step[]> {

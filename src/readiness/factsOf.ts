@@ -13,6 +13,27 @@ export function billedRecord(state: RecordState, id: string): BilledRecord | und
   return { kind: state.kind, id, version: state.version, fields: viewRecord(state) };
 }
 
+/** A record that another one names, by its kind and id. */
+export type Named = readonly [kind: string, id: string];
+
+const fieldsThatName: Record<string, readonly (readonly [kind: string, field: string])[]> = {
+  encounter: [
+    ['patient', 'patient_id'],
+    ['provider', 'provider_id'],
+    ['provider', 'rendering_provider_id'],
+    ['facility', 'facility_id'],
+  ],
+  patient: [['payer', 'primary_insurance.payer_id']],
+};
+
+/** What a claim for an encounter rests on, as far as this record of it names it. */
+export function namedBy(record: BilledRecord): Named[] {
+  return (fieldsThatName[record.kind] ?? []).flatMap(([kind, field]) => {
+    const id = textOf(record, field);
+    return id === undefined ? [] : [[kind, id]];
+  });
+}
+
 /** The facts about an encounter among records by their `recordKey`; undefined where the encounter is not among them. */
 export function factsOf(
   records: ReadonlyMap<string, BilledRecord | undefined>,

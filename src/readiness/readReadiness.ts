@@ -47,10 +47,10 @@ export async function readReadiness(
     const facts = factsOf(records, encounterId);
     const found = facts === undefined ? [] : findingsOf(facts, settings);
     standing = new Map(
-      found.map((finding) => [
-        keyOf(finding),
-        { ...finding, cause: standing.get(keyOf(finding))?.cause ?? step },
-      ]),
+      found.map((finding) => {
+        const key = keyOf(finding);
+        return [key, { ...finding, cause: standing.get(key)?.cause ?? step }];
+      }),
     );
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }

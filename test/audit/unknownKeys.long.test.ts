@@ -3,14 +3,12 @@ import { UnknownKeyTally } from '../../src/audit/UnknownKeyTally.ts';
 import { unavailable } from '../../src/errors.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { generateApiKey } from '../../src/principals/keys/apiKey.ts';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { installationEvents } from '../support/installation.ts';
 import { notePhi, phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -52,13 +50,7 @@ onEveryEngine((start) => {
     const text = JSON.stringify(counted);
     for (const key of keys) expect(text).not.toContain(key.slice(0, 12));
 
-    const users = await UserDirectory.open(service.eventLog);
-    const made = { name: phi('ada@clinic.example'), password: phi('correct horse battery') };
-    const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-    await manager.create({ ...made, role: 'admin' });
-    users.close();
-    const visitor = new Visitor(service.url);
-    await visitor.signIn(made);
+    const { visitor } = await signedIn(service, 'admin');
     const requests = await visitor.get(`/workspaces/${service.workspaceId('clinic')}/requests`);
     expect(requests.text).toContain('href="/dashboard/audit?action=key.unknown"');
     const trail = await visitor.get('/audit?action=key.unknown');

@@ -1,4 +1,4 @@
-import { Client, type TestResponse } from './client.ts';
+import { Client, insistOnList, type TestResponse } from './client.ts';
 import type { TestUser } from './dashboard.ts';
 
 /** Visits a dashboard without a browser: keeps the cookies, and sends the token of the last page with each form. */
@@ -13,9 +13,12 @@ export class Visitor {
     this.#headers = headers;
   }
 
-  /** `path` is below `/dashboard`. */
+  /** `path` is below `/dashboard`. Asks again for a list that lags (`insistOnList`). */
   get(path: string): Promise<TestResponse> {
-    return this.#send('GET', path);
+    return insistOnList(
+      () => this.#send('GET', path),
+      ({ text }) => /(?<=<p[^>]*>)Th(e|is) (list|search) is not [^<]*/.exec(text)?.[0],
+    );
   }
 
   /** Sends a form; `from` is the path of the page that holds it. */
