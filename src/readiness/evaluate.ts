@@ -12,7 +12,7 @@ type Records = Map<string, BilledRecord | undefined>;
 /** What the rules say of an encounter, and of what. */
 export interface Evaluation {
   facts: BillingFacts;
-  /** Also those that end by themselves some day. */
+  /** Also those that begin or end by themselves some day. */
   findings: Finding[];
 }
 

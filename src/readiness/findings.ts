@@ -8,7 +8,7 @@ export interface Finding extends Fault {
   severity: Severity;
 }
 
-/** What the rules find in the facts, also what ends by itself some day; in the order of the rules. */
+/** What the rules find in the facts, also what begins or ends by itself some day; in the order of the rules. */
 export function findingsOf(facts: BillingFacts, settings: RuleSettings): Finding[] {
   return rules.flatMap((rule) => {
     const severity = choiceOf(settings, rule);
@@ -17,8 +17,11 @@ export function findingsOf(facts: BillingFacts, settings: RuleSettings): Finding
 }
 
 /** Whether a finding stands at a moment, in milliseconds since 1970. */
-export function standsAt({ until = Number.POSITIVE_INFINITY }: Finding, at: number): boolean {
-  return at < until;
+export function standsAt(
+  { from = -Infinity, until = Infinity }: Pick<Fault, 'from' | 'until'>,
+  at: number,
+): boolean {
+  return from <= at && at < until;
 }
 
 export const readinessStates = ['ready', 'blocked', 'not_completed'] as const;

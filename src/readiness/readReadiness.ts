@@ -10,9 +10,12 @@ import { noSettings } from './ruleSettings.ts';
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
 
-/** A finding, and the event since which it stands without a break. */
+/** A finding, and what brought it about. */
 export interface CausedFinding extends Finding {
+  /** The write from which it follows without a break. */
   cause: Step;
+  /** Since when it stands, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
+  since: string;
 }
 
 export interface Readiness {
@@ -39,24 +42,25 @@ export async function readReadiness(
     encounterId,
   );
   const records = new Map<string, BilledRecord | undefined>();
-  let standing = new Map<string, CausedFinding>();
+  let known = new Map<string, CausedFinding>();
   let settings = noSettings;
   for (const [index, step] of steps.entries()) {
     if (step.settings) settings = step.settings;
     else records.set(recordKey(step.kind, step.id), step.record);
     const facts = factsOf(records, encounterId);
     const found = facts === undefined ? [] : findingsOf(facts, settings);
-    standing = new Map(
+    known = new Map(
       found.map((finding) => {
         const key = keyOf(finding);
-        return [key, { ...finding, cause: standing.get(key)?.cause ?? step }];
+        const cause = known.get(key)?.cause ?? step;
+        return [key, { ...finding, cause, since: sinceOf(finding, cause) }];
       }),
     );
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }
   const facts = factsOf(records, encounterId);
   if (facts === undefined) throw nothing(steps, asOf);
-  const findings = [...standing.values()].filter((finding) => standsAt(finding, at));
+  const findings = [...known.values()].filter((finding) => standsAt(finding, at));
   return {
     encounter: facts.encounter,
     at,
@@ -66,8 +70,12 @@ export async function readReadiness(
 }
 
 /** By this a finding is the same in every version. */
-function keyOf({ rule, record, field, until }: Finding): string {
-  return JSON.stringify([rule.code, record.kind, record.id, field, until]);
+function keyOf({ rule, record, field, from, until }: Finding): string {
+  return JSON.stringify([rule.code, record.kind, record.id, field, from, until]);
+}
+
+function sinceOf({ from = -Infinity }: Finding, { event }: Step): string {
+  return from > Date.parse(event.recordedAt) ? new Date(from).toISOString() : event.recordedAt;
 }
 
 function nothing(steps: Step[], asOf: number | undefined): ServiceError {

@@ -32,7 +32,9 @@ export interface Fault {
   field: string;
   /** A sentence without any value. */
   text: string;
-  /** The moment at which it ends by itself, in milliseconds since 1970. */
+  /** The moment at which it begins by itself, in milliseconds since 1970; default: at once. */
+  from?: number;
+  /** The moment at which it ends by itself; default: never. */
   until?: number;
 }
 

@@ -162,6 +162,15 @@ function found(changes: Changes): string[] {
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }
 
+test('what begins by itself stands from that moment, what ends by itself up to it', () => {
+  const stands = (range: { from?: number; until?: number }) =>
+    [1, 2, 3, 4].filter((at) => standsAt(range, at));
+  expect(stands({})).toEqual([1, 2, 3, 4]);
+  expect(stands({ from: 2 })).toEqual([2, 3, 4]);
+  expect(stands({ until: 3 })).toEqual([1, 2]);
+  expect(stands({ from: 2, until: 4 })).toEqual([2, 3]);
+});
+
 test('in a claim that has all, nothing is found', () => {
   expect(found({})).toEqual([]);
 });

@@ -65,7 +65,7 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
       },
       {
         title: 'Since',
-        cell: ({ cause }) => html`${time(cause.event.recordedAt)}<br>${causeLink(workspace, cause)}`,
+        cell: ({ since, cause }) => html`${time(since)}<br>${causeLink(workspace, cause)}`,
       },
       {
         title: 'By whom',

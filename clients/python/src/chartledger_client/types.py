@@ -955,7 +955,7 @@ class ReadinessFindingCausePrincipal(TypedDict):
 
 
 class ReadinessFindingCause(TypedDict):
-    """The write since which it stands"""
+    """The write from which it follows"""
 
     # `workspace`: it stands since the rule was set so in the workspace
     kind: Literal[
@@ -990,9 +990,9 @@ class ReadinessFinding(TypedDict):
     field: str
     # The record at fault, in the version that counts
     record: ReadinessFindingRecord
-    # Since when it stands without a break
+    # Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
     since: str
-    # The write since which it stands
+    # The write from which it follows
     cause: ReadinessFindingCause
 
 

@@ -2849,11 +2849,11 @@ export interface components {
             };
             /**
              * Format: date-time
-             * @description Since when it stands without a break
+             * @description Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
              * @example 2026-03-14T09:30:00.000Z
              */
             since: string;
-            /** @description The write since which it stands */
+            /** @description The write from which it follows */
             cause: {
                 /**
                  * @description `workspace`: it stands since the rule was set so in the workspace

@@ -35,7 +35,9 @@ const findingSchema = z
     source: z.string().meta({ description: 'Where the demand comes from' }),
     field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
     record: recordSchema.meta({ description: 'The record at fault, in the version that counts' }),
-    since: timestamp('Since when it stands without a break'),
+    since: timestamp(
+      'Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself',
+    ),
     cause: recordSchema
       .extend({
         kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace']).meta({
@@ -44,7 +46,7 @@ const findingSchema = z
         event_id: z.uuid(),
         principal: principal('Who did it'),
       })
-      .meta({ description: 'The write since which it stands' }),
+      .meta({ description: 'The write from which it follows' }),
   })
   .meta({ id: 'ReadinessFinding', description: 'Something that is in the way of billing an encounter.' });
 
@@ -128,7 +130,7 @@ export const readEncounterReadiness = endpoint({
 });
 
 function view(
-  { rule, severity, text, field, record, cause }: CausedFinding,
+  { rule, severity, text, field, record, since, cause }: CausedFinding,
   names: HistoryPorts['names'],
 ): z.infer<typeof findingSchema> {
   const { event } = cause;
@@ -136,7 +138,7 @@ function view(
   return {
     ...{ rule: rule.code, severity, text, source: rule.source, field },
     record: { kind: record.kind, id: record.id, version: record.version },
-    since: event.recordedAt,
+    since,
     cause: {
       ...{ kind: cause.kind, id: cause.id, version: cause.version },
       event_id: event.id,
