@@ -91,6 +91,7 @@ const ownTypes = {
   HoldAdded: [],
   HoldReleased: [],
   ReadinessRuleSet: [],
+  FilingLimitSet: [],
   AccessRecorded: [],
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],

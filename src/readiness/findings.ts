@@ -12,7 +12,9 @@ export interface Finding extends Fault {
 export function findingsOf(facts: BillingFacts, settings: RuleSettings): Finding[] {
   return rules.flatMap((rule) => {
     const severity = choiceOf(settings, rule);
-    return severity === 'off' ? [] : rule.check(facts).map((fault) => ({ ...fault, rule, severity }));
+    return severity === 'off'
+      ? []
+      : rule.check(facts, settings).map((fault) => ({ ...fault, rule, severity }));
   });
 }
 

@@ -1,4 +1,5 @@
 import type { RecordFields } from '../records/catalog.ts';
+import type { RuleSettings } from './ruleSettings.ts';
 
 /** `blocks`: the payer would refuse the claim. `warns`: it may. */
 export const severities = ['blocks', 'warns'] as const;
@@ -49,6 +50,6 @@ export interface Rule {
   source: string;
   /** The fields that it looks at, each as `kind.field`. */
   reads: readonly string[];
-  /** What is wrong: a pure function of the facts. */
-  check(facts: BillingFacts): Fault[];
+  /** What is wrong: a pure function of the facts, and of what the workspace has set. */
+  check(facts: BillingFacts, settings: RuleSettings): Fault[];
 }

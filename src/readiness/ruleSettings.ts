@@ -3,6 +3,7 @@ import { readinessStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
+import { type FilingLimitSet, type FilingLimits, withFilingLimit } from './filingLimits.ts';
 import { type Rule, severities } from './rule.ts';
 
 /** What may be chosen of a rule: a severity, whatever its own is, or that it is not applied. */
@@ -21,9 +22,14 @@ export interface RuleSettings {
   version: number;
   /** By the codes of the rules. */
   choices: ReadonlyMap<string, RuleChoice>;
+  filingLimits: FilingLimits;
 }
 
-export const noSettings: RuleSettings = { version: 0, choices: new Map() };
+export const noSettings: RuleSettings = {
+  version: 0,
+  choices: new Map(),
+  filingLimits: { byPayer: new Map() },
+};
 
 /** The choice of a workspace for a rule. */
 export function choiceOf({ choices }: RuleSettings, { code, severity }: Rule): RuleChoice {
@@ -32,11 +38,21 @@ export function choiceOf({ choices }: RuleSettings, { code, severity }: Rule): R
 
 /** Folds the next event of the stream of settings; the state before stays as it is. Throws an `UnreadableError`. */
 export function evolveRuleSettings(state: RuleSettings | undefined, event: RecordedEvent): RuleSettings {
-  const { rule, choice } = dataAs<ReadinessRuleSet>(upcast(event).data);
-  const choices = new Map(state?.choices);
+  const { type, data } = upcast(event);
+  const before = { ...(state ?? noSettings), version: event.revision + 1 };
+  return type === 'FilingLimitSet'
+    ? { ...before, filingLimits: withFilingLimit(before.filingLimits, dataAs<FilingLimitSet>(data)) }
+    : { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+}
+
+function withChoice(
+  before: RuleSettings['choices'],
+  { rule, choice }: ReadinessRuleSet,
+): RuleSettings['choices'] {
+  const choices = new Map(before);
   if (choice === 'default') choices.delete(rule);
   else choices.set(rule, choice);
-  return { version: event.revision + 1, choices };
+  return choices;
 }
 
 /** What a workspace has set, as of every change acknowledged before the call. Rejects with `unavailable` and `unreadable`. */

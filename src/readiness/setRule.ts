@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
-import { type Caller, newActorEvent } from '../events/newEvent.ts';
-import { readinessStream } from '../events/streamNames.ts';
+import type { Caller } from '../events/newEvent.ts';
 import type { EventLog } from '../ports/eventLog.ts';
-import { type ReadinessRuleSet, type RuleChoice, readRuleSettings } from './ruleSettings.ts';
+import { changeRuleSettings } from './changeRuleSettings.ts';
+import type { ReadinessRuleSet, RuleChoice } from './ruleSettings.ts';
 import { rules } from './rules/index.ts';
 
 /**
@@ -15,24 +15,14 @@ export async function setRule(
   code: string,
   choice: RuleChoice | 'default',
 ): Promise<void> {
-  const { workspace } = caller;
   if (!rules.some((rule) => rule.code === code)) {
     throw new ServiceError(
       'not_found',
       `There is no rule ${code}. \`chartledger readiness rules\` lists all.`,
     );
   }
-  for (;;) {
-    const { version, choices } = await readRuleSettings(eventLog, workspace);
-    if ((choices.get(code) ?? 'default') === choice) return;
-    const data: ReadinessRuleSet = { rule: code, choice };
-    const event = newActorEvent(caller, workspace, 'ReadinessRuleSet', { ...data });
-    try {
-      await eventLog.append(readinessStream(workspace), event, version === 0 ? 'none' : version - 1);
-      return;
-    } catch (error) {
-      // Another rule was set meanwhile: decide again.
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
-  }
+  const data: ReadinessRuleSet = { rule: code, choice };
+  await changeRuleSettings(eventLog, caller, ({ choices }) =>
+    (choices.get(code) ?? 'default') === choice ? undefined : { type: 'ReadinessRuleSet', data: { ...data } },
+  );
 }

@@ -41,6 +41,11 @@ function foldedEntry([name, value]: [string, unknown]): [string, unknown] {
   return [name, name === 'users' ? [...value.values()] : [...value]];
 }
 
+/** A state with the entries of its maps, however deep. */
+function listed(state: unknown): unknown {
+  return JSON.parse(JSON.stringify(state, (_, value) => (value instanceof Map ? [...value] : value)));
+}
+
 /** Types that are read one by one. */
 const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
 
@@ -67,9 +72,8 @@ function fold(events: RecordedEvent[]): unknown {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
-  if (type === 'ReadinessRuleSet') {
-    const settings = events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined);
-    return Object.fromEntries(Object.entries(settings ?? {}).map(foldedEntry));
+  if (type === 'ReadinessRuleSet' || type === 'FilingLimitSet') {
+    return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
   if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {

@@ -15,6 +15,7 @@ import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { setRule } from '../../src/readiness/setRule.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
@@ -83,6 +84,7 @@ onEveryEngine((start) => {
     const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');
+    await setFilingLimit(service.eventLog, caller, 365);
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
     await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
   }

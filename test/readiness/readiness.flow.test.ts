@@ -1,11 +1,15 @@
+import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { RecordedEvent } from '../../src/events/event.ts';
+import type { Caller } from '../../src/events/newEvent.ts';
+import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { billable, type Claim } from '../support/billing.ts';
-import { freshClaim, readiness, readinessPath, sendClaim, sendLater } from '../support/claims.ts';
+import { freshClaim, readiness, readinessPath, sendClaim, sendLater, whenPast } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/fieldValues.ts';
 import { phi } from '../support/phi.ts';
-import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
 
@@ -13,6 +17,14 @@ const { primary_insurance: primary } = billable.patient;
 /** Randomness that is the same in every run. */
 const SEED = 7;
 const WRITES = 25;
+
+function operator(service: TestService): Caller {
+  return {
+    workspace: service.workspaceId('clinic'),
+    principal: { type: 'operator', id: 'test' },
+    requestId: uuidv7(),
+  };
+}
 
 onEveryEngine((start) => {
   const folder = temporaryFolder();
@@ -94,7 +106,16 @@ onEveryEngine((start) => {
     const insured = (changes: object) => ({
       primary_insurance: { ...(claim.patient.primary_insurance as object), ...changes },
     });
-    const changes: [keyof Claim, object][] = [
+    let days = 9999;
+    const changeLimitLater = async () => {
+      days = days === 1 ? 9999 : 1;
+      const [set] = await newEvents(service, () =>
+        setFilingLimit(service.eventLog, operator(service), days, String(claim.payer.id)),
+      );
+      return whenPast((set as RecordedEvent).recordedAt);
+    };
+    const changes: ['filing limit' | keyof Claim, object][] = [
+      ['filing limit', {}],
       ['encounter', { is_completed: true }],
       ['encounter', { date_of_service: '2031-05-01' }],
       ['encounter', { date_of_service: '2026-03-14' }],
@@ -116,8 +137,10 @@ onEveryEngine((start) => {
     let seed = SEED;
     for (let write = 0; write < WRITES; write += 1) {
       seed = (seed * 48_271) % 2_147_483_647;
-      const [kind, change] = changes[seed % changes.length] as [keyof Claim, object];
-      const at = await sendLater(service, claim, kind, change);
+      const [kind, change] = changes[seed % changes.length] as (typeof changes)[number];
+      const at = await (kind === 'filing limit'
+        ? changeLimitLater()
+        : sendLater(service, claim, kind, change));
       const { as_of: _, ...body } = (await service.get(readinessPath(claim))).body;
       told.push({ at, body });
     }

@@ -1,10 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { billable } from '../support/billing.ts';
 import { freshClaim, readiness, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf } from '../support/fieldValues.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+
+const now = Date.now();
+
+/** A day in UTC, so many days after the one on which the test began. */
+function dayFromToday(days: number): string {
+  return new Date(now + days * 86_400_000).toISOString().slice(0, 10);
+}
 
 onEveryEngine((start) => {
   const folder = temporaryFolder();
@@ -14,14 +22,15 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
+  const cli = (...args: string[]) =>
+    runCli(['readiness', ...args, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: folder },
+    });
+
   test('a workspace sets what becomes of a rule, which is an event; as of a time before it is as it was', async () => {
     const claim = freshClaim({ provider: { taxonomy_code: undefined }, payer: { payer_code: undefined } });
     await sendClaim(service, claim);
     const { updated_at: before } = (await service.get(pathOf('encounter', String(claim.encounter.id)))).body;
-    const cli = (...args: string[]) =>
-      runCli(['readiness', ...args, '--workspace', service.workspaceId('clinic')], {
-        env: { ...storesOf(service.config), DATA_DIR: folder },
-      });
     const set = async (rule: string, choice: string) => {
       const appended = await appendedBy(service, async () => {
         expect(await cli('set', rule, choice)).toMatchObject({ code: 0, stderr: '' });
@@ -62,5 +71,62 @@ onEveryEngine((start) => {
     expect(await cli('set', 'no_such_rule', 'off')).toMatchObject({ code: 1, stdout: '' });
     expect((await cli('set', 'payer_code_missing', 'maybe')).code).not.toBe(0);
     await set('taxonomy_code_missing', 'default');
+  });
+
+  test('a filing limit is an event; what is too late is a finding from the day on which it becomes so', async () => {
+    const payer = billable.patient.primary_insurance;
+    const claim = freshClaim({
+      encounter: { date_of_service: dayFromToday(-40) },
+      patient: { primary_insurance: { ...payer, effective_date: undefined, termination_date: undefined } },
+    });
+    await sendClaim(service, claim);
+    const id = String(claim.payer.id);
+    const limit = async (...args: string[]) => {
+      const appended = await appendedBy(service, async () => {
+        expect(await cli('filing-limit', ...args)).toMatchObject({ code: 0, stderr: '' });
+        expect(await cli('filing-limit', ...args)).toMatchObject({ code: 0 });
+      });
+      expect(appended).toEqual(['clinic.readiness: FilingLimitSet']);
+    };
+    await limit('365');
+    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
+    await limit('30', '--payer', id);
+    const cause = { kind: 'workspace', id: service.workspaceId('clinic'), principal: { type: 'operator' } };
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'blocked',
+      findings: [{ rule: 'timely_filing', field: 'date_of_service', cause }],
+    });
+    await limit('45', '--payer', id);
+    const { state, findings } = await readiness(service, claim);
+    expect([state, findings]).toMatchObject(['ready', [{ rule: 'filing_limit_near', cause }]]);
+    const then = await readiness(service, claim, `?as_of=${dayFromToday(8)}`);
+    expect(then).toMatchObject({
+      state: 'blocked',
+      findings: [{ rule: 'timely_filing', since: `${dayFromToday(6)}T00:00:00.000Z`, cause }],
+    });
+    const listed = JSON.parse((await cli('rules', '--json')).stdout);
+    expect(listed).toContainEqual(
+      expect.objectContaining({
+        rule: 'timely_filing',
+        limits: [
+          { payer_id: id, days: 45 },
+          { payer_id: null, days: 365 },
+        ],
+      }),
+    );
+    expect((await cli('rules')).stdout).toMatch(/\nall other payers +365\n$/);
+    await limit('none', '--payer', id);
+    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
+    await limit('none');
+    const refused = await appendedBy(service, async () => {
+      expect(await cli('filing-limit', '30', '--payer', 'nobody')).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: expect.stringContaining('has no payer of that id'),
+      });
+      for (const days of ['0', '1.5', 'soon', '10000']) {
+        expect(await cli('filing-limit', days)).toMatchObject({ code: 2, stdout: '' });
+      }
+    });
+    expect(refused).toEqual([]);
   });
 });

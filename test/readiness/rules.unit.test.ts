@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { findingsOf, standsAt } from '../../src/readiness/findings.ts';
-import { noSettings } from '../../src/readiness/ruleSettings.ts';
+import { noSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { billable, type Claim, claimWith, factsOf } from '../support/billing.ts';
@@ -15,8 +15,20 @@ const without = (part: keyof Claim, ...fields: string[]) => ({
   [part]: Object.fromEntries(fields.map((field) => [field, undefined])),
 });
 
-/** Of each rule: claims in which it finds these fields, and claims near to them in which it finds nothing. */
-const examples: Record<string, { finds: [Changes, ...string[]][]; passes: Changes[] }> = {
+const filingLimits = { default: 90, byPayer: new Map([['y', 30]]) };
+const servedOn = (day: string, payer = 'y') => ({
+  encounter: { date_of_service: day },
+  ...insured({ payer_id: payer }),
+});
+
+/**
+ * Of each rule: claims in which it finds these fields, and claims near to them in which it finds nothing, by what a workspace
+ * has set.
+ */
+const examples: Record<
+  string,
+  { finds: [Changes, ...string[]][]; passes: Changes[]; settings?: Partial<RuleSettings> }
+> = {
   service_date_missing: {
     finds: [[without('encounter', 'date_of_service'), 'encounter.date_of_service']],
     passes: [{ encounter: { date_of_service: '2026-03-14' } }],
@@ -31,6 +43,27 @@ const examples: Record<string, { finds: [Changes, ...string[]][]; passes: Change
   service_before_birth: {
     finds: [[{ patient: { date_of_birth: '2026-03-15' } }, 'encounter.date_of_service']],
     passes: [{ patient: { date_of_birth: '2026-03-14' } }],
+  },
+  timely_filing: {
+    settings: { filingLimits },
+    finds: [
+      [servedOn('2026-02-12'), 'encounter.date_of_service'],
+      [servedOn('2025-12-14', 'other'), 'encounter.date_of_service'],
+    ],
+    passes: [
+      servedOn('2026-02-13T23:30:00-05:00'),
+      servedOn('2025-12-15', 'other'),
+      without('encounter', 'date_of_service'),
+      { ...servedOn('2020-01-01'), ...without('patient', 'primary_insurance') },
+    ],
+  },
+  filing_limit_near: {
+    settings: { filingLimits },
+    finds: [
+      [servedOn('2026-02-13'), 'encounter.date_of_service'],
+      [servedOn('2026-02-26'), 'encounter.date_of_service'],
+    ],
+    passes: [servedOn('2026-02-12'), servedOn('2026-02-27'), servedOn('2026-02-13', 'other')],
   },
   provider_missing: {
     finds: [[without('encounter', 'provider_id'), 'encounter.provider_id']],
@@ -156,8 +189,8 @@ const examples: Record<string, { finds: [Changes, ...string[]][]; passes: Change
 };
 
 /** What stands now, each as its rule, kind and field. */
-function found(changes: Changes): string[] {
-  return findingsOf(factsOf(claimWith(changes)), noSettings)
+function found(changes: Changes, settings: Partial<RuleSettings> = {}): string[] {
+  return findingsOf(factsOf(claimWith(changes)), { ...noSettings, ...settings })
     .filter((finding) => standsAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }
@@ -175,22 +208,26 @@ test('in a claim that has all, nothing is found', () => {
   expect(found({})).toEqual([]);
 });
 
+test('without a filing limit, a claim can be as old as it may', () => {
+  expect(found(servedOn('2001-01-01')).filter((one) => /filing/.test(one))).toEqual([]);
+});
+
 test('every rule has examples', () => {
   expect(Object.keys(examples)).toEqual(rules.map(({ code }) => code));
 });
 
 describe.each(rules)('$code', ({ code, title, source, reads }) => {
-  const { finds = [], passes = [] } = examples[code] ?? {};
+  const { finds = [], passes = [], settings } = examples[code] ?? {};
 
   test.each(finds)('finds %j', (changes, ...fields) => {
-    expect(found(changes).filter((one) => one.startsWith(`${code} `))).toEqual(
+    expect(found(changes, settings).filter((one) => one.startsWith(`${code} `))).toEqual(
       fields.map((field) => `${code} ${field}`),
     );
   });
 
   test('passes what is right beside it', () => {
     for (const changes of passes) {
-      expect(found(changes).filter((one) => one.startsWith(`${code} `))).toEqual([]);
+      expect(found(changes, settings).filter((one) => one.startsWith(`${code} `))).toEqual([]);
     }
   });
 

@@ -46,9 +46,13 @@ export async function sendLater(
 ): Promise<string> {
   Object.assign(claim[kind], change);
   await sendClaim(client, claim, kind);
-  const { updated_at } = (await client.get(pathOf(kind, String(claim[kind].id)))).body;
-  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(updated_at)));
-  return updated_at;
+  return whenPast((await client.get(pathOf(kind, String(claim[kind].id)))).body.updated_at);
+}
+
+/** Gives a moment in ISO 8601 back, once it has passed: no write to come has it. */
+export async function whenPast(moment: string): Promise<string> {
+  await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(moment)));
+  return moment;
 }
 
 export function readinessPath({ encounter }: Claim): string {

@@ -79,9 +79,9 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
   );
 }
 
-/** Leads to the version that brought a finding about; what the workspace has set of the rules has no page. */
+/** Leads to the version from which a finding follows; what the workspace has set of the rules has no page. */
 function causeLink(workspace: string, { kind, id, version }: Step): HtmlValue {
-  if (kind === 'workspace') return 'The rule was set.';
+  if (kind === 'workspace') return 'Set for the rules of the workspace.';
   const path = recordPath(workspace, kind, id);
   return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`;
 }

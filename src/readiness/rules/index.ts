@@ -5,6 +5,7 @@ import { coverageNotInForce } from './coverageNotInForce.ts';
 import { facilityMissing } from './facilityMissing.ts';
 import { facilityNpi } from './facilityNpi.ts';
 import { facilityTaxId } from './facilityTaxId.ts';
+import { filingLimitNear } from './filingLimitNear.ts';
 import { insuranceRankGap } from './insuranceRankGap.ts';
 import { payerCodeMissing } from './payerCodeMissing.ts';
 import { policyNumberMissing } from './policyNumberMissing.ts';
@@ -18,6 +19,7 @@ import { serviceDateMissing } from './serviceDateMissing.ts';
 import { subscriberIncomplete } from './subscriberIncomplete.ts';
 import { taxonomyCode } from './taxonomyCode.ts';
 import { taxonomyCodeMissing } from './taxonomyCodeMissing.ts';
+import { timelyFiling } from './timelyFiling.ts';
 import { zipOfOtherState } from './zipOfOtherState.ts';
 
 /** Every rule, in the order in which a claim is filled in. */
@@ -25,6 +27,8 @@ export const rules: readonly Rule[] = [
   serviceDateMissing,
   serviceDateInFuture,
   serviceBeforeBirth,
+  timelyFiling,
+  filingLimitNear,
   providerMissing,
   providerNpi,
   taxonomyCode,

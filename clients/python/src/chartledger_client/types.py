@@ -957,7 +957,7 @@ class ReadinessFindingCausePrincipal(TypedDict):
 class ReadinessFindingCause(TypedDict):
     """The write from which it follows"""
 
-    # `workspace`: it stands since the rule was set so in the workspace
+    # `workspace`: what the workspace has set of the rules
     kind: Literal[
         "payer", "patient", "provider", "facility", "encounter", "workspace",
     ]
@@ -974,11 +974,11 @@ class ReadinessFinding(TypedDict):
     """Something that is in the way of billing an encounter."""
 
     rule: Literal[
-        "service_date_missing", "service_date_in_future", "service_before_birth", "provider_missing",
-        "provider_npi", "taxonomy_code", "taxonomy_code_missing", "rendering_role", "facility_missing",
-        "facility_npi", "facility_tax_id", "clia_number", "primary_insurance_missing", "insurance_rank_gap",
-        "coverage_not_in_force", "policy_number_missing", "subscriber_incomplete", "payer_code_missing",
-        "address_incomplete", "zip_of_other_state",
+        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
+        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
+        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
+        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
+        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]

@@ -2823,7 +2823,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -2856,7 +2856,7 @@ export interface components {
             /** @description The write from which it follows */
             cause: {
                 /**
-                 * @description `workspace`: it stands since the rule was set so in the workspace
+                 * @description `workspace`: what the workspace has set of the rules
                  * @enum {string}
                  */
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace";

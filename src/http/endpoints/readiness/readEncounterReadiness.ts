@@ -41,7 +41,7 @@ const findingSchema = z
     cause: recordSchema
       .extend({
         kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace']).meta({
-          description: '`workspace`: it stands since the rule was set so in the workspace',
+          description: '`workspace`: what the workspace has set of the rules',
         }),
         event_id: z.uuid(),
         principal: principal('Who did it'),

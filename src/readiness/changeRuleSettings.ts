@@ -1,0 +1,38 @@
+import { ServiceError } from '../errors.ts';
+import type { JsonObject } from '../events/event.ts';
+import { type Caller, newActorEvent } from '../events/newEvent.ts';
+import { readinessStream } from '../events/streamNames.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { type RuleSettings, readRuleSettings } from './ruleSettings.ts';
+
+/** The type and data of an event of the stream of settings. */
+export interface SettingsChange {
+  type: 'ReadinessRuleSet' | 'FilingLimitSet';
+  data: JsonObject;
+}
+
+/**
+ * Appends the event that `decide` makes of what the caller's workspace has set of the rules; none, where it gives none. Rejects
+ * with what `decide` throws, with `unreadable` and `unavailable`.
+ */
+export async function changeRuleSettings(
+  eventLog: EventLog,
+  caller: Caller,
+  decide: (settings: RuleSettings) => SettingsChange | undefined,
+): Promise<void> {
+  const { workspace } = caller;
+  for (;;) {
+    const settings = await readRuleSettings(eventLog, workspace);
+    const change = decide(settings);
+    if (change === undefined) return;
+    const event = newActorEvent(caller, workspace, change.type, change.data);
+    const { version } = settings;
+    try {
+      await eventLog.append(readinessStream(workspace), event, version === 0 ? 'none' : version - 1);
+      return;
+    } catch (error) {
+      // Something else was set meanwhile: decide again.
+      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
+    }
+  }
+}
