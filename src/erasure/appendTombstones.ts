@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { gone, notFound, ServiceError } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
-import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED, type RecordErased } from '../events/recordErased.ts';
+import { erasureStep, type RecordErased, tombstoneType } from '../events/recordErased.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type StreamToErase, streamToErase } from './streamToErase.ts';
 
@@ -70,9 +70,8 @@ async function appendParts(
       erased: listed.erased,
       ...(index === 0 && found.earlier.length > 0 && { earlier: found.earlier }),
     };
-    const type = erasure.document_id === undefined ? RECORD_ERASED : DOCUMENT_ERASED;
     // One request erases several records.
-    const event = { ...newEvent(caller, type, { ...data }), id: uuidv7() };
+    const event = { ...newEvent(caller, tombstoneType(erasure.kind), { ...data }), id: uuidv7() };
     await eventLog.append(stream, event, last.revision + index);
   }
 }

@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
+import { encounterReadinessTypes } from '../events/encounterReadiness.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 import type { StateTable } from '../ports/stateStore.ts';
-import { eraseLateDocument } from './eraseLateDocument.ts';
+import { eraseLate } from './eraseLate.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { purgeErased } from './purgeErased.ts';
 
@@ -12,6 +13,9 @@ import { purgeErased } from './purgeErased.ts';
 const LOOK_EVERY_MS = 1_000;
 /** How far the log goes on, in positions, before the place is saved without an erasure. */
 const PLACE_EVERY = 10_000;
+
+/** What may come behind the erasure of its encounter. */
+const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes];
 
 /** Up to where in each log, by its identity, erasures are complete. */
 const placeTable: StateTable<{ position: Position }> = {
@@ -21,7 +25,7 @@ const placeTable: StateTable<{ position: Position }> = {
 
 /**
  * Finishes every erasure that the log tells of, also those that another process began and did not live to finish, and erases
- * documents that came behind that of their encounter, until the signal, and takes their bytes out of the files of the stores.
+ * what came behind that of its encounter, until the signal, and takes their bytes out of the files of the stores.
  * A lost place only makes it look again at what is complete. Rejects with `unavailable`.
  */
 export async function completeErasures(ports: ErasurePorts, signal: AbortSignal): Promise<void> {
@@ -46,15 +50,15 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
 
 /** Does what an event asks for, and says whether something was erased. */
 async function complete(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
-  if (event.type === 'DocumentUploaded') return eraseLateDocument(ports, event);
+  if (lateTypes.includes(event.type)) return eraseLate(ports, event);
   const isDone = erasureStep(event) === 'done';
   if (isDone) await finishErasure(ports, event);
   return isDone;
 }
 
-/** Batches of tombstones and uploads after a position, at every look at least one, until the signal. */
+/** Batches of tombstones, and of what may be late, after a position, at every look at least one, until the signal. */
 async function* looks(eventLog: EventLog, after: Position, signal: AbortSignal): AsyncGenerator<EventBatch> {
-  const filter = { eventTypes: [...tombstoneTypes, 'DocumentUploaded'] };
+  const filter = { eventTypes: [...tombstoneTypes, ...lateTypes] };
   for (let position = after; !signal.aborted; ) {
     for await (const batch of eventLog.follow({ after: position, filter, signal })) {
       position = batch.position;

@@ -1,8 +1,8 @@
 import { ServiceError } from '../errors.ts';
 import { dataAs, type RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
-import type { RecordErased } from '../events/recordErased.ts';
-import { documentIdsOf, recordStream } from '../events/streamNames.ts';
+import { type RecordErased, tombstoneTypes } from '../events/recordErased.ts';
+import { documentIdsOf, encounterReadinessStream, recordStream } from '../events/streamNames.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
@@ -29,7 +29,10 @@ export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): P
   const { kind, with_encounters } = dataAs<RecordErased>(done.data);
   const others: RecordedEvent[] = [];
   if (with_encounters) others.push(...(await eraseEncounters(ports, done)));
-  if (kind === 'encounter') others.push(...(await eraseDocuments(ports, done)));
+  if (kind === 'encounter') {
+    others.push(...(await eraseDocuments(ports, done)));
+    others.push(...(await eraseReadiness(ports, done)));
+  }
   await removeErased(ports, done);
   for (const webhookId of ports.webhooksOf(workspace)) {
     await removeAttempts(ports.stateStore, webhookId, done.stream);
@@ -72,6 +75,23 @@ export function eraseDocument(
   const { documentId: document_id } = documentIdsOf(stream);
   const erasure = { kind: 'document', record_id, document_id, reason };
   return eraseAlso(ports, done, stream, 'Document', erasure);
+}
+
+/**
+ * Erases what became of an encounter in billing with the encounter, whose last tombstone is given; nothing where there is nothing, where
+ * another erasure took it before, or where the id is used again and what is there came since. Gives its last tombstone. Rejects
+ * with `unavailable`, and with `unreadable`.
+ */
+export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
+  const { eventLog } = ports;
+  const { record_id, reason } = dataAs<RecordErased>(done.data);
+  const stream = encounterReadinessStream(done.metadata.workspace, record_id);
+  const lastOf = (name: string) => eventLog.readStream(name, { direction: 'backwards', limit: 1 });
+  const [last] = await lastOf(stream);
+  if (last === undefined) return [];
+  const [own] = await lastOf(done.stream);
+  if (own?.id !== done.id && last.position > done.position && !tombstoneTypes.includes(last.type)) return [];
+  return eraseAlso(ports, done, stream, 'Readiness', { kind: 'readiness', record_id, reason });
 }
 
 /** Erases what goes with a record, in the name of who asked for that; nothing where another erasure took it before. */

@@ -1,9 +1,19 @@
 import type { Position, RecordedEvent } from './event.ts';
 
-/** Types of the events that stand for what was erased of a record, and of a document: its tombstones. */
+/**
+ * Types of the events that stand for what was erased of a record, of a document, and of what became of an encounter in billing: its
+ * tombstones.
+ */
 export const RECORD_ERASED = 'RecordErased';
 export const DOCUMENT_ERASED = 'DocumentErased';
-export const tombstoneTypes: readonly string[] = [RECORD_ERASED, DOCUMENT_ERASED];
+export const READINESS_ERASED = 'ReadinessErased';
+export const tombstoneTypes: readonly string[] = [RECORD_ERASED, DOCUMENT_ERASED, READINESS_ERASED];
+
+/** The type of the tombstones of what stands in streams of a kind. */
+export function tombstoneType(kind: string): string {
+  if (kind === 'document') return DOCUMENT_ERASED;
+  return kind === 'readiness' ? READINESS_ERASED : RECORD_ERASED;
+}
 
 /** A version that was erased: where its event stood, and the leaf of it, which tells nothing of what it said. */
 export interface ErasedVersion {
@@ -32,7 +42,9 @@ export interface EarlierErasure {
 export interface RecordErased {
   /** The request that asked for it; the same in all tombstones of an erasure. */
   erasure_id: string;
+  /** As in the name of the stream. */
   kind: string;
+  /** Of what became of an encounter in billing, the encounter's. */
   record_id: string;
   /** Of a document, whose `record_id` is its encounter's. */
   document_id?: string;

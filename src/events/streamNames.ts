@@ -53,6 +53,14 @@ export function readinessStream(workspace: string): string {
   return `${workspace}.readiness`;
 }
 
+/**
+ * What became of an encounter in billing, beside the encounter's own stream: `{workspace}.readiness-{percent-encoded id}`. It is
+ * erased with the encounter. Who folds it leaves aside types of events that he does not look for.
+ */
+export function encounterReadinessStream(workspace: string, encounterId: string): string {
+  return recordStream(workspace, 'readiness', encounterId);
+}
+
 /** Which codes of an authenticator app a user has used; only its end is read. */
 export function totpStream(userId: string): string {
   return `${INSTALLATION}.totp-${userId}`;
@@ -93,4 +101,10 @@ export function documentIdsOf(stream: string): { encounterId: string; documentId
 /** The stream of the encounter to which the document of a stream belongs. */
 export function encounterOfDocument(stream: string): string {
   return recordStream(workspaceOfStream(stream), 'encounter', documentIdsOf(stream).encounterId);
+}
+
+/** The stream of the encounter with which what a stream holds is erased: that of a document, or `encounterReadinessStream`. */
+export function encounterBeside(stream: string): string {
+  if (kindOfStream(stream) === 'document') return encounterOfDocument(stream);
+  return recordStream(workspaceOfStream(stream), 'encounter', recordIdOf(stream));
 }

@@ -1,5 +1,6 @@
+import { encounterReadinessTypes } from '../events/encounterReadiness.ts';
 import type { RecordedEvent } from '../events/event.ts';
-import { erasureStep, RECORD_ERASED } from '../events/recordErased.ts';
+import { erasureStep, READINESS_ERASED, RECORD_ERASED } from '../events/recordErased.ts';
 import { kindOfStream } from '../events/streamNames.ts';
 import { catalog } from './catalog.ts';
 import { documentEventTypes } from './document.ts';
@@ -8,7 +9,8 @@ import { documentEventTypes } from './document.ts';
 export const subjectKinds: readonly string[] = [...catalog.map(({ kind }) => kind), 'document'];
 
 /**
- * What an event is about; of an `AccessRecorded`, what was read; of a legal hold, the record that is held. Empty for events of
+ * What an event is about; of an `AccessRecorded`, what was read; of a legal hold, the record that is held; of what became of an encounter in
+ * billing, the encounter. Empty for events of
  * keys and workspaces.
  */
 export interface EventSubject {
@@ -40,6 +42,8 @@ const holdTypes = ['HoldAdded', 'HoldReleased'];
 export function eventSubject(event: RecordedEvent): EventSubject {
   const { type, data } = event;
   const text = (name: string) => data[name] as string | undefined;
+  if (type === READINESS_ERASED) return { kind: 'encounter', recordId: text('record_id') };
+  if (encounterReadinessTypes.includes(type)) return { kind: 'encounter', recordId: text('encounter_id') };
   const kind = changedKind(event);
   if (erasureStep(event)) return { kind, recordId: text('record_id'), documentId: text('document_id') };
   if (kind === 'document') return { kind, recordId: text('encounter_id'), documentId: text('document_id') };

@@ -2,11 +2,13 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { evolveHolds, type HoldState } from '../../src/erasure/holds/holdState.ts';
+import { encounterReadinessTypes } from '../../src/events/encounterReadiness.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/events/upcast.ts';
 import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
 import { emptyUsers } from '../../src/principals/users/user.ts';
 import { evolveUsers } from '../../src/principals/users/userEvents.ts';
+import { type BillingState, evolveBilling } from '../../src/readiness/billing.ts';
 import { evolveRuleSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
@@ -49,6 +51,8 @@ function listed(state: unknown): unknown {
 /** Types that are read one by one. */
 const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
 
+const billingTypes = [...encounterReadinessTypes, 'ReadinessErased'];
+
 function fold(events: RecordedEvent[]): unknown {
   const { type, data } = events.at(-1) as RecordedEvent;
   const entry = catalog.find(({ eventType, kind }) =>
@@ -75,6 +79,7 @@ function fold(events: RecordedEvent[]): unknown {
   if (type === 'ReadinessRuleSet' || type === 'FilingLimitSet') {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
+  if (billingTypes.includes(type)) return events.reduce<BillingState | undefined>(evolveBilling, undefined);
   if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {
     const all = emptyUsers();

@@ -9,7 +9,7 @@ import { openReadModels } from '../../src/app/openBackend.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
-import { WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
+import { encounterReadinessStream, WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
 import { eventTypes } from '../../src/events/upcast.ts';
 import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
@@ -85,6 +85,13 @@ onEveryEngine((start) => {
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');
     await setFilingLimit(service.eventLog, caller, 365);
+    const billed = encounterReadinessStream(clinic(), String(made.encounter));
+    const data = { encounter_id: made.encounter, versions: [] };
+    const events = [
+      newEvent(caller, 'EncounterBilled', { ...data, claim_id: 'claim-7001' }),
+      newEvent(caller, 'BillingChangeAcknowledged', { ...data, reason: 'Known' }),
+    ];
+    for (const event of events) await service.eventLog.append(billed, { ...event, id: uuidv7() }, 'any');
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
     await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
   }

@@ -158,7 +158,8 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
     reason: textOf(form, 'reason'),
     withEncounters: valuesOf(form, 'with_encounters').length > 0,
   });
-  const others = countByKind(tombstones.slice(1).map(({ stream }) => kindOfStream(stream)));
+  const kinds = tombstones.slice(1).map(({ stream }) => kindOfStream(stream));
+  const others = countByKind(kinds.filter((kind) => kind !== 'readiness'));
   const end = isComplete
     ? whereBytesAre(ports)
     : 'Nobody is given it any more. The read models lag behind: the service completes the erasure by itself.';

@@ -1,0 +1,37 @@
+/** The parts that records have in a claim for an encounter. */
+export const claimParts = [
+  'encounter',
+  'patient',
+  'payer',
+  'provider',
+  'rendering_provider',
+  'facility',
+] as const;
+export type ClaimPart = (typeof claimParts)[number];
+
+/** A record in the version that a claim rests on. */
+export interface UsedVersion {
+  part: ClaimPart;
+  kind: string;
+  id: string;
+  version: number;
+}
+
+/** Data of `EncounterBilled`: what was sent to the payer, and on which versions it rests. No field's value is copied. */
+export interface EncounterBilled {
+  encounter_id: string;
+  claim_id: string;
+  /** In the order of `claimParts`; without those that the claim does not have. */
+  versions: UsedVersion[];
+}
+
+/** Data of `BillingChangeAcknowledged`: what has changed since may stay as it is, up to these versions. */
+export interface BillingChangeAcknowledged {
+  encounter_id: string;
+  /** Why, in the caller's words. */
+  reason: string;
+  versions: UsedVersion[];
+}
+
+/** Types of the events in an `encounterReadinessStream`, its tombstones aside. */
+export const encounterReadinessTypes: readonly string[] = ['EncounterBilled', 'BillingChangeAcknowledged'];
