@@ -1,7 +1,8 @@
 import type { z } from 'zod';
+import { writeWarnings } from '../../src/commands/writeWarnings.ts';
+import { noSettings } from '../../src/readiness/ruleSettings.ts';
 import { type CatalogEntry, catalog, type RecordFields } from '../../src/records/catalog.ts';
 import type { Checks } from '../../src/records/fieldChecks.ts';
-import { qualityWarnings } from '../../src/records/qualityWarnings.ts';
 import { code, page, table } from './markdown.ts';
 
 type Body = Record<string, unknown>;
@@ -15,6 +16,7 @@ const doubtful = ['', ' ', 'x', '123-45-6789', '1234567890', '1850-01-01', '9999
 const together: Body[] = [
   { effective_date: '2026-06-01', termination_date: '2026-01-01' },
   { is_completed: true },
+  { is_completed: true, date_of_service: '9999-01-01' },
   { facility_type: 'laboratory' },
   { [UNKNOWN]: 'x' },
 ];
@@ -77,11 +79,11 @@ function warnings(): Map<string, Set<string>> {
       );
     }
     for (const body of bodies) {
-      for (const { field, message } of qualityWarnings(
-        entry,
-        body,
-        entry.schema.parse(body) as RecordFields,
-      )) {
+      const sent = entry.schema.parse(body) as RecordFields;
+      const given = [undefined, sent].flatMap((record) =>
+        writeWarnings(entry, body, sent, () => noSettings, record),
+      );
+      for (const { field, message } of given) {
         found.set(message, (found.get(message) ?? new Set()).add(shownField(field)));
       }
     }
@@ -96,7 +98,8 @@ export function warningsPage(): string {
     'Warnings',
     'A warning says that a record was accepted although something about it is doubtful: a field was not stored, or billing ' +
       'is likely to refuse a value. The answer to an upsert lists them in `warnings`, each as `{field, message}`. What is ' +
-      'said of the fields of a primary insurance holds for the others, too.',
+      'said of the fields of a primary insurance holds for the others, too. What [the rules of readiness](readiness-rules.md) find ' +
+      'in a completed encounter alone is among them, unless the workspace has switched a rule off.',
     table(['message', 'fields'], rows),
   );
 }

@@ -1,17 +1,17 @@
-import { notFound } from '../errors.ts';
+import { type FieldMessage, notFound } from '../errors.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
 import { type Evolve, foldStream } from '../reads/foldStream.ts';
-import type { CatalogEntry } from '../records/catalog.ts';
+import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
 import { judgeChange } from '../records/judgeChange.ts';
 import { patchRecord as applyPatch } from '../records/patchRecord.ts';
-import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { awaitReferences, checkReferences } from './checkReferences.ts';
 import type { WriteOptions, WritePorts, Written } from './upsertRecord.ts';
 import { writeJudged } from './writeJudged.ts';
+import { writeWarnings } from './writeWarnings.ts';
 
 /**
  * Changes a record by a JSON Merge Patch (RFC 7396), in one event of the same type as an upsert's. Durable when it resolves.
@@ -29,9 +29,11 @@ export async function patchRecord(
   const { workspace } = caller;
   const stream = recordStream(workspace, entry.kind, id);
   const earlier = await findEarlier(ports.eventLog, stream, caller);
-  if (earlier) return alreadyPatched(ports, entry, input, earlier);
+  const toWarnings = (merged: object, sent: RecordFields, record: RecordFields) =>
+    writeWarnings(entry, merged, sent, () => ports.ruleSettings.of(workspace), record);
+  if (earlier) return alreadyPatched(ports, entry, input, earlier, toWarnings);
   let merged: object = {};
-  const { version, outcome, changedFields, isSkipped, sent } = await writeJudged(ports, {
+  const { version, outcome, changedFields, isSkipped, sent, fields } = await writeJudged(ports, {
     ...{ entry, stream, condition, unchanged, dryRun },
     async fieldsFor(state) {
       if (state === undefined) throw notFound(entry.title);
@@ -41,9 +43,9 @@ export async function patchRecord(
       await checkReferences(ports.existence, workspace, entry, patched.sent);
       return patched.sent;
     },
-    newEvent: (fields) => newEvent(caller, entry.eventType, fields),
+    newEvent: (data) => newEvent(caller, entry.eventType, data),
   });
-  return { version, outcome, changedFields, isSkipped, warnings: qualityWarnings(entry, merged, sent) };
+  return { version, outcome, changedFields, isSkipped, warnings: toWarnings(merged, sent, fields) };
 }
 
 /** What an earlier try of the same request came to. */
@@ -52,10 +54,11 @@ async function alreadyPatched(
   entry: CatalogEntry,
   input: unknown,
   { stream, revision }: RecordedEvent,
+  toWarnings: (merged: object, sent: RecordFields, record: RecordFields) => FieldMessage[],
 ): Promise<Written> {
   const evolve: Evolve<RecordState> = (state, event) => evolveRecord(entry.kind, state, event);
   const before = (await foldStream(eventLog, stream, evolve, { version: revision })) as RecordState;
   const { merged, sent } = applyPatch(entry, before.fields, input);
-  const warnings = qualityWarnings(entry, merged, sent);
-  return { version: revision + 1, ...judgeChange(before, sent), isSkipped: false, warnings };
+  const { fields, ...judged } = judgeChange(before, sent);
+  return { version: revision + 1, ...judged, isSkipped: false, warnings: toWarnings(merged, sent, fields) };
 }

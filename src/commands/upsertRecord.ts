@@ -4,9 +4,9 @@ import { type Caller, newEvent } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { UnchangedChoice } from '../events/unchangedChoice.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
+import type { RememberedRuleSettings } from '../readiness/RememberedRuleSettings.ts';
 import type { CatalogEntry, RecordFields } from '../records/catalog.ts';
 import type { Judgement } from '../records/judgeChange.ts';
-import { qualityWarnings } from '../records/qualityWarnings.ts';
 import { validate } from '../records/validate.ts';
 import { appendToRecord } from './appendToRecord.ts';
 import { awaitReferences, checkReferences } from './checkReferences.ts';
@@ -14,6 +14,7 @@ import type { RecordExistence } from './RecordExistence.ts';
 import type { ReferenceWait, ReferenceWaits } from './ReferenceWaits.ts';
 import type { WriteCondition } from './writeCondition.ts';
 import { type JudgedPorts, writeJudged } from './writeJudged.ts';
+import { writeWarnings } from './writeWarnings.ts';
 
 export interface Written {
   /** The record's, behind the write. */
@@ -30,6 +31,7 @@ export interface Written {
 export interface WritePorts extends JudgedPorts {
   existence: RecordExistence;
   referenceWaits: ReferenceWaits;
+  ruleSettings: RememberedRuleSettings;
 }
 
 /** What a write asks for beside its fields; without it, what is sent is appended, whatever the record is. */
@@ -58,24 +60,22 @@ export async function upsertRecord(
   const { existence } = ports;
   const sent = validate(entry.schema, input) as RecordFields;
   const stream = recordStream(caller.workspace, entry.kind, sent.id);
-  const toEvent = (fields: RecordFields) => newEvent(caller, entry.eventType, fields);
-  const valid = { entry, stream, sent, newEvent: toEvent };
+  const valid: ValidUpsert = {
+    ...{ entry, stream, sent },
+    newEvent: (fields) => newEvent(caller, entry.eventType, fields),
+    warnings: (record) =>
+      writeWarnings(entry, input as object, sent, () => ports.ruleSettings.of(caller.workspace), record),
+  };
   if (caller.earlier !== undefined && (await findEarlier(ports.eventLog, stream, caller)) !== undefined) {
     // It keeps its place, whatever came behind it.
-    const written = await upsertBlindly(ports, valid, {});
-    return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
+    return upsertBlindly(ports, valid, {});
   }
   if (options.wait) await awaitReferences(ports, caller.workspace, entry, sent, options.wait);
   const checking = checkReferences(existence, caller.workspace, entry, sent);
   if (checking) await checking;
-  const written =
-    options.dryRun || options.unchanged === 'skip'
-      ? await upsertJudged(ports, valid, options)
-      : await upsertBlindly(ports, valid, options);
-  return { ...written, warnings: qualityWarnings(entry, input as object, sent) };
+  const isJudged = options.dryRun || options.unchanged === 'skip';
+  return isJudged ? upsertJudged(ports, valid, options) : upsertBlindly(ports, valid, options);
 }
-
-type Outcome = Omit<Written, 'warnings'>;
 
 /** An upsert in which nothing is wrong by itself, and whose references exist. */
 export interface ValidUpsert {
@@ -84,17 +84,25 @@ export interface ValidUpsert {
   sent: RecordFields;
   /** The event that holds these fields. */
   newEvent(fields: RecordFields): NewEvent;
+  /** The remarks on it; `record`: the merged fields of the record behind it, where they are known. */
+  warnings(record: RecordFields | undefined): FieldMessage[];
 }
 
 async function upsertBlindly(
   ports: WritePorts,
   valid: ValidUpsert,
   { condition = 'any' }: WriteOptions,
-): Promise<Outcome> {
+): Promise<Written> {
   const { stream, sent } = valid;
   const { revision, isNew } = await appendToRecord(ports, stream, valid.newEvent(sent), condition);
   if (!ports.existence.isKnown(stream)) ports.existence.remember(stream);
-  return { version: revision + 1, outcome: isNew ? 'created' : 'updated' };
+  return writtenBlindly(valid, revision, isNew);
+}
+
+/** What an upsert came to that was appended whatever the record is. */
+export function writtenBlindly(valid: ValidUpsert, revision: number, isNew: boolean): Written {
+  const outcome = isNew ? 'created' : 'updated';
+  return { version: revision + 1, outcome, warnings: valid.warnings(isNew ? valid.sent : undefined) };
 }
 
 /** Carries out an upsert by what the record is: a dry run, or one that may be skipped. Rejects as `writeJudged` does. */
@@ -102,17 +110,17 @@ export async function upsertJudged(
   ports: WritePorts,
   valid: ValidUpsert,
   options: WriteOptions,
-): Promise<Outcome> {
+): Promise<Written> {
   const { entry, stream, sent } = valid;
   const { condition = 'any', unchanged = 'append', dryRun = false } = options;
   try {
-    const { version, outcome, changedFields, isSkipped } = await writeJudged(ports, {
+    const { version, outcome, changedFields, isSkipped, fields } = await writeJudged(ports, {
       ...{ entry, stream, condition, unchanged, dryRun },
       fieldsFor: () => sent,
-      newEvent: (fields) => valid.newEvent(fields),
+      newEvent: (data) => valid.newEvent(data),
     });
     if (!isSkipped && !dryRun) ports.existence.remember(stream);
-    return { version, outcome, changedFields, isSkipped };
+    return { version, outcome, changedFields, isSkipped, warnings: valid.warnings(fields) };
   } catch (error) {
     // What cannot be read cannot be said to be the same.
     if (error instanceof UnreadableError && !dryRun) return upsertBlindly(ports, valid, options);

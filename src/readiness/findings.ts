@@ -8,9 +8,13 @@ export interface Finding extends Fault {
   severity: Severity;
 }
 
-/** What the rules find in the facts, also what begins or ends by itself some day; in the order of the rules. */
-export function findingsOf(facts: BillingFacts, settings: RuleSettings): Finding[] {
-  return rules.flatMap((rule) => {
+/** What the rules, or some of them, find in the facts, also what begins or ends by itself some day; in the order of the rules. */
+export function findingsOf(
+  facts: BillingFacts,
+  settings: RuleSettings,
+  applied: readonly Rule[] = rules,
+): Finding[] {
+  return applied.flatMap((rule) => {
     const severity = choiceOf(settings, rule);
     return severity === 'off'
       ? []

@@ -90,16 +90,10 @@ export const addressChecks = {
   country: pattern(/^[A-Z]{2}$/, 'is not an ISO 3166-1 alpha-2 country code'),
 } as const satisfies Checks;
 
-/** The remarks on fields that billing needs, and that were not sent though `reason`. */
-export function notSent(
-  sent: Record<string, unknown>,
-  needed: readonly string[],
-  reason: string,
-): FieldMessage[] {
-  return needed
-    .filter((field) => typeof sent[field] !== 'string')
-    .map((field) => ({
-      field,
-      message: `was not sent, though ${reason}; billing needs it, now or from an earlier version`,
-    }));
+/** The remark on a field that billing needs, and that was not sent though `reason`. */
+export function notSent(field: string, reason: string): FieldMessage {
+  return {
+    field,
+    message: `was not sent, though ${reason}; billing needs it, now or from an earlier version`,
+  };
 }

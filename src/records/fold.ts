@@ -81,7 +81,7 @@ export function evolveRecord(
 }
 
 /** The record as callers see it: the folded fields in the schema's order, with the kind's defaults. */
-export function viewRecord(state: RecordState): RecordFields {
+export function viewRecord(state: Pick<RecordState, 'kind' | 'fields'>): RecordFields {
   const entry: CatalogEntry = catalogEntry(state.kind);
   const view: Record<string, unknown> = {};
   for (const field of Object.keys(entry.schema.shape)) {

@@ -11,13 +11,16 @@ export interface Judgement {
   outcome: Outcome;
   /** Names of the fields whose value changes; those of an insurance are dotted. */
   changedFields: string[];
+  /** The record's behind the write, merged and without defaults. */
+  fields: RecordFields;
 }
 
 const noFields = {} as RecordFields;
 
 /** What sent fields make of a record, as `changed` of the event stream would tell it; `state` is undefined where there is none. */
 export function judgeChange(state: RecordState | undefined, sent: RecordFields): Judgement {
-  const changed = changedFields(state?.fields, mergeFields(state?.fields ?? noFields, sent));
+  const fields = mergeFields(state?.fields ?? noFields, sent);
+  const changed = changedFields(state?.fields, fields);
   const updated = changed.length === 0 ? 'unchanged' : 'updated';
-  return { outcome: state === undefined ? 'created' : updated, changedFields: changed };
+  return { outcome: state === undefined ? 'created' : updated, changedFields: changed, fields };
 }

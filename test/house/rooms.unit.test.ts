@@ -28,7 +28,7 @@ const rooms: Record<string, string[]> = {
   idempotency: ['errors', 'sealing', 'events', 'ports'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
   readiness: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
-  commands: ['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads'],
+  commands: [...['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads', 'readiness']],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],
   evidence: ['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'reads'],
@@ -80,7 +80,18 @@ const rooms: Record<string, string[]> = {
       'commands',
       'projector',
     ],
-    ...['reads', 'audit', 'evidence', 'principals', 'feed', 'webhooks', 'erasure', 'http', 'dashboard'],
+    ...[
+      'reads',
+      'readiness',
+      'audit',
+      'evidence',
+      'principals',
+      'feed',
+      'webhooks',
+      'erasure',
+      'http',
+      'dashboard',
+    ],
   ],
   cli: [
     ...[

@@ -83,6 +83,21 @@ describe('a store that fails', () => {
     expectUnavailable(await client.get(documentsPath(encounter)));
   });
 
+  test('what the rules find in an encounter is told without waiting for a store', async () => {
+    const never = () => new Promise<never>(() => undefined);
+    const client = await startFaultyApp(service, { eventLog: { readStream: never } });
+    app = client;
+    const patient = samples.patient();
+    const appended = await appendedBy(service, async () => {
+      expect((await client.post('/integration/patients', patient)).status).toBe(200);
+      const completed = { ...samples.encounter(patient.id), is_completed: true };
+      const { status, body } = await client.post('/integration/encounters', completed);
+      expect(status).toBe(200);
+      expect(body.warnings).toHaveLength(3);
+    });
+    expect(appended).toHaveLength(2);
+  });
+
   test('document store away: uploads and downloads are 503, records go on', async () => {
     const id = phi('document');
     await service.upload(documentsPath(encounter), documentForm({ document_id: id }));

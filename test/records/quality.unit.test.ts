@@ -93,14 +93,6 @@ test('numbers like an SSN are told in insurances, too', () => {
   ]);
 });
 
-test('a completed encounter needs a provider, a facility and a date of service', () => {
-  const whole = { provider_id: 'p', facility_id: 'f', date_of_service: '2026-03-14' };
-  expect(warned('encounter', { is_completed: true })).toEqual(Object.keys(whole));
-  expect(warned('encounter', { is_completed: true, ...whole, facility_id: null })).toEqual(['facility_id']);
-  expect(warned('encounter', { is_completed: true, ...whole })).toEqual([]);
-  expect(warned('encounter', { is_completed: false })).toEqual([]);
-});
-
 test('a laboratory needs a CLIA number', () => {
   expect(warned('facility', { facility_type: 'laboratory' })).toEqual(['clia_number']);
   expect(warned('facility', { facility_type: 'laboratory', clia_number: '28D1234567' })).toEqual([]);

@@ -33,6 +33,7 @@ import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
 import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../src/principals/users/signInLimits.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { RememberedRuleSettings } from '../../src/readiness/RememberedRuleSettings.ts';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
 import { KnownKeys } from '../../src/sameLog/KnownKeys.ts';
 import { createAddressRules } from '../../src/webhooks/settings/addressRules.ts';
@@ -101,6 +102,7 @@ export async function startFaultyApp(
     documentStore,
     existence,
     referenceWaits: new ReferenceWaits(existence),
+    ruleSettings: new RememberedRuleSettings(eventLog),
     reservations: new Reservations({
       stateStore,
       clock: systemClock,

@@ -20,6 +20,7 @@ import { IdentityProvider } from '../../principals/users/IdentityProvider.ts';
 import { SecondFactor } from '../../principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../principals/users/signInLimits.ts';
 import { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
 import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
@@ -78,6 +79,7 @@ export async function openApiPorts(
     feed,
     existence,
     referenceWaits,
+    ruleSettings: new RememberedRuleSettings(eventLog),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,

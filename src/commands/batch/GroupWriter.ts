@@ -4,7 +4,7 @@ import { findEarlier } from '../../idempotency/findEarlier.ts';
 import type { Append, Appended } from '../../ports/eventLog.ts';
 import { isNewRecord } from '../appendToRecord.ts';
 import { refusalOf } from '../checkReferences.ts';
-import { upsertJudged } from '../upsertRecord.ts';
+import { upsertJudged, writtenBlindly } from '../upsertRecord.ts';
 import { conditionNotMet } from '../writeCondition.ts';
 import type { BatchContext } from './batchContext.ts';
 import type { BatchLine } from './batchLine.ts';
@@ -160,11 +160,9 @@ export class GroupWriter {
   #accepted(valid: ValidLine, appended: Appended, mayBeErased: boolean): void | Promise<void> {
     const { ports, answer } = this.#context;
     ports.existence.remember(valid.stream);
-    const tell = (isNew: boolean) => {
-      const { line, subject, warnings } = valid;
-      const outcome = isNew ? 'created' : 'updated';
-      answer(line, { ...subject, written: { version: appended.revision + 1, outcome, warnings } });
-    };
+    const { line, subject } = valid;
+    const tell = (isNew: boolean) =>
+      answer(line, { ...subject, written: writtenBlindly(valid, appended.revision, isNew) });
     if (!appended.erased) return tell(appended.revision === 0);
     return isNewRecord(ports.eventLog, valid.stream, appended, mayBeErased).then(tell, (error) =>
       this.#refuse([valid], error),
@@ -174,14 +172,14 @@ export class GroupWriter {
   /** Carries out a line by what its record is. */
   async #judge(valid: ValidLine): Promise<void> {
     const { ports, options, answer } = this.#context;
-    const { line, subject, operation, warnings } = valid;
+    const { line, subject, operation } = valid;
     if (this.#away) {
       this.#refuse([valid], this.#away);
       return;
     }
     try {
-      const outcome = await upsertJudged(ports, valid, { ...options, condition: operation.condition });
-      answer(line, { ...subject, written: { ...outcome, warnings } });
+      const written = await upsertJudged(ports, valid, { ...options, condition: operation.condition });
+      answer(line, { ...subject, written });
     } catch (error) {
       this.#refuse([valid], error);
     }

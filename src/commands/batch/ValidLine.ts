@@ -1,11 +1,12 @@
+import type { FieldMessage } from '../../errors.ts';
 import type { NewEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
 import { recordStream } from '../../events/streamNames.ts';
 import type { RecordFields } from '../../records/catalog.ts';
-import { qualityWarnings } from '../../records/qualityWarnings.ts';
 import { validate } from '../../records/validate.ts';
 import { type Reference, referencesOf } from '../checkReferences.ts';
 import type { ValidUpsert } from '../upsertRecord.ts';
+import { writeWarnings } from '../writeWarnings.ts';
 import type { BatchContext } from './batchContext.ts';
 import type { BatchLine, LineSubject } from './batchLine.ts';
 import { type Operation, readOperation } from './readOperation.ts';
@@ -40,8 +41,10 @@ export class ValidLine implements ValidUpsert {
     return referencesOf(this.#context.caller.workspace, this.entry, this.sent);
   }
 
-  get warnings(): ReturnType<typeof qualityWarnings> {
-    return qualityWarnings(this.entry, this.operation.input, this.sent);
+  warnings(record: RecordFields | undefined): FieldMessage[] {
+    const { caller, ports } = this.#context;
+    const settings = () => ports.ruleSettings.of(caller.workspace);
+    return writeWarnings(this.entry, this.operation.input, this.sent, settings, record);
   }
 
   newEvent(fields: RecordFields): NewEvent {

@@ -1,9 +1,7 @@
 import { defineKind } from '../defineKind.ts';
 import { yearAlone } from '../deidentification.ts';
-import { inLifetime, notSent, notSsn } from '../fieldChecks.ts';
+import { inLifetime, notSsn } from '../fieldChecks.ts';
 import { date, flag, identifier, oneOf, reference, requiredReference, text } from '../fields.ts';
-
-const neededForBilling = ['provider_id', 'facility_id', 'date_of_service'];
 
 /** Spec section 2.6. */
 export const encounter = defineKind({
@@ -56,8 +54,6 @@ export const encounter = defineKind({
     facility_id: notSsn,
     date_of_service: inLifetime,
   },
-  doubts: (sent) =>
-    sent.is_completed === true ? notSent(sent, neededForBilling, 'the encounter is completed') : [],
   listedBy: 'date_of_service',
   filters: [
     { field: 'patient_id', by: 'value' },

@@ -82,5 +82,7 @@ export const facility = defineKind({
     ...addressChecks,
   },
   doubts: (sent) =>
-    sent.facility_type === 'laboratory' ? notSent(sent, ['clia_number'], 'the facility is a laboratory') : [],
+    sent.facility_type === 'laboratory' && typeof sent.clia_number !== 'string'
+      ? [notSent('clia_number', 'the facility is a laboratory')]
+      : [],
 });

@@ -378,7 +378,7 @@ class Written(TypedDict):
     version: int
     # `unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch
     outcome: Literal["created", "updated", "unchanged"]
-    # Fields that were not stored, and values that were stored but that billing may refuse
+    # Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of billing a completed encounter, by what is known of it at that moment
     warnings: list[FieldMessage]
     # Nothing was written
     dry_run: NotRequired[Literal[True]]

@@ -1889,7 +1889,7 @@ export interface components {
              * @enum {string}
              */
             outcome: "created" | "updated" | "unchanged";
-            /** @description Fields that were not stored, and values that were stored but that billing may refuse */
+            /** @description Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of billing a completed encounter, by what is known of it at that moment */
             warnings: components["schemas"]["FieldMessage"][];
             /**
              * @description Nothing was written

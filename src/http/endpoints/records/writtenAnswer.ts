@@ -15,7 +15,9 @@ export const writtenSchema = z
         '`unchanged` is told where the record was looked at: by a dry run, with `unchanged=skip`, and by a patch',
     }),
     warnings: z.array(fieldMessageSchema).meta({
-      description: 'Fields that were not stored, and values that were stored but that billing may refuse',
+      description:
+        'Fields that were not stored, values that were stored but that billing may refuse, and what else is in the way of ' +
+        'billing a completed encounter, by what is known of it at that moment',
     }),
     dry_run: z.literal(true).optional().meta({ description: 'Nothing was written' }),
     changed_fields: z
