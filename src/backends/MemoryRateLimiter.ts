@@ -1,4 +1,5 @@
 import type { Count, Limit, RateLimiter } from '../ports/rateLimiters.ts';
+import { monotonicMs } from './monotonicMs.ts';
 
 interface Window {
   count: number;
@@ -18,8 +19,7 @@ export class MemoryRateLimiter implements RateLimiter {
 
   consume(key: string, times = 1): Count {
     const { points, seconds } = this.limit;
-    // Whole ones: with fractions, a window that was just begun may seem to last longer than it does.
-    const now = Math.floor(performance.now());
+    const now = monotonicMs();
     let window = this.#windows.get(key);
     if (window === undefined || window.endsAt <= now) {
       this.#sweep(now);

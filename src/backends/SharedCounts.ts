@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { Count, Limit } from '../ports/rateLimiters.ts';
+import { monotonicMs } from './monotonicMs.ts';
 
 /** What threads share that count together. */
 export interface CountsMemory {
@@ -151,11 +152,4 @@ export class SharedCounts {
 
 function placeOf(slot: number): number {
   return HEADER_BYTES / Float64Array.BYTES_PER_ELEMENT + slot * SLOT_FIELDS;
-}
-
-/** Of all threads of the process; that of `performance` begins with each thread. */
-function monotonicMs(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  // Whole ones: with fractions, a window that was just begun may seem to last longer than it does.
-  return seconds * 1_000 + Math.floor(nanoseconds / 1_000_000);
 }

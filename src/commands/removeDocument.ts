@@ -1,7 +1,8 @@
-import { notFound, ServiceError } from '../errors.ts';
+import { notFound } from '../errors.ts';
 import { type Caller, newEvent } from '../events/newEvent.ts';
 import { documentStream } from '../events/streamNames.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
+import { appendBehind } from '../ports/appendBehind.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { DocumentRemoved } from '../records/document.ts';
 import { requireDocument, type WriteCondition } from './writeCondition.ts';
@@ -21,12 +22,8 @@ export async function removeDocument(
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
     if (last?.type !== 'DocumentUploaded') throw notFound('Document');
     requireDocument(condition, last);
-    try {
-      await eventLog.append(stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision);
+    // Where somebody uploaded or removed it meanwhile it is decided again on what is there now.
+    if (await appendBehind(eventLog, stream, newEvent(caller, 'DocumentRemoved', { ...data }), last.revision))
       return;
-    } catch (error) {
-      // Somebody uploaded or removed it meanwhile: decide again on what is there now.
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
   }
 }

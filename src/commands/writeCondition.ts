@@ -1,5 +1,6 @@
 import { ServiceError } from '../errors.ts';
 import type { NewEvent, RecordedEvent } from '../events/event.ts';
+import { appendBehind } from '../ports/appendBehind.ts';
 import type { Appended, EventLog, ExpectedRevision } from '../ports/eventLog.ts';
 import type { RecordState } from '../records/fold.ts';
 
@@ -45,11 +46,7 @@ export async function appendToDocument(
   for (;;) {
     const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
     requireDocument(condition, last);
-    try {
-      return await eventLog.append(stream, event, last?.revision ?? 'none');
-    } catch (error) {
-      // Somebody wrote meanwhile: decide again on what is there now.
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
+    const appended = await appendBehind(eventLog, stream, event, last?.revision ?? -1);
+    if (appended) return appended;
   }
 }

@@ -1,6 +1,6 @@
-import { ServiceError } from '../errors.ts';
 import type { NewEvent } from '../events/event.ts';
 import type { UnchangedChoice } from '../events/unchangedChoice.ts';
+import { appendBehind } from '../ports/appendBehind.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { currentState } from '../reads/readRecord.ts';
@@ -53,11 +53,6 @@ export async function writeJudged(ports: JudgedPorts, write: JudgedWrite): Promi
     const before = last?.version ?? 0;
     const result = { ...judgement, version: isSkipped ? before : before + 1, sent, isSkipped };
     if (isSkipped || dryRun) return result;
-    try {
-      await ports.eventLog.append(stream, write.newEvent(sent), before === 0 ? 'none' : before - 1);
-      return result;
-    } catch (error) {
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
+    if (await appendBehind(ports.eventLog, stream, write.newEvent(sent), before - 1)) return result;
   }
 }

@@ -18,6 +18,11 @@ export interface Count {
   msBeforeReset: number;
 }
 
+/** Seconds after which all counts begin again, as callers are told: whole ones, one at least. */
+export function secondsUntilReset({ msBeforeReset }: Count): number {
+  return Math.max(1, Math.ceil(msBeforeReset / 1_000));
+}
+
 /** Counts how often something is done, for each key. */
 export interface RateLimiter {
   readonly limit: Limit;

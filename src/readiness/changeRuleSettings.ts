@@ -1,7 +1,7 @@
-import { ServiceError } from '../errors.ts';
 import type { JsonObject } from '../events/event.ts';
 import { type Caller, newActorEvent } from '../events/newEvent.ts';
 import { readinessStream } from '../events/streamNames.ts';
+import { appendBehind } from '../ports/appendBehind.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type RuleSettings, readRuleSettings } from './ruleSettings.ts';
 
@@ -26,13 +26,7 @@ export async function changeRuleSettings(
     const change = decide(settings);
     if (change === undefined) return;
     const event = newActorEvent(caller, workspace, change.type, change.data);
-    const { version } = settings;
-    try {
-      await eventLog.append(readinessStream(workspace), event, version === 0 ? 'none' : version - 1);
-      return;
-    } catch (error) {
-      // Something else was set meanwhile: decide again.
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
+    // Where something else was set meanwhile it is decided again.
+    if (await appendBehind(eventLog, readinessStream(workspace), event, settings.version - 1)) return;
   }
 }

@@ -7,12 +7,12 @@ import { type DemoRequest, demoRequests } from '../../src/cli/demo/demoRequests.
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { patient } from '../../src/records/kinds/patient.ts';
 import { startDashboard, type TestDashboard, type TestUser } from '../support/dashboard.ts';
 import { addressOf, dashboardPages, screenshotFile } from '../support/dashboardPages.ts';
 import { documentsPath } from '../support/documents.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { startTestService } from '../support/service.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { createWebhook, patch, webhooksPath } from '../support/webhooks.ts';
@@ -106,7 +106,7 @@ async function openOthers(): Promise<void> {
 async function newUser(name: string, role: Role): Promise<TestUser> {
   const users = await UserDirectory.open(dashboard.service.eventLog);
   const password = 'correct horse battery staple';
-  const { id } = await new UserManager(users, { principal: operator }).create({ name, role, password });
+  const id = await makeUser(users, { name, role, password });
   users.close();
   return { id, name, password };
 }

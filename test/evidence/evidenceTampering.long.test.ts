@@ -8,10 +8,10 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import { type Difference, verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
@@ -110,9 +110,8 @@ test('a changed value of one stored event makes verify name that event, and no o
 
 test('the events of users, which are of no workspace, are verified too', async () => {
   const users = await UserDirectory.open(service.eventLog);
-  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
   for (const name of ['ada', 'grace'])
-    await manager.create({ name, role: 'viewer', password: phi('correct horse battery') });
+    await makeUser(users, { name, role: 'viewer', password: phi('correct horse battery') });
   users.close();
   await projected();
   const ofUsers = (await readAll(service.eventLog)).filter(({ stream }) => stream === 'users');

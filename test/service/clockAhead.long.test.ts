@@ -1,13 +1,10 @@
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
-import { UserManager } from '../../src/principals/users/UserManager.ts';
 import { runCli, storesOf } from '../support/cli.ts';
-import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
-import { Visitor } from '../support/visitor.ts';
+import { signedIn } from '../support/signedIn.ts';
 
 const HOUR_MS = 3_600_000;
 const ahead = /^The last event was recorded at \S+, 3[56]\d\d seconds ahead of this machine's clock/;
@@ -57,13 +54,7 @@ test('a log that is ahead of the clock is told of everywhere, and the service go
     expect(results).toContainEqual(expect.objectContaining({ status: 'fail', code: 'clock_behind_log' }));
   });
   expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
-  const users = await UserDirectory.open(service.eventLog);
-  const manager = new UserManager(users, { principal: { type: 'operator', id: 'test' } });
-  const viewer = { name: 'ada@clinic.example', password: phi('correct horse battery') };
-  await manager.create({ ...viewer, role: 'viewer' });
-  users.close();
-  const visitor = new Visitor(service.url);
-  await visitor.signIn(viewer);
+  const { visitor } = await signedIn(service, 'viewer');
   const overview = await visitor.get(`/workspaces/${service.workspaceId('clinic')}`);
   expect(overview.text).toContain('ahead of this machine');
 });

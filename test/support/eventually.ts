@@ -1,17 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Repeats `check` until it no longer throws, and gives its result; throws its last error after `timeoutMs`. */
+const SHORTEST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 100;
+
+/**
+ * Repeats `check` until it no longer throws, and gives its result; throws its last error after `timeoutMs`. The pauses between
+ * grow from the first second on, so that long waits cost less.
+ */
 export async function eventually<Result>(
   check: () => Result | Promise<Result>,
   timeoutMs = 30_000,
 ): Promise<Result> {
-  const deadline = Date.now() + timeoutMs;
+  const begun = Date.now();
   for (;;) {
     try {
       return await check();
     } catch (error) {
-      if (Date.now() > deadline) throw error;
+      if (Date.now() > begun + timeoutMs) throw error;
     }
-    await sleep(20);
+    const pause = (Date.now() - begun) / 50;
+    await sleep(Math.min(LONGEST_PAUSE_MS, Math.max(SHORTEST_PAUSE_MS, pause)));
   }
 }

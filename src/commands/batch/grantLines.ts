@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import type { RateLimiter } from '../../ports/rateLimiters.ts';
+import { type RateLimiter, secondsUntilReset } from '../../ports/rateLimiters.ts';
 
 /** How many lines may be carried out, and what those beyond them are refused with. */
 interface GrantedLines {
@@ -22,10 +22,10 @@ export async function grantLines(
 ): Promise<GrantedLines> {
   if (limiter === undefined || wanted === 0) return { count: wanted, refusal: undefined };
   try {
-    const { refused, refusals, msBeforeReset } = await limiter.consume(workspace, wanted);
+    const count = await limiter.consume(workspace, wanted);
     // Where refusals are no longer counted, all are beyond the limit.
-    const beyond = refused ? Math.min(wanted, refusals || wanted) : 0;
-    return { count: wanted - beyond, refusal: tooManyLines(Math.max(1, Math.ceil(msBeforeReset / 1_000))) };
+    const beyond = count.refused ? Math.min(wanted, count.refusals || wanted) : 0;
+    return { count: wanted - beyond, refusal: tooManyLines(secondsUntilReset(count)) };
   } catch (refusal) {
     return { count: 0, refusal };
   }

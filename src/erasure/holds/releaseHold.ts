@@ -1,6 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import { type Caller, newActorEvent } from '../../events/newEvent.ts';
 import { holdsStream } from '../../events/streamNames.ts';
+import { appendBehind } from '../../ports/appendBehind.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { requireReason } from '../requireReason.ts';
 import type { Hold, HoldChange } from './holdState.ts';
@@ -29,13 +30,8 @@ export async function releaseHold(
     const on = record ? { kind: record.kind, record_id: record.id } : { workspace };
     const change: HoldChange = { hold_id: id, ...on, reason: said };
     const event = newActorEvent(caller, workspace, 'HoldReleased', { ...change });
-    try {
-      await eventLog.append(holdsStream(workspace), event, state.version - 1);
-      return hold;
-    } catch (error) {
-      // Another hold was added or released meanwhile: decide again.
-      if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-    }
+    // Where another hold was added or released meanwhile it is decided again.
+    if (await appendBehind(eventLog, holdsStream(workspace), event, state.version - 1)) return hold;
   }
 }
 

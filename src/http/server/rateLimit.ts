@@ -1,5 +1,5 @@
 import { ServiceError } from '../../errors.ts';
-import type { Count, RateLimiters } from '../../ports/rateLimiters.ts';
+import { type Count, type RateLimiters, secondsUntilReset } from '../../ports/rateLimiters.ts';
 import type { ApiKey } from '../../principals/keys/keyState.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -61,8 +61,4 @@ export function rateLimited(seconds: number): ServiceError {
   return new ServiceError('rate_limited', `Too many requests. Try again in ${seconds} seconds.`, {
     retryAfterSeconds: seconds,
   });
-}
-
-function secondsUntilReset({ msBeforeReset }: Count): number {
-  return Math.max(1, Math.ceil(msBeforeReset / 1000));
 }

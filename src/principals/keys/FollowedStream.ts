@@ -1,5 +1,6 @@
 import { ServiceError, UnreadableError, unavailable } from '../../errors.ts';
 import type { NewEvent, RecordedEvent } from '../../events/event.ts';
+import { appendBehind } from '../../ports/appendBehind.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 
 const PAGE = 500;
@@ -77,20 +78,14 @@ export class FollowedStream<State extends FoldedState> {
    * with `unavailable`, also when others changed it again and again.
    */
   async change(decide: (state: State) => NewEvent | undefined): Promise<void> {
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
       await this.refresh();
       const { revision } = this.state;
       const event = decide(this.state);
       if (event === undefined) return;
-      try {
-        await this.#eventLog.append(this.#stream, event, revision === -1 ? 'none' : revision);
-        await this.refresh();
-        return;
-      } catch (error) {
-        if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-        if (attempt === MAX_ATTEMPTS) throw unavailable('event log', error);
-      }
+      if (await appendBehind(this.#eventLog, this.#stream, event, revision)) return this.refresh();
     }
+    throw unavailable('event log');
   }
 
   close(): void {

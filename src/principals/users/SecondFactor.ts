@@ -4,6 +4,7 @@ import type { JsonObject } from '../../events/event.ts';
 import { type Actor, newActorEvent } from '../../events/newEvent.ts';
 import { INSTALLATION, totpStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
+import { appendBehind } from '../../ports/appendBehind.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { seal, unseal } from '../../sealing.ts';
 import { changeUsers } from './changeUsers.ts';
@@ -104,13 +105,8 @@ export class SecondFactor {
       const last = await eventLog.readStream(stream, { direction: 'backwards', limit: USED_STEPS });
       if (last.some((event) => isCode(upcast(event).data, used))) return false;
       const event = newActorEvent(actor, INSTALLATION, 'UserTotpCodeUsed', { ...used });
-      try {
-        await eventLog.append(stream, event, last[0]?.revision ?? 'none');
-        return true;
-      } catch (error) {
-        // Somebody used a code at the same moment: perhaps this one.
-        if (!(error instanceof ServiceError && error.code === 'version_conflict')) throw error;
-      }
+      // Whoever used a code at the same moment perhaps used this one.
+      if (await appendBehind(eventLog, stream, event, last[0]?.revision ?? -1)) return true;
     }
   }
 

@@ -4,7 +4,7 @@ import type { Principal } from '../../events/eventMetadata.ts';
 import type { Caller } from '../../events/newEvent.ts';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
-import type { Count } from '../../ports/rateLimiters.ts';
+import { type Count, secondsUntilReset } from '../../ports/rateLimiters.ts';
 import { verifyPassword } from './password.ts';
 import type { SecondFactor } from './SecondFactor.ts';
 import { type Budget, browserBudget, type SignInLimits, signInBudgets } from './signInLimits.ts';
@@ -157,8 +157,8 @@ async function giveBack(budgets: readonly Budget[]): Promise<void> {
   await last?.limiter.reset(last.key);
 }
 
-function tooOften({ msBeforeReset }: Count): ServiceError {
-  const seconds = Math.max(1, Math.ceil(msBeforeReset / 1000));
+function tooOften(count: Count): ServiceError {
+  const seconds = secondsUntilReset(count);
   const wait = seconds > 90 ? `${Math.ceil(seconds / 60)} minutes` : `${seconds} seconds`;
   return new ServiceError('rate_limited', `Too many attempts to sign in. Try again in ${wait}.`, {
     retryAfterSeconds: seconds,
