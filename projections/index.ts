@@ -1,7 +1,9 @@
+import type { ModelName } from '../src/ports/readModels.ts';
 import { audit } from './audit/audit.ts';
 import { documents } from './documents.ts';
 import { encounters } from './encounters.ts';
-import type { Projection } from './projection.ts';
+import { modelName, type Projection } from './projection.ts';
+import { readinessModel } from './readinessModel.ts';
 import { records } from './records.ts';
 import { search } from './search.ts';
 import { timeline } from './timeline.ts';
@@ -17,3 +19,6 @@ export const projections: readonly Projection[] = [
   tree,
   audit,
 ];
+
+/** Every read model that is kept up to the log. */
+export const models: readonly ModelName[] = [...projections.map(modelName), readinessModel];

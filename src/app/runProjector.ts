@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
+import { models, projections } from '../../projections/index.ts';
 import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { completeErasures } from '../erasure/completeErasures.ts';
@@ -12,6 +11,7 @@ import { ParkedTally } from '../projector/ParkedTally.ts';
 import type { ProjectorMessage } from '../projector/ProjectorMessage.ts';
 import { projectAll } from '../projector/projectAll.ts';
 import { takeUpParked } from '../projector/takeUpParked.ts';
+import { keepWorklist } from '../readiness/worklist/keepWorklist.ts';
 import type { LogMismatch } from '../sameLog/logMismatch.ts';
 import type { SharedFlag } from '../threads/SharedFlag.ts';
 import { whileLeader } from '../threads/whileLeader.ts';
@@ -29,7 +29,7 @@ import {
  * The lease of the one instance that projects. Versions of the service whose read models differ do so side by side, as
  * each serves its own while an upgrade is under way; those that they share take both.
  */
-const PROJECTOR_LEASE = `projector ${projections.map(modelName).join(' ')}`;
+const PROJECTOR_LEASE = `projector ${models.join(' ')}`;
 
 const RETRY_MS = 250;
 /** For so long events may gather while nobody waits for read models: what a batch costs is then shared by more of them. */
@@ -59,10 +59,11 @@ export async function runProjector(
     eventLog,
     readModels,
     onParked: parked.add.bind(parked),
-    // Where all requests are served elsewhere, nobody could tell that one of them waits.
-    gather: config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: () => awaited.takeDown() } : undefined,
     onMismatch: (model: string, mismatch: LogMismatch) => report({ kind: 'mismatch', model, mismatch }),
   };
+  // Where all requests are served elsewhere, nobody could tell that one of them waits.
+  const gather = () =>
+    config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: awaited.watch() } : undefined;
   const erasurePorts = {
     eventLog,
     readModels,
@@ -78,7 +79,8 @@ export async function runProjector(
         report({ kind: 'retrying', task, error: describeError(error) }),
       );
     await Promise.all([
-      repeat('project', RETRY_MS, () => projectAll(projections, ports, leading)),
+      repeat('project', RETRY_MS, () => projectAll(projections, { ...ports, gather: gather() }, leading)),
+      repeat('keep the worklist', RETRY_MS, () => keepWorklist({ ...ports, gather: gather() }, leading)),
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
       repeat('purge', PURGE_EVERY_MS, () =>

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
 import { projections } from '../../projections/index.ts';
+import { readinessModel } from '../../projections/readinessModel.ts';
 import { withStores } from '../app/withStores.ts';
 import { ServiceError } from '../errors.ts';
 import { rebuildProjection } from '../projector/rebuildProjection.ts';
 import { projectionStatus } from '../reads/projectionStatus.ts';
 import { example, writeJson, writeLine, writeTable } from './output.ts';
 
+/** The name of the read model that no projection builds. */
+const WORKLIST = 'readiness';
+
 function chosen(name: string | undefined) {
   const found = projections.filter((projection) => name === undefined || projection.name === name);
-  if (found.length > 0) return found;
-  const names = projections.map((projection) => projection.name).join(', ');
+  if (found.length > 0 || name === WORKLIST) return found;
+  const names = [...projections.map((projection) => projection.name), WORKLIST].join(', ');
   throw new ServiceError('not_found', `There is no projection ${name}; there are ${names}.`);
 }
 
@@ -64,12 +68,16 @@ export function addProjectionCommands(program: Command): void {
               await rebuildProjection(projection, ports, new AbortController().signal, acceptFewer),
             );
           }
-          if (json) writeJson(rebuilt);
+          const isBegun = name === undefined || name === WORKLIST;
+          if (isBegun) await readModels.begin(readinessModel, await eventLog.identity());
+          if (json) writeJson([...rebuilt, ...(isBegun ? [{ model: readinessModel, begun: true }] : [])]);
           else
             for (const one of rebuilt)
               writeLine(
                 `${one.model}: ${one.rows} rows, ${one.rowsBefore} before; ${one.parked} events parked.`,
               );
+          if (isBegun && !json)
+            writeLine(`${readinessModel}: emptied; the service that runs evaluates all encounters anew.`);
         }),
     );
 }

@@ -3,6 +3,7 @@ import { documentsModel } from '../../projections/documents.ts';
 import { encountersModel } from '../../projections/encounters.ts';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
+import { readinessModel } from '../../projections/readinessModel.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { unavailable } from '../errors.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -23,7 +24,7 @@ export async function purgeErased({
   readModels,
   stateStore,
 }: QueryPorts & { stateStore: StateStore }): Promise<void> {
-  const models = [recordsModel, encountersModel, documentsModel];
+  const models = [recordsModel, encountersModel, documentsModel, readinessModel];
   await Promise.all(models.map((model) => caughtUp({ eventLog, readModels }, model)));
   await dropEarlierVersions(readModels);
   await purged('read model store', () => readModels.purge());

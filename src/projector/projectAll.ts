@@ -1,17 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Projection } from '../../projections/projection.ts';
-import { unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
-import type { EventLog } from '../ports/eventLog.ts';
 import type { SameLogPorts } from '../sameLog/beginIfOther.ts';
 import { resumeAfter } from '../sameLog/resumeAfter.ts';
+import { whileSameLog } from '../sameLog/whileSameLog.ts';
 import { ownTarget, type Target } from './foldBatch.ts';
 import { type ProjectorPorts, project } from './project.ts';
 
 /** How far, in positions, a read model may be behind the others for the log to be read for them together. */
 const NEAR = 10_000;
-/** How often it is looked whether it is still the same log. */
-const LOOK_MS = 1_000;
 
 /**
  * Keeps the read models of all projections up to the log, until the signal. They are kept up together, so that each
@@ -51,14 +47,5 @@ async function untilCaughtUp(
   } finally {
     round.abort();
     await Promise.allSettled([keepingUp, ...catchUps]);
-  }
-}
-
-/** Rejects when the log at its address has become another one; else resolves at the signal. */
-async function whileSameLog(eventLog: EventLog, signal: AbortSignal): Promise<void> {
-  const identity = await eventLog.identity();
-  while (!signal.aborted) {
-    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
-    if (!signal.aborted && (await eventLog.identity()) !== identity) throw unavailable('event log');
   }
 }

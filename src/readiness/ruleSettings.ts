@@ -16,6 +16,9 @@ export interface ReadinessRuleSet {
   choice: RuleChoice | 'default';
 }
 
+/** The types of the events of settings. */
+export const ruleSettingTypes: readonly string[] = ['ReadinessRuleSet', 'FilingLimitSet'];
+
 /** What a workspace has set of the rules, as folded from its stream. */
 export interface RuleSettings {
   /** How many events were folded. */

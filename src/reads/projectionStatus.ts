@@ -1,5 +1,4 @@
-import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
+import { models } from '../../projections/index.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
@@ -13,15 +12,14 @@ export interface ProjectionStatus {
   parked: number;
 }
 
-/** Every projection's status. Rejects with `unavailable` when a store is away. */
+/** Every read model's status. Rejects with `unavailable` when a store is away. */
 export async function projectionStatus(
   eventLog: EventLog,
   readModels: ReadModels,
 ): Promise<ProjectionStatus[]> {
   const head = await eventLog.head();
   return Promise.all(
-    projections.map(async (projection) => {
-      const model = modelName(projection);
+    models.map(async (model) => {
       const [position, parked] = await Promise.all([readModels.checkpoint(model), readModels.parked(model)]);
       return { model, position, behind: Math.max(0, head - position), parked: parked.length };
     }),

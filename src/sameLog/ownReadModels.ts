@@ -1,5 +1,4 @@
-import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
+import { models } from '../../projections/index.ts';
 import { unavailable } from '../errors.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -11,7 +10,7 @@ const TRUSTED_MS = 1_000;
 /** What gives rows away. */
 const READS = ['load', 'page', 'changes', 'search', 'count'] as const;
 
-const projected: ReadonlySet<string> = new Set(projections.map(modelName));
+const projected: ReadonlySet<string> = new Set(models);
 
 /** What was found out about a read model, and when, on the monotonic clock. */
 interface Found {

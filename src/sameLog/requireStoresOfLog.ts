@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
-import { projections } from '../../projections/index.ts';
-import { modelName } from '../../projections/projection.ts';
+import { models } from '../../projections/index.ts';
 import { type Config, ConfigError } from '../config.ts';
 import { describeError, ServiceError } from '../errors.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
@@ -31,9 +30,7 @@ export async function requireStoresOfLog(
   const ifThere = <Result>(work: () => Promise<Result>) =>
     work().catch((error) => notLookedAt(error, logger));
   const ofDocuments = await ifThere(() => documentStore.log());
-  const ofReadModels = await ifThere(() =>
-    Promise.all(projections.map((projection) => readModels.builtFrom(modelName(projection)))),
-  );
+  const ofReadModels = await ifThere(() => Promise.all(models.map((model) => readModels.builtFrom(model))));
   const isOther = (log: string | undefined) => log !== undefined && log !== identity;
   const others = [
     ...(isOther(ofDocuments) ? [`the documents in ${placeOf(config.documentsUrl)}`] : []),
@@ -50,9 +47,7 @@ export async function requireStoresOfLog(
   const onMismatch = (model: string, mismatch: LogMismatch) =>
     logger.error({ model, mismatch }, mismatchTexts[mismatch]);
   const ports = { eventLog, readModels, onMismatch };
-  await ifThere(() =>
-    Promise.all(projections.map((projection) => beginIfOther(modelName(projection), ports))),
-  );
+  await ifThere(() => Promise.all(models.map((model) => beginIfOther(model, ports))));
 }
 
 function notLookedAt(error: unknown, logger: Logger): undefined {

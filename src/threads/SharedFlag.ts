@@ -1,7 +1,8 @@
-/** A flag that threads share: some raise it, one takes it down. */
+/** A flag that threads share: some raise it, and others look, each for itself, whether somebody did. */
 export class SharedFlag {
   /** What another thread makes the same flag of. */
   readonly buffer: SharedArrayBuffer;
+  /** How often it was raised. */
   readonly #cell: Int32Array;
 
   constructor(buffer = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)) {
@@ -10,11 +11,17 @@ export class SharedFlag {
   }
 
   raise(): void {
-    Atomics.store(this.#cell, 0, 1);
+    Atomics.add(this.#cell, 0, 1);
   }
 
-  /** Whether it was raised since it was taken down last. */
-  takeDown(): boolean {
-    return Atomics.exchange(this.#cell, 0, 0) === 1;
+  /** Tells, each time, whether it was raised since the time before. */
+  watch(): () => boolean {
+    let seen = 0;
+    return () => {
+      const raised = Atomics.load(this.#cell, 0);
+      const isNew = raised !== seen;
+      seen = raised;
+      return isNew;
+    };
   }
 }

@@ -27,7 +27,7 @@ const rooms: Record<string, string[]> = {
   health: ['errors', 'settings', 'ports'],
   idempotency: ['errors', 'sealing', 'events', 'ports'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
-  readiness: ['errors', 'events', 'ports', 'records', 'projections', 'reads'],
+  readiness: ['errors', 'events', 'ports', 'records', 'sameLog', 'projections', 'reads'],
   commands: [...['errors', 'events', 'ports', 'records', 'projections', 'idempotency', 'reads', 'readiness']],
   projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],

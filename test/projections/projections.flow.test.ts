@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { documents } from '../../projections/documents.ts';
-import { projections as registered } from '../../projections/index.ts';
+import { models, projections as registered } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
+import { readinessModel } from '../../projections/readinessModel.ts';
 import { records, recordsModel } from '../../projections/records.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
@@ -81,7 +82,7 @@ onEveryEngine((start) => {
         const statuses = await json('status');
         const rows: Record<string, number> = { [recordsModel]: 1, [documentsModel]: 0 };
         expect(statuses).toEqual(
-          registered.map(modelName).map((model) => ({
+          models.map((model) => ({
             model,
             position: expect.any(Number),
             behind: 0,
@@ -103,7 +104,7 @@ onEveryEngine((start) => {
     expect(await projections('rebuild', 'nothing')).toEqual({
       code: 1,
       stdout: '',
-      stderr: `There is no projection nothing; there are ${registered.map(({ name }) => name).join(', ')}.\n`,
+      stderr: `There is no projection nothing; there are ${registered.map(({ name }) => name).join(', ')}, readiness.\n`,
     });
   });
 
@@ -131,7 +132,9 @@ onEveryEngine((start) => {
       expect(rows).toHaveLength(23);
 
       const appended = await appendedBy(service, async () => {
-        const rebuilt = await json('rebuild');
+        const all = await json('rebuild');
+        expect(all.at(-1)).toEqual({ model: readinessModel, begun: true });
+        const rebuilt = all.slice(0, -1);
         expect(rebuilt).toEqual(
           registered.map((projection) => ({
             model: modelName(projection),

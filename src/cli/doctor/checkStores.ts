@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { projections } from '../../../projections/index.ts';
-import { modelName } from '../../../projections/projection.ts';
+import { models } from '../../../projections/index.ts';
 import { openDocumentStore, openReadModels, openStateStore, pathOf } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import { clockProblem } from '../../health/clockProblem.ts';
@@ -47,7 +46,7 @@ export async function checkReadModels(eventLog: EventLog, { readModelUrl }: Conf
 
 async function checkEach(eventLog: EventLog, readModels: ReadModels): Promise<CheckResult[]> {
   const found: CheckResult[] = [];
-  for (const model of projections.map(modelName)) {
+  for (const model of models) {
     const mismatch = await logMismatch({ eventLog, readModels }, model);
     if (mismatch)
       found.push(warn('read_models', mismatch, `${model}: ${mismatchTexts[mismatch]} by the next start.`));

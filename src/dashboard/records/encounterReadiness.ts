@@ -1,4 +1,4 @@
-import { readinessAccess } from '../../audit/readinessAccess.ts';
+import { readinessAccess } from '../../audit/readinessAccesses.ts';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { Step } from '../../readiness/BillingHistory.ts';
 import type { ReadinessState } from '../../readiness/findings.ts';

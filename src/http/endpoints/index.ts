@@ -12,6 +12,7 @@ import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
 import type { ProofPorts } from './history/answerProof.ts';
 import { readEncounterReadiness } from './readiness/readEncounterReadiness.ts';
+import { readReadinessWorklist } from './readiness/readReadinessWorklist.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { listRefusedRequests } from './requests/listRefusedRequests.ts';
 import { readRefusedRequest } from './requests/readRefusedRequest.ts';
@@ -34,6 +35,7 @@ export type AppPorts = BatchPorts &
 const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
   readEncounterReadiness,
+  readReadinessWorklist,
   sendBatch,
   searchRecords,
   ...documentEndpoints,

@@ -49,10 +49,10 @@ const attemptFilterSchema = z.object({
     .optional()
     .meta({ description: 'Only messages about this kind of record', examples: ['patient'] }),
   record_id: identifier(
-    'patient-1',
     'Only messages about the record of this id; of documents, about its encounter',
+    'patient-1',
   ).optional(),
-  document_id: identifier('scan-1', 'Only messages about the document of this id').optional(),
+  document_id: identifier('Only messages about the document of this id', 'scan-1').optional(),
 });
 
 /** Query of the attempts of a webhook. */

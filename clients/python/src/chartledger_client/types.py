@@ -996,6 +996,92 @@ class ReadinessFinding(TypedDict):
     cause: ReadinessFindingCause
 
 
+class WorklistCountsStates(TypedDict):
+    """Encounters in each state; of those with `rule`, where it is asked for"""
+
+    ready: int
+    blocked: int
+    not_completed: int
+
+
+class WorklistCounts(TypedDict):
+    """How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once"""
+
+    # Encounters in each state; of those with `rule`, where it is asked for
+    states: WorklistCountsStates
+    # Encounters with a finding of each rule; of those in `state`, where it is asked for
+    rules: dict[str, Any]
+
+
+class WorklistProgressUnderWay(TypedDict):
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "workspace",
+    ]
+    id: str
+    done: int
+    total: int
+
+
+class WorklistProgress(TypedDict):
+    """How far the list is"""
+
+    # Whether it has every write that was answered before the request
+    is_current: bool
+    # What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set
+    under_way: list[WorklistProgressUnderWay]
+
+
+class Worklist(TypedDict):
+    """Encounters with what is in their way."""
+
+    items: list[WorklistItem]
+    # Send it as `page_token` to read on; `null` on the last page
+    next_page_token: str | None
+    # How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once
+    counts: WorklistCounts | None
+    # How far the list is
+    progress: WorklistProgress
+
+
+class WorklistItem(TypedDict):
+    """An encounter, and what is in the way of billing it."""
+
+    # The caller's id of the encounter
+    id: str
+    state: Literal["ready", "blocked", "not_completed"]
+    date_of_service: str | None
+    patient_id: str | None
+    # Of the patient's primary insurance
+    payer_id: str | None
+    facility_id: str | None
+    provider_id: str | None
+    findings: list[WorklistFinding]
+
+
+class WorklistFindingRecord(TypedDict):
+    """The record at fault"""
+
+    kind: Kind
+    id: str
+
+
+class WorklistFinding(TypedDict):
+    """Something that is in the way of billing an encounter."""
+
+    rule: Literal[
+        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
+        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
+        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
+        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
+        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
+    ]
+    severity: Literal["blocks", "warns"]
+    # The field at fault, dotted when nested
+    field: str
+    # The record at fault
+    record: WorklistFindingRecord
+
+
 class BatchLine(TypedDict):
     """One record of a batch."""
 

@@ -526,6 +526,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/readiness": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List encounters by what is in the way of billing them
+         * @description The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service where days alone are asked for), and how many there are in each state and by rule. A change of a payer, provider or facility reaches all encounters that rest on it, many of them a little later: `progress` says how far the list is. With filters a page may have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. An encounter that changes between two pages may be on both, or on none. Since when a finding stands, and who brought it about, is told by the readiness of the encounter.
+         *
+         *     Needs the permission `read`.
+         */
+        get: operations["listReadiness"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/batch": {
         parameters: {
             query?: never;
@@ -2879,6 +2901,70 @@ export interface components {
                 };
             };
         };
+        /** @description Encounters with what is in their way. */
+        Worklist: {
+            items: components["schemas"]["WorklistItem"][];
+            /** @description Send it as `page_token` to read on; `null` on the last page */
+            next_page_token: string | null;
+            /** @description How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once */
+            counts: {
+                /** @description Encounters in each state; of those with `rule`, where it is asked for */
+                states: {
+                    ready: number;
+                    blocked: number;
+                    not_completed: number;
+                };
+                /** @description Encounters with a finding of each rule; of those in `state`, where it is asked for */
+                rules: {
+                    [key: string]: number;
+                };
+            } | null;
+            /** @description How far the list is */
+            progress: {
+                /** @description Whether it has every write that was answered before the request */
+                is_current: boolean;
+                /** @description What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set */
+                under_way: {
+                    /** @enum {string} */
+                    kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace";
+                    id: string;
+                    done: number;
+                    total: number;
+                }[];
+            };
+        };
+        /** @description An encounter, and what is in the way of billing it. */
+        WorklistItem: {
+            /**
+             * @description The caller's id of the encounter
+             * @example encounter-4001
+             */
+            id: string;
+            /** @enum {string} */
+            state: "ready" | "blocked" | "not_completed";
+            date_of_service: string | null;
+            patient_id: string | null;
+            /** @description Of the patient's primary insurance */
+            payer_id: string | null;
+            facility_id: string | null;
+            provider_id: string | null;
+            findings: components["schemas"]["WorklistFinding"][];
+        };
+        /** @description Something that is in the way of billing an encounter. */
+        WorklistFinding: {
+            /** @enum {string} */
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            /** @enum {string} */
+            severity: "blocks" | "warns";
+            /** @description The field at fault, dotted when nested */
+            field: string;
+            /** @description The record at fault */
+            record: {
+                /** @enum {string} */
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                id: string;
+            };
+        };
         /** @description One record of a batch. */
         BatchLine: {
             /**
@@ -4880,6 +4966,54 @@ export interface operations {
             };
         };
     };
+    listReadiness: {
+        parameters: {
+            query?: {
+                /** @description Items a page, 1 to 1,000 */
+                limit?: number;
+                /** @description The `next_page_token` of the page before */
+                page_token?: string;
+                /** @description Only encounters in this state */
+                state?: "ready" | "blocked" | "not_completed";
+                /** @description Only those with a finding of this rule */
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+                /** @description Only those whose patient's primary insurance is of this payer */
+                payer_id?: string;
+                /** @description Only those at this facility */
+                facility_id?: string;
+                /** @description Only those of this billing provider */
+                provider_id?: string;
+                /** @description Only those with a day of service on or after this, as the date was sent */
+                from?: string;
+                /** @description Only those with a day of service on or before this */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of encounters. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Worklist"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
     sendBatch: {
         parameters: {
             query?: {
@@ -5691,9 +5825,9 @@ export interface operations {
                 outcome?: "delivered" | "retrying" | "failed";
                 /** @description Only messages about this kind of record */
                 kind?: "payer" | "patient" | "provider" | "facility" | "encounter" | "document";
-                /** @description patient-1 */
+                /** @description Only messages about the record of this id; of documents, about its encounter */
                 record_id?: string;
-                /** @description scan-1 */
+                /** @description Only messages about the document of this id */
                 document_id?: string;
             };
             header?: never;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { readinessAccess } from '../../../audit/readinessAccess.ts';
+import { readinessAccess } from '../../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import { readinessStates } from '../../../readiness/findings.ts';
 import { type CausedFinding, readReadiness } from '../../../readiness/readReadiness.ts';

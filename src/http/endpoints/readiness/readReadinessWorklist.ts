@@ -1,0 +1,182 @@
+import { z } from 'zod';
+import { worklistAccess } from '../../../audit/readinessAccesses.ts';
+import { recordAccess } from '../../../audit/recordAccess.ts';
+import { readinessStates } from '../../../readiness/findings.ts';
+import { severities } from '../../../readiness/rule.ts';
+import { rules } from '../../../readiness/rules/index.ts';
+import { readWorklist, type Worklist } from '../../../readiness/worklist/readWorklist.ts';
+import { shownCounts } from '../../../readiness/worklist/shownCounts.ts';
+import type { WorklistEntry } from '../../../readiness/worklist/worklistEntry.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
+import { catalog, catalogEntry } from '../../../records/catalog.ts';
+import { identifier } from '../../../records/fields.ts';
+import { validate } from '../../../records/validate.ts';
+import { pageOf } from '../../document/answerSchemas.ts';
+import { tagOf } from '../../document/kindNames.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf } from '../../server/exchange.ts';
+import { pageQuerySchema } from '../parameters.ts';
+
+const entry = catalogEntry('encounter');
+const kinds = catalog.map(({ kind }) => kind);
+const ruleCode = z.enum(rules.map(({ code }) => code));
+
+const day = (description: string) =>
+  z.iso
+    .date({ error: 'must be a date, such as 2026-03-14' })
+    .optional()
+    .meta({ description, examples: ['2026-03-14'] });
+
+/** Query of the worklist, without the page. */
+export const worklistFilterSchema = z.object({
+  state: z
+    .enum(readinessStates)
+    .optional()
+    .meta({ description: 'Only encounters in this state', examples: ['blocked'] }),
+  rule: ruleCode
+    .optional()
+    .meta({ description: 'Only those with a finding of this rule', examples: ['policy_number_missing'] }),
+  payer_id: identifier("Only those whose patient's primary insurance is of this payer", 'payer-1').optional(),
+  facility_id: identifier('Only those at this facility', 'facility-3001').optional(),
+  provider_id: identifier('Only those of this billing provider', 'provider-2001').optional(),
+  from: day('Only those with a day of service on or after this, as the date was sent'),
+  to: day('Only those with a day of service on or before this'),
+});
+
+const query = pageQuerySchema.extend(worklistFilterSchema.shape);
+
+const count = z.int().min(0);
+const byState = z.object(Object.fromEntries(readinessStates.map((state) => [state, count])));
+
+const findingSchema = z
+  .object({
+    rule: ruleCode,
+    severity: z.enum(severities),
+    field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
+    record: z.object({ kind: z.enum(kinds), id: z.string() }).meta({ description: 'The record at fault' }),
+  })
+  .meta({ id: 'WorklistFinding', description: 'Something that is in the way of billing an encounter.' });
+
+const itemSchema = z
+  .object({
+    id: z.string().meta({ description: "The caller's id of the encounter", examples: ['encounter-4001'] }),
+    state: z.enum(readinessStates),
+    date_of_service: z.string().nullable(),
+    patient_id: z.string().nullable(),
+    payer_id: z.string().nullable().meta({ description: "Of the patient's primary insurance" }),
+    facility_id: z.string().nullable(),
+    provider_id: z.string().nullable(),
+    findings: z.array(findingSchema),
+  })
+  .meta({ id: 'WorklistItem', description: 'An encounter, and what is in the way of billing it.' });
+
+const pageSchema = pageOf(itemSchema)
+  .extend({
+    counts: z
+      .object({
+        states: byState.meta({
+          description: 'Encounters in each state; of those with `rule`, where it is asked for',
+        }),
+        rules: z.record(z.string(), count).meta({
+          description: 'Encounters with a finding of each rule; of those in `state`, where it is asked for',
+        }),
+      })
+      .nullable()
+      .meta({
+        description:
+          'How many there are. `null` where several of `payer_id`, `facility_id`, `provider_id` and the days are asked for at once',
+      }),
+    progress: z
+      .object({
+        is_current: z.boolean().meta({
+          description: 'Whether it has every write that was answered before the request',
+        }),
+        under_way: z
+          .array(
+            z.object({ kind: z.enum([...kinds, 'workspace']), id: z.string(), done: count, total: count }),
+          )
+          .meta({
+            description:
+              'What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set',
+          }),
+      })
+      .meta({ description: 'How far the list is' }),
+  })
+  .meta({ id: 'Worklist', description: 'Encounters with what is in their way.' });
+
+const example: z.infer<typeof pageSchema> = {
+  items: [
+    {
+      ...{ id: 'encounter-4001', state: 'blocked', date_of_service: '2026-03-14T09:30:00Z' },
+      ...{ patient_id: 'patient-1001', payer_id: 'payer-1', facility_id: 'facility-3001' },
+      provider_id: 'provider-2001',
+      findings: [
+        {
+          ...{ rule: 'policy_number_missing', severity: 'blocks', field: 'primary_insurance.policy_number' },
+          record: { kind: 'patient', id: 'patient-1001' },
+        },
+      ],
+    },
+  ],
+  next_page_token: null,
+  counts: {
+    states: { ready: 812, blocked: 1, not_completed: 40 },
+    rules: { policy_number_missing: 1 },
+  },
+  progress: { is_current: true, under_way: [] },
+};
+
+/** `GET /integration/readiness`. */
+export const readReadinessWorklist = endpoint({
+  method: 'get',
+  path: '/integration/readiness',
+  operationId: 'listReadiness',
+  summary: 'List encounters by what is in the way of billing them',
+  description:
+    'The encounters of the workspace with what billing would refuse about them, in the order of their creation (by day of service where days ' +
+    'alone are asked for), and how many there are in each state and by rule. A change of a payer, provider or facility reaches ' +
+    'all encounters that rest on it, many of them a little later: `progress` says how far the list is. With filters a page may ' +
+    'have fewer items than `limit`, or none: the list goes on for as long as there is a `next_page_token`. An encounter that changes ' +
+    'between two pages may be on both, or on none. Since when a finding stands, and who brought it about, is told by ' +
+    'the readiness of the encounter.',
+  tag: tagOf(entry),
+  permission: 'read',
+  query,
+  answers: { 200: { description: 'A page of encounters.', schema: pageSchema, example } },
+  subject: () => ({ kind: entry.kind }),
+  handler: (ports: QueryPorts) => async (exchange) => {
+    const { limit, page_token: pageToken, ...asked } = validate(query, exchange.req.query);
+    const { payer_id: payer, facility_id: facility, provider_id: provider, ...same } = asked;
+    const caller = callerOf(exchange);
+    const selection = { ...same, payer, facility, provider };
+    const worklist = await readWorklist(ports, caller.workspace, selection, { limit, pageToken });
+    await recordAccess(
+      ports.eventLog,
+      caller,
+      worklistAccess(worklist.items, { limit, pageToken, ...asked }),
+    );
+    return { body: view(worklist, asked) };
+  },
+});
+
+function view(
+  { items, next_page_token, counts, progress }: Worklist,
+  { state, rule }: z.infer<typeof worklistFilterSchema>,
+): z.infer<typeof pageSchema> {
+  return {
+    items: items.map(itemOf),
+    next_page_token,
+    counts: counts === undefined ? null : shownCounts(counts, { state, rule }),
+    progress: { is_current: progress.isCurrent, under_way: progress.underWay },
+  };
+}
+
+function itemOf(entry: WorklistEntry): z.infer<typeof itemSchema> {
+  const { encounter_id: id, state, date_of_service = null, patient_id = null } = entry;
+  const { payer_id = null, facility_id = null, provider_id = null } = entry;
+  const findings = entry.findings.map(({ rule, severity, field, kind, id }) => ({
+    ...{ rule, severity, field },
+    record: { kind, id },
+  }));
+  return { id, state, date_of_service, patient_id, payer_id, facility_id, provider_id, findings };
+}

@@ -1,0 +1,87 @@
+import { readinessModel } from '../../../projections/readinessModel.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
+import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
+import { ruleSettingTypes } from '../ruleSettings.ts';
+import { worklistModel } from './worklistEntry.ts';
+import { listsResting, worklistPartition } from './worklistLists.ts';
+
+/** Many encounters that are to be evaluated again because something changed on which they rest. */
+export interface FanOut {
+  workspace: string;
+  /** Of the record that changed; `workspace` for what the workspace has set of the rules. */
+  kind: string;
+  id: string;
+  /** Lists that are still to be gone through; the first one from behind `after` on. Without a name: all encounters. */
+  lists: (string | null)[];
+  after: number;
+  /** Encounters. */
+  done: number;
+  total: number;
+}
+
+/** Of one that is through. */
+type Done = Record<never, never>;
+
+export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
+
+/** Counted no further. */
+const MOST_COUNTED = 1_000_000;
+
+/** The partition that lists what is under way in a workspace, in the order in which it began. */
+export function fanOutsPartition(workspace: string): string {
+  return `${workspace} under way`;
+}
+
+/** Whether all encounters of the workspace rest on what an event changed: on the settings of rules. */
+export function isOfAll({ type }: Pick<RecordedEvent, 'type'>): boolean {
+  return ruleSettingTypes.includes(type);
+}
+
+/** What has to be evaluated again because of an event of a record, or of the settings of rules, as a row. */
+export async function fanOutOf(
+  readModels: ReadModels,
+  event: Pick<RecordedEvent, 'stream' | 'type' | 'position'>,
+): Promise<Row<FanOut>> {
+  const { stream, position } = event;
+  const workspace = workspaceOfStream(stream);
+  const [kind, id] = isOfAll(event) ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
+  const lists = isOfAll(event) ? [null] : listsResting(kind, id);
+  const counts = await Promise.all(
+    lists.map((list) =>
+      readModels.countPage(worklistModel, { ...queryOf(workspace, list), limit: MOST_COUNTED }),
+    ),
+  );
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return {
+    id: `${workspace} fan-out ${position}`,
+    partition: fanOutsPartition(workspace),
+    order: position,
+    position,
+    body: { workspace, kind, id, lists, after: -1, done: 0, total },
+  };
+}
+
+/** The encounters that come next, at most `limit`. */
+export async function nextOf(
+  readModels: ReadModels,
+  { workspace, lists: [list = null], after }: Pick<FanOut, 'workspace' | 'lists' | 'after'>,
+  limit: number,
+): Promise<Row[]> {
+  return readModels.page(worklistModel, { ...queryOf(workspace, list), after, limit });
+}
+
+/** The row of a fan-out after a step that went through `rows`, of at most `limit`. */
+export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number): Row<FanOut | Done> {
+  const { body } = row;
+  const isThrough = rows.length < limit;
+  const lists = isThrough ? body.lists.slice(1) : body.lists;
+  const next = { ...row, position: row.position + 1 };
+  if (lists.length === 0) return { ...next, partition: `${body.workspace} done`, body: {} };
+  const after = isThrough ? -1 : ((rows.at(-1)?.order ?? -1) as Position);
+  return { ...next, body: { ...body, lists, after, done: body.done + rows.length } };
+}
+
+function queryOf(workspace: string, list: string | null) {
+  return { partition: worklistPartition(workspace), ...(list !== null && { list }) };
+}

@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { recordsModel } from '../../../projections/records.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import { RECORD_ERASED } from '../../events/recordErased.ts';
+import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
+import type { EventBatch, FollowOptions } from '../../ports/eventLog.ts';
+import type { ReadModels, Row } from '../../ports/readModels.ts';
+import { catalog } from '../../records/catalog.ts';
+import { ruleSettingTypes } from '../ruleSettings.ts';
+import { type FanOut, fanOutOf, isOfAll } from './fanOut.ts';
+import type { WorklistPorts, WorklistWork } from './WorklistWork.ts';
+import { worklistModel } from './worklistEntry.ts';
+import { listsResting, worklistPartition } from './worklistLists.ts';
+
+/** Up to so many encounters that rest on a record are evaluated with the batch that changed it. */
+const FEW = 50;
+const POLL_MS = 5;
+/** Changes that are looked at side by side. */
+const SIDE_BY_SIDE = 16;
+
+const eventTypes = [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...ruleSettingTypes];
+
+/** Encounters to be evaluated: their places in the order of creation, by workspace and id. */
+type Due = Map<string, Map<string, number>>;
+
+/**
+ * Follows the log from `after` on, until the signal: what every event changes of the worklist is evaluated once the read model of
+ * records has it. What rests on a record by more than a few goes to `fanOut` instead. Rejects with `unavailable`.
+ */
+export async function followRecords(
+  ports: WorklistPorts,
+  work: WorklistWork,
+  options: Pick<FollowOptions, 'after' | 'gather' | 'signal'>,
+  fanOut: (row: Row<FanOut>) => void,
+): Promise<void> {
+  const { eventLog, readModels } = ports;
+  const { signal } = options;
+  for await (const batch of eventLog.follow({ ...options, filter: { eventTypes } })) {
+    if (!(await recordsReach(readModels, batch.position, signal))) return;
+    const { due, fanOuts } = await changedBy(readModels, batch);
+    for (const [workspace, encounters] of due) await work.evaluate(workspace, encounters, batch.position);
+    const rows = await Promise.all(fanOuts.map((event) => fanOutOf(readModels, event)));
+    await work.write(rows, batch.position);
+    for (const row of rows) fanOut(row);
+  }
+}
+
+/** Waits for the read model of records; false at the signal. */
+async function recordsReach(
+  readModels: ReadModels,
+  position: Position,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while ((await readModels.checkpoint(recordsModel)) < position) {
+    await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
+    if (signal.aborted) return false;
+  }
+  return true;
+}
+
+async function changedBy(
+  readModels: ReadModels,
+  { events }: EventBatch,
+): Promise<{ due: Due; fanOuts: RecordedEvent[] }> {
+  const due: Due = new Map();
+  const fanOuts: RecordedEvent[] = [];
+  const latest = new Map<string, RecordedEvent>();
+  for (const event of events) {
+    if (kindOfStream(event.stream) === 'encounter') addTo(due, event.stream, event.position);
+    // Nothing rests on what is new.
+    else if (event.revision > 0 || isOfAll(event)) latest.set(event.stream, event);
+  }
+  const changed = [...latest.values()];
+  for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
+    await Promise.all(
+      changed.slice(at, at + SIDE_BY_SIDE).map(async (event) => {
+        const few = isOfAll(event) ? undefined : await fewResting(readModels, event.stream);
+        if (few === undefined) fanOuts.push(event);
+        for (const { id, order } of few ?? []) addTo(due, id, order);
+      }),
+    );
+  }
+  return { due, fanOuts };
+}
+
+/** The rows of the encounters that rest on the record of a stream; undefined where they are more than a few. */
+async function fewResting(readModels: ReadModels, stream: string): Promise<Row[] | undefined> {
+  const partition = worklistPartition(workspaceOfStream(stream));
+  const found: Row[] = [];
+  for (const list of listsResting(kindOfStream(stream), recordIdOf(stream))) {
+    found.push(...(await readModels.page(worklistModel, { partition, list, limit: FEW + 1 })));
+    if (found.length > FEW) return undefined;
+  }
+  return found;
+}
+
+/** Unless it is there already: that was its first event. */
+function addTo(due: Due, stream: string, order: number): void {
+  const workspace = workspaceOfStream(stream);
+  const encounters = due.get(workspace) ?? new Map<string, number>();
+  const id = recordIdOf(stream);
+  if (!encounters.has(id)) encounters.set(id, order);
+  due.set(workspace, encounters);
+}

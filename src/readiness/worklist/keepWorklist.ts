@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readinessModel } from '../../../projections/readinessModel.ts';
+import { recordIdOf } from '../../events/streamNames.ts';
+import type { FollowOptions } from '../../ports/eventLog.ts';
+import type { Row } from '../../ports/readModels.ts';
+import { allRows } from '../../reads/allRows.ts';
+import type { SameLogPorts } from '../../sameLog/beginIfOther.ts';
+import { resumeAfter } from '../../sameLog/resumeAfter.ts';
+import { whileSameLog } from '../../sameLog/whileSameLog.ts';
+import { afterStep, type FanOut, fanOutsModel, fanOutsPartition, nextOf } from './fanOut.ts';
+import { followRecords } from './followRecords.ts';
+import { AT_ONCE, WorklistWork } from './WorklistWork.ts';
+import { watchClock } from './watchClock.ts';
+
+const IDLE_MS = 50;
+
+/**
+ * Keeps the worklist of readiness up to the log, until the signal; by one process at a time. Rejects when a store is away, or the log
+ * is another one; calling it again goes on from where it was.
+ */
+export async function keepWorklist(
+  ports: SameLogPorts & Pick<FollowOptions, 'gather'>,
+  signal: AbortSignal,
+): Promise<void> {
+  await resumeAfter(readinessModel, ports);
+  const work = await WorklistWork.open(ports);
+  // A write that was cut off may have brought it further.
+  const after = await ports.readModels.checkpoint(readinessModel);
+  const fanOuts: Row<FanOut>[] = [];
+  for (const workspace of work.workspaces) {
+    for await (const row of allRows(ports.readModels, fanOutsModel, fanOutsPartition(workspace))) {
+      if ('lists' in row.body) fanOuts.push(row as Row<FanOut>);
+    }
+  }
+  const end = new AbortController();
+  const until = AbortSignal.any([signal, end.signal]);
+  const options = { after, gather: ports.gather, signal: until };
+  const tasks = [
+    followRecords(ports, work, options, (row) => fanOuts.push(row)),
+    goThrough(ports, work, fanOuts, until),
+    watchClock(ports, work, until),
+    whileSameLog(ports.eventLog, until),
+  ];
+  try {
+    await Promise.all(tasks);
+  } finally {
+    end.abort();
+    await Promise.allSettled(tasks);
+  }
+}
+
+/** Goes through what is under way, a step of each in turn, until the signal. */
+async function goThrough(
+  { readModels }: SameLogPorts,
+  work: WorklistWork,
+  fanOuts: Row<FanOut>[],
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const row = fanOuts.shift();
+    if (row === undefined) {
+      await sleep(IDLE_MS, undefined, { signal }).catch(() => undefined);
+      continue;
+    }
+    const next = await nextOf(readModels, row.body, AT_ONCE);
+    const after = afterStep(row, next, AT_ONCE);
+    const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), order]));
+    await work.evaluate(row.body.workspace, encounters, row.order, [after]);
+    if ('lists' in after.body) fanOuts.push(after as Row<FanOut>);
+  }
+}

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type FanOut, fanOutsModel, fanOutsPartition } from './fanOut.ts';
+import { readCounts } from './readCounts.ts';
+import type { Tally } from './tally.ts';
+import { type WorklistSelection, walkWorklist } from './walkWorklist.ts';
+import { type WorklistEntry, worklistModel } from './worklistEntry.ts';
+
+const WAIT_MS = 2_000;
+const POLL_MS = 5;
+/** Encounters looked at for one page: where filters leave few of many, a page ends before it is full. */
+const MAX_SCANNED = 2_000;
+
+/** How far the worklist is. */
+export interface WorklistProgress {
+  /** It has every write that was acknowledged before the call. */
+  isCurrent: boolean;
+  /** What changed, and how many of the encounters that rest on it are evaluated again. */
+  underWay: Pick<FanOut, 'kind' | 'id' | 'done' | 'total'>[];
+}
+
+export interface Worklist extends Page<WorklistEntry> {
+  /** How many encounters there are; undefined where no counts are kept of what is asked for. */
+  counts: Tally | undefined;
+  progress: WorklistProgress;
+}
+
+/**
+ * A page of the encounters of a workspace with what is in their way, in the order of their creation, or by days where that is all that is
+ * asked for. It waits up to two seconds for what was acknowledged before the call, and says how far it is. A page may have less than
+ * `limit`, or none, and a token all the same. Rejects with `unavailable`, and with `validation_failed` for a token of another list.
+ */
+export async function readWorklist(
+  ports: QueryPorts,
+  workspace: string,
+  selection: WorklistSelection,
+  { limit, pageToken }: PageRequest,
+): Promise<Worklist> {
+  const binding = createHash('sha256').update(JSON.stringify(selection)).digest('base64url').slice(0, 22);
+  const after = pageToken === undefined ? undefined : placeOf(pageToken, binding);
+  const progress = await progressOf(ports, workspace);
+  const counts = await readCounts(ports.readModels, workspace, selection);
+  const items: WorklistEntry[] = [];
+  let scanned = 0;
+  let last = '';
+  for await (const { entry, isWanted, day, order } of walkWorklist(
+    ports.readModels,
+    workspace,
+    selection,
+    after,
+  )) {
+    if (items.length === limit || scanned === MAX_SCANNED) {
+      return { items, counts, progress, next_page_token: last };
+    }
+    scanned += 1;
+    last = `${day}.${encodeToken(order, binding)}`;
+    if (isWanted) items.push(entry);
+  }
+  return { items, counts, progress, next_page_token: null };
+}
+
+function placeOf(token: string, binding: string): { day: number; order: number } {
+  const [, day, rest] = /^(\d{1,8})\.([\w-]+)$/.exec(token) ?? [];
+  return { day: Number(day), order: decodeToken(rest ?? '', binding) };
+}
+
+async function progressOf(
+  { eventLog, readModels }: QueryPorts,
+  workspace: string,
+): Promise<WorklistProgress> {
+  const head = await eventLog.head();
+  for (const deadline = performance.now() + WAIT_MS; ; await sleep(POLL_MS)) {
+    const isThere = (await readModels.checkpoint(worklistModel)) >= head;
+    const underWay = await underWayIn(readModels, workspace);
+    if ((isThere && underWay.length === 0) || performance.now() > deadline) {
+      return { isCurrent: isThere && underWay.length === 0, underWay };
+    }
+  }
+}
+
+async function underWayIn(readModels: ReadModels, workspace: string): Promise<WorklistProgress['underWay']> {
+  const rows = await readModels.page(fanOutsModel, { partition: fanOutsPartition(workspace), limit: 100 });
+  return rows.flatMap(({ body }) => {
+    if (!('lists' in body)) return [];
+    const { kind, id, done, total } = body;
+    return [{ kind, id, done: Math.min(done, total), total }];
+  });
+}

@@ -1,0 +1,59 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { readinessModel } from '../../../projections/readinessModel.ts';
+import type { ModelName } from '../../ports/readModels.ts';
+import { AT_ONCE, type WorklistPorts, type WorklistWork } from './WorklistWork.ts';
+import { entryOf, worklistModel } from './worklistEntry.ts';
+import { flipsList, minuteOf, worklistPartition } from './worklistLists.ts';
+
+const LOOK_MS = 1_000;
+
+/** Up to which minute, counted from 1970, findings that begin or end by themselves were looked at. */
+const clockModel = readinessModel as ModelName<{ minute: number }>;
+const CLOCK = 'clock';
+
+/** Evaluates encounters anew when a finding of theirs begins or ends by itself, until the signal. Rejects with `unavailable`. */
+export async function watchClock(
+  ports: WorklistPorts,
+  work: WorklistWork,
+  signal: AbortSignal,
+): Promise<void> {
+  const [saved] = await ports.readModels.load(clockModel, [CLOCK]);
+  let place = saved?.position ?? 0;
+  let minute = saved?.body.minute ?? minuteOf(Date.now());
+  while (!signal.aborted) {
+    const now = minuteOf(Date.now());
+    const first = minute;
+    // Where the clock was set back, minutes come again.
+    for (minute = Math.min(minute, now); minute < now && !signal.aborted; minute += 1) {
+      await evaluateMinute(ports, work, minute);
+    }
+    await evaluateMinute(ports, work, minute);
+    if (minute !== first || place === 0) {
+      place += 1;
+      await work.write([{ id: CLOCK, partition: CLOCK, order: 0, position: place, body: { minute } }]);
+    }
+    await sleep(LOOK_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+/** Evaluates what has changed by itself in a minute, up to now. */
+async function evaluateMinute(
+  { readModels }: WorklistPorts,
+  work: WorklistWork,
+  minute: number,
+): Promise<void> {
+  for (const workspace of work.workspaces) {
+    const query = { partition: worklistPartition(workspace), list: flipsList(minute), limit: AT_ONCE };
+    for (let after = -1; ; ) {
+      const rows = await readModels.page(worklistModel, { ...query, after });
+      const now = Date.now();
+      const flipped = rows.flatMap((row) => {
+        const entry = entryOf(row);
+        return entry && (entry.flips_at ?? now) <= now ? [[entry.encounter_id, row.order] as const] : [];
+      });
+      if (flipped.length > 0) await work.evaluate(workspace, new Map(flipped), 0);
+      if (rows.length < AT_ONCE) break;
+      after = rows.at(-1)?.order ?? after;
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import { readinessModel } from '../../../projections/readinessModel.ts';
+import type { ModelName, Row } from '../../ports/readModels.ts';
+import type { Evaluation } from '../evaluate.ts';
+import { textOf } from '../faults.ts';
+import { type Finding, type ReadinessState, readinessState, standsAt } from '../findings.ts';
+import type { Severity } from '../rule.ts';
+
+/** A finding of the worklist: where it is, without a text. */
+export interface WorklistFinding {
+  rule: string;
+  severity: Severity;
+  /** Of the record at fault. */
+  kind: string;
+  id: string;
+  /** Dotted when nested. */
+  field: string;
+}
+
+/** How an encounter stood when it was evaluated, and by what it is found. */
+export interface WorklistEntry {
+  encounter_id: string;
+  patient_id?: string | undefined;
+  payer_id?: string | undefined;
+  facility_id?: string | undefined;
+  provider_id?: string | undefined;
+  rendering_provider_id?: string | undefined;
+  date_of_service?: string | undefined;
+  state: ReadinessState;
+  findings: WorklistFinding[];
+  /** When the next finding begins or ends by itself, in milliseconds since 1970. */
+  flips_at?: number;
+}
+
+/** Of an encounter of which nothing is told: it was erased, or cannot be read. */
+type Nothing = Record<never, never>;
+
+export const worklistModel = readinessModel as ModelName<WorklistEntry | Nothing>;
+
+/** What a row tells of its encounter; undefined where that is nothing. */
+export function entryOf(row: Row<WorklistEntry | Nothing> | undefined): WorklistEntry | undefined {
+  return row !== undefined && 'state' in row.body ? row.body : undefined;
+}
+
+/** How an encounter stands at a moment, in milliseconds since 1970. */
+export function worklistEntry({ facts, findings }: Evaluation, now: number): WorklistEntry {
+  const { encounter, patient } = facts;
+  const standing = findings.filter((finding) => standsAt(finding, now));
+  const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
+  return {
+    encounter_id: encounter.id,
+    patient_id: textOf(encounter, 'patient_id'),
+    payer_id: textOf(patient, 'primary_insurance.payer_id'),
+    facility_id: textOf(encounter, 'facility_id'),
+    provider_id: textOf(encounter, 'provider_id'),
+    rendering_provider_id: textOf(encounter, 'rendering_provider_id'),
+    date_of_service: textOf(encounter, 'date_of_service'),
+    state: readinessState(facts, standing),
+    findings: standing.map(toWorklist),
+    ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
+  };
+}
+
+function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding {
+  return { rule: rule.code, severity, kind: record.kind, id: record.id, field };
+}
+
+/** The codes of the rules that found something, each once. */
+export function codesOf({ findings }: WorklistEntry): string[] {
+  return [...new Set(findings.map(({ rule }) => rule))];
+}

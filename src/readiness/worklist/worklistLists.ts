@@ -1,0 +1,62 @@
+import { dayOf } from '../faults.ts';
+import { type ReadinessState, readinessStates } from '../findings.ts';
+import { codesOf, type WorklistEntry } from './worklistEntry.ts';
+
+/** By what the worklist is narrowed, beside the state. */
+export type WorklistFilter = { by: 'rule' | 'payer' | 'facility' | 'provider' | 'day'; value: string };
+
+const MINUTE_MS = 60_000;
+
+/** The partition that lists the encounters of a workspace. */
+export function worklistPartition(workspace: string): string {
+  return `${workspace}.encounter`;
+}
+
+/** The list of the encounters in a state, or of those of them that a filter leaves. */
+export function listOf(state: ReadinessState, filter?: WorklistFilter): string {
+  return filter === undefined ? state : `${state} ${filter.by}=${filter.value}`;
+}
+
+/** The filters that leave an encounter. */
+export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
+  const { payer_id, facility_id, provider_id, date_of_service } = entry;
+  const filters: { by: WorklistFilter['by']; value: string | undefined }[] = [
+    ...codesOf(entry).map((value) => ({ by: 'rule', value }) as const),
+    { by: 'payer', value: payer_id },
+    { by: 'facility', value: facility_id },
+    { by: 'provider', value: provider_id },
+    { by: 'day', value: date_of_service && dayOf(date_of_service) },
+  ];
+  return filters.filter((one): one is WorklistFilter => one.value !== undefined);
+}
+
+/** All lists that an encounter is on. */
+export function listsOf(entry: WorklistEntry): string[] {
+  const { state, patient_id, provider_id, rendering_provider_id, flips_at } = entry;
+  const isOther = rendering_provider_id !== undefined && rendering_provider_id !== provider_id;
+  return [
+    listOf(state),
+    ...filtersOf(entry).map((filter) => listOf(state, filter)),
+    ...(patient_id === undefined ? [] : [`patient=${patient_id}`]),
+    ...(isOther ? [`rendering=${rendering_provider_id}`] : []),
+    ...(flips_at === undefined ? [] : [flipsList(minuteOf(flips_at))]),
+  ];
+}
+
+/** The lists of the encounters that rest on a record. */
+export function listsResting(kind: string, id: string): string[] {
+  if (kind === 'patient') return [`patient=${id}`];
+  const filter = { by: kind as 'payer' | 'facility' | 'provider', value: id };
+  const lists = readinessStates.map((state) => listOf(state, filter));
+  return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
+}
+
+/** The list of the encounters whose next finding begins or ends within a minute. */
+export function flipsList(minute: number): string {
+  return `flips=${minute}`;
+}
+
+/** The minute, counted from 1970, of a moment in milliseconds. */
+export function minuteOf(moment: number): number {
+  return Math.floor(moment / MINUTE_MS);
+}

@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { sendBatch } from '../support/batches.ts';
+import type { Claim } from '../support/billing.ts';
+import { freshClaim, readinessPath, sendClaim } from '../support/claims.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
+import { countsOf, worklist } from '../support/worklists.ts';
+
+/** Randomness that is the same in every run. */
+const SEED = 11;
+const CHANGES = 40;
+/** More than are evaluated with the change itself. */
+const MANY = 120;
+
+onEveryEngine((start) => {
+  const folder = temporaryFolder();
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const setRule = (rule: string, choice: string) =>
+    runCli(['readiness', 'set', rule, choice, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: folder },
+    });
+
+  /** Claims that share payers, facilities and providers. */
+  const neighbours = (count: number): Claim[] => {
+    const [one, other] = [freshClaim(), freshClaim()];
+    return Array.from({ length: count }, (_, index) => {
+      const shared = index % 2 === 0 ? one : other;
+      const claim = freshClaim({ encounter: { date_of_service: `2026-03-${10 + (index % 3)}` } });
+      const { payer, provider, facility } = shared;
+      claim.patient.primary_insurance = {
+        ...(claim.patient.primary_insurance as object),
+        payer_id: payer.id,
+      };
+      Object.assign(claim.encounter, {
+        ...{ provider_id: provider.id, rendering_provider_id: provider.id, facility_id: facility.id },
+      });
+      return { ...claim, payer, provider, facility };
+    });
+  };
+
+  test('tells of every encounter what its readiness tells, and counts them, whatever changes', async () => {
+    const claims = neighbours(6);
+    for (const claim of claims) await sendClaim(service, claim);
+    const insured = ({ patient }: Claim, change: object) => ({
+      primary_insurance: { ...(patient.primary_insurance as object), ...change },
+    });
+    const changes: ((claim: Claim) => [keyof Claim, object])[] = [
+      () => ['encounter', { is_completed: false }],
+      () => ['encounter', { is_completed: true }],
+      () => ['encounter', { date_of_service: '2031-05-01' }],
+      () => ['encounter', { date_of_service: '2026-03-11' }],
+      () => ['encounter', { facility_id: null }],
+      () => ['encounter', { patient_id: claims[0]?.patient.id }],
+      (claim) => ['patient', insured(claim, { policy_number: null })],
+      (claim) => ['patient', insured(claim, { policy_number: 'W1' })],
+      (claim) => ['patient', insured(claim, { payer_id: claims[1]?.payer.id })],
+      () => ['patient', { zip_code: '10001' }],
+      () => ['provider', { npi: '0000000006' }],
+      () => ['provider', { npi: '1234567893' }],
+      () => ['facility', { tax_id: null }],
+      () => ['facility', { tax_id: '12-3456789' }],
+      () => ['payer', { payer_code: null }],
+      () => ['payer', { payer_code: '60054' }],
+    ];
+    let seed = SEED;
+    const next = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
+    for (let change = 0; change < CHANGES; change += 1) {
+      const claim = claims[next(claims.length)] as Claim;
+      const [kind, fields] = (changes[next(changes.length)] as (typeof changes)[number])(claim);
+      Object.assign(claim[kind], fields);
+      await sendClaim(service, claim, kind);
+      if (change === 20) expect((await setRule('facility_tax_id', 'off')).code).toBe(0);
+      if (change % 10 !== 9) continue;
+      const { items, counts } = await worklist(service);
+      for (const { encounter } of claims) {
+        const { body } = await service.get(readinessPath({ encounter } as Claim));
+        const found = (body.findings as (typeof items)[number]['findings']).map(
+          ({ rule, severity, field, record }) => ({
+            ...{ rule, severity, field },
+            record: { kind: record.kind, id: record.id },
+          }),
+        );
+        const item = items.find(({ id }) => id === encounter.id);
+        expect(item?.state).toBe(body.state);
+        expect(new Set(item?.findings)).toEqual(new Set(found));
+      }
+      expect(counts).toEqual(countsOf(items));
+    }
+    await setRule('facility_tax_id', 'default');
+  });
+
+  test('is narrowed by all of its filters, with counts, in pages', async () => {
+    const claims = neighbours(9);
+    for (const [index, claim] of claims.entries()) {
+      if (index % 3 === 0) claim.encounter.is_completed = false;
+      if (index % 4 === 0)
+        claim.patient.primary_insurance = {
+          ...(claim.patient.primary_insurance as object),
+          policy_number: undefined,
+        };
+      await sendClaim(service, claim);
+    }
+    const { items: all } = await worklist(service);
+    const [{ payer, facility, provider }] = claims as [Claim];
+    const rule = 'policy_number_missing';
+    const has = (item: (typeof all)[number]) => item.findings.some((finding) => finding.rule === rule);
+    const day = (item: (typeof all)[number]) => item.date_of_service?.slice(0, 10) ?? '';
+    const filters: [string, (item: (typeof all)[number]) => boolean][] = [
+      ['&state=blocked', ({ state }) => state === 'blocked'],
+      [`&rule=${rule}`, has],
+      [`&payer_id=${payer.id}`, ({ payer_id }) => payer_id === payer.id],
+      [`&facility_id=${facility.id}`, ({ facility_id }) => facility_id === facility.id],
+      [`&provider_id=${provider.id}`, ({ provider_id }) => provider_id === provider.id],
+      ['&from=2026-03-11', (item) => day(item) >= '2026-03-11'],
+      ['&to=2026-03-11', (item) => day(item) !== '' && day(item) <= '2026-03-11'],
+    ];
+    for (const [query, isWanted] of filters) {
+      const wanted = all.filter(isWanted);
+      expect(wanted.length).toBeGreaterThan(0);
+      const { items, counts } = await worklist(service, query, 2);
+      expect(new Set(items)).toEqual(new Set(wanted));
+      expect(items).toHaveLength(wanted.length);
+      if (query.startsWith('&state')) expect(counts.rules).toEqual(countsOf(wanted).rules);
+      else if (query.startsWith('&rule')) expect(counts.states).toEqual(countsOf(wanted).states);
+      else expect(counts).toEqual(countsOf(wanted));
+    }
+    const together = filters.map(([query]) => query);
+    const both = await worklist(service, together.slice(0, 3).join(''));
+    expect(both.items).toEqual(
+      all.filter((item) => filters.slice(0, 3).every(([, isWanted]) => isWanted(item))),
+    );
+    expect(both.counts.states.blocked).toBe(both.items.length);
+    const several = await worklist(service, together.join(''));
+    expect(several).toEqual({
+      items: all.filter((item) => filters.every(([, isWanted]) => isWanted(item))),
+      counts: null,
+    });
+  });
+
+  test('a change of what many encounters rest on reaches them all, also across a restart', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const lines = Array.from({ length: MANY }, () => ({
+      kind: 'encounter',
+      record: { ...claim.encounter, id: phi('encounter') },
+    }));
+    expect((await sendBatch(service, lines)).status).toBe(200);
+    const ofPayer = `&payer_id=${claim.payer.id}`;
+    expect((await worklist(service, ofPayer)).counts.states).toEqual({
+      ready: MANY + 1,
+      blocked: 0,
+      not_completed: 0,
+    });
+    Object.assign(claim.payer, { payer_code: null });
+    await sendClaim(service, claim, 'payer');
+    await service.restart();
+    const { items, counts } = await worklist(service, ofPayer);
+    expect(counts).toEqual({
+      states: { ready: 0, blocked: MANY + 1, not_completed: 0 },
+      rules: { payer_code_missing: MANY + 1 },
+    });
+    expect(items.every(({ findings }) => findings.length === 1)).toBe(true);
+  });
+
+  test('is the same when it was built anew', async () => {
+    const before = await worklist(service);
+    expect(before.items.length).toBeGreaterThan(0);
+    const rebuilt = await runCli(['projections', 'rebuild', 'readiness'], {
+      env: { ...storesOf(service.config), DATA_DIR: folder },
+    });
+    expect(rebuilt).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('evaluates all encounters anew'),
+    });
+    expect(await worklist(service)).toEqual(before);
+  });
+
+  test('what ends by itself leaves it', async () => {
+    const soon = new Date(Date.now() + 3_000).toISOString();
+    const claim = freshClaim({ encounter: { date_of_service: soon } });
+    await sendClaim(service, claim);
+    const ofFacility = `&facility_id=${claim.facility.id}`;
+    expect((await worklist(service, ofFacility)).items).toMatchObject([
+      { findings: [{ rule: 'service_date_in_future' }] },
+    ]);
+    await eventually(async () => {
+      expect(await worklist(service, ofFacility)).toMatchObject({
+        items: [{ state: 'ready', findings: [] }],
+        counts: { states: { ready: 1, blocked: 0 }, rules: {} },
+      });
+    });
+  });
+
+  test('an encounter that was erased is in it no more', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const ofFacility = `&facility_id=${claim.facility.id}`;
+    expect((await worklist(service, ofFacility)).items).toHaveLength(1);
+    const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-118'];
+    const erased = await runCli([...erasing, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: folder },
+    });
+    expect(erased).toMatchObject({ code: 0 });
+    expect(await worklist(service, ofFacility)).toEqual({
+      items: [],
+      counts: { states: { ready: 0, blocked: 0, not_completed: 0 }, rules: {} },
+    });
+  });
+
+  test('is read with the permission to read all kinds, and the audit trail tells of what was shown', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined } });
+    await sendClaim(service, claim);
+    const ofPayer = `&payer_id=${claim.payer.id}`;
+    await worklist(service, ofPayer);
+    const one = service.as((await service.createKey('clinic', ['read:encounter'])).key);
+    const refusals = await refusalsBy(service, async () => {
+      expect(await one.get('/integration/readiness')).toMatchObject({
+        status: 403,
+        body: { code: 'permission_denied' },
+      });
+    });
+    expect(refusals).toHaveLength(1);
+    const accesses = await accessesBy(service, async () => {
+      expect(
+        await appendedBy(service, () => service.get(`/integration/readiness?limit=10${ofPayer}`)),
+      ).toEqual([]);
+    });
+    expect(accesses).toEqual([
+      {
+        ...{ action: 'record.readiness', kind: 'encounter', query: { limit: 10, payer_id: claim.payer.id } },
+        shown: {
+          ...{ ranges: [], count: 1 },
+          things: [
+            { kind: 'encounter', record_id: claim.encounter.id },
+            { kind: 'payer', record_id: claim.payer.id },
+          ],
+        },
+      },
+    ]);
+  });
+
+  test('what cannot be asked for is refused by its field', async () => {
+    const bad = { state: 'done', rule: 'none', from: '2026-13-01', to: 'today', limit: '0', page_token: 'x' };
+    for (const [field, value] of Object.entries(bad)) {
+      const answer = await service.get(`/integration/readiness?${field}=${value}`);
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { code: 'validation_failed', details: [{ field }] },
+      });
+    }
+  });
+});

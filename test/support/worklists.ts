@@ -1,0 +1,53 @@
+import { expect } from 'vitest';
+import type { Client } from './client.ts';
+import { eventually } from './eventually.ts';
+
+/** An encounter of the worklist, as the interface tells it. */
+export interface WorklistItem {
+  id: string;
+  state: string;
+  date_of_service: string | null;
+  patient_id: string | null;
+  payer_id: string | null;
+  facility_id: string | null;
+  provider_id: string | null;
+  findings: { rule: string; severity: string; field: string; record: { kind: string; id: string } }[];
+}
+
+export interface WorklistCounts {
+  states: Record<string, number>;
+  rules: Record<string, number>;
+}
+
+/** All pages of a worklist that has every write answered before; `query` begins with `&`. */
+export async function worklist(
+  client: Client,
+  query = '',
+  limit = 1_000,
+): Promise<{ items: WorklistItem[]; counts: WorklistCounts }> {
+  return eventually(async () => {
+    const items: WorklistItem[] = [];
+    let first: { counts: WorklistCounts } | undefined;
+    for (let token = ''; ; ) {
+      const { status, body } = await client.get(`/integration/readiness?limit=${limit}${query}${token}`);
+      expect(status).toBe(200);
+      expect(body.progress).toEqual({ is_current: true, under_way: [] });
+      first ??= body;
+      items.push(...body.items);
+      if (body.next_page_token === null)
+        return { items, counts: (first as { counts: WorklistCounts }).counts };
+      token = `&page_token=${body.next_page_token}`;
+    }
+  });
+}
+
+/** What the counts of these encounters have to be. */
+export function countsOf(items: readonly WorklistItem[]): WorklistCounts {
+  const states: Record<string, number> = { ready: 0, blocked: 0, not_completed: 0 };
+  const rules: Record<string, number> = {};
+  for (const { state, findings } of items) {
+    states[state] = (states[state] ?? 0) + 1;
+    for (const rule of new Set(findings.map((finding) => finding.rule))) rules[rule] = (rules[rule] ?? 0) + 1;
+  }
+  return { states, rules };
+}
