@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Chartledger, ChartledgerError } from '../../clients/typescript/src/index.ts';
 import { chartledgerOf, collect, errorOf } from '../support/chartledger.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
@@ -139,6 +140,29 @@ onEveryEngine((start) => {
     const versions = await collect(facilities.history(id, { limit: 1 }));
     expect(versions.map(({ version }) => version)).toEqual([3, 2, 1]);
     expect((await facilities.read(id, { version: 2 })).record).toMatchObject({ city: 'Omaha' });
+  });
+
+  test('the readiness of an encounter is told, now and as of a moment', async () => {
+    const { patients, encounters } = chartledger;
+    const patient = samples.patient();
+    const encounter = samples.encounter(patient.id);
+    await patients.upsert(patient);
+    await encounters.upsert(encounter);
+    const { created_at } = await encounters.read(encounter.id);
+    await eventually(() => expect(Date.now()).toBeGreaterThan(Date.parse(created_at)));
+    const { warnings } = await encounters.patch(encounter.id, { is_completed: true });
+    expect(warnings).toHaveLength(3);
+    const appended = await appendedBy(service, async () => {
+      const now = await encounters.readiness(encounter.id);
+      expect(now).toMatchObject({ id: encounter.id, version: 2, state: 'blocked' });
+      expect(now.findings).toContainEqual(
+        expect.objectContaining({ rule: 'facility_missing', severity: 'blocks', field: 'facility_id' }),
+      );
+      const then = await encounters.readiness(encounter.id, { as_of: created_at });
+      expect(then).toMatchObject({ version: 1, state: 'not_completed', as_of: created_at });
+      expect(await errorOf(encounters.readiness('none'))).toMatchObject({ code: 'not_found' });
+    });
+    expect(appended).toEqual([]);
   });
 
   test('a document is uploaded, listed, downloaded, replaced and removed', async () => {

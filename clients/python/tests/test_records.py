@@ -119,6 +119,24 @@ def test_lists_and_histories_are_read_through_all_their_pages(chartledger, fresh
     assert chartledger.patients.read(patient["id"], version=2)["record"]["city"] == "Omaha"
 
 
+def test_the_readiness_of_an_encounter_is_told_now_and_as_of_a_moment(chartledger, fresh, appended):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+    chartledger.patients.upsert(patient)
+    id = fresh("encounter")
+    chartledger.encounters.upsert({"id": id, "patient_id": patient["id"]})
+    created_at = chartledger.encounters.read(id)["created_at"]
+    chartledger.encounters.patch(id, {"is_completed": True})
+    assert len(appended()) == 3
+    readiness = chartledger.encounters.readiness(id)
+    assert (readiness["id"], readiness["version"], readiness["state"]) == (id, 2, "blocked")
+    assert "facility_missing" in [finding["rule"] for finding in readiness["findings"]]
+    assert chartledger.encounters.readiness(id, as_of=created_at)["as_of"] == created_at
+    with pytest.raises(ChartledgerError) as caught:
+        chartledger.encounters.readiness(id, as_of="2020-01-01")
+    assert caught.value.code == "not_found"
+    assert appended() == []
+
+
 def test_what_is_looked_for_is_found_through_all_pages(chartledger, fresh, appended):
     name = fresh("Quill")
     ids = [fresh("payer") for _ in range(3)]

@@ -1,5 +1,6 @@
 import { type Answer, type Api, type ChartledgerOptions, Connection } from './Connection.ts';
 import { Documents } from './Documents.ts';
+import { Encounters } from './Encounters.ts';
 import { type EventsOptions, followEvents } from './followEvents.ts';
 import { Records } from './Records.ts';
 import { searchRecords } from './searchRecords.ts';
@@ -23,7 +24,7 @@ export class Chartledger {
   readonly patients: Records<'patient'>;
   readonly providers: Records<'provider'>;
   readonly facilities: Records<'facility'>;
-  readonly encounters: Records<'encounter'>;
+  readonly encounters: Encounters;
   readonly documents: Documents;
   readonly #connection: Connection;
 
@@ -34,7 +35,7 @@ export class Chartledger {
     this.patients = new Records(this.#connection, 'patient');
     this.providers = new Records(this.#connection, 'provider');
     this.facilities = new Records(this.#connection, 'facility');
-    this.encounters = new Records(this.#connection, 'encounter');
+    this.encounters = new Encounters(this.#connection);
     this.documents = new Documents(this.#connection);
   }
 

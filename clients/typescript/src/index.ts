@@ -2,6 +2,7 @@ export { Chartledger } from './Chartledger.ts';
 export { ChartledgerError, type ErrorCode } from './ChartledgerError.ts';
 export type { ChartledgerOptions } from './Connection.ts';
 export type { Documents, Upload } from './Documents.ts';
+export type { Encounters } from './Encounters.ts';
 export type { Checkpoint, EventsOptions } from './followEvents.ts';
 export type { components, paths } from './generated/api.ts';
 export type { Records } from './Records.ts';

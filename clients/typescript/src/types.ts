@@ -32,6 +32,8 @@ export type DocumentUploaded = Schemas['DocumentUploaded'];
 export type DocumentRemoved = Schemas['DocumentRemoved'];
 export type DocumentVersion = Schemas['DocumentVersion'];
 export type RecordVersion = Schemas['RecordVersion'];
+/** Whether an encounter can be billed, and what is in the way. */
+export type EncounterReadiness = Schemas['EncounterReadiness'];
 /** What became of a record that was written. */
 export type Written = paths['/integration/payers']['post']['responses'][200]['content']['application/json'];
 export type ErrorBody = Schemas['ErrorBody'];
@@ -53,6 +55,9 @@ export type ListQuery<K extends Kind> = Omit<QueryOf<paths[PathOf<K>]['get']>, '
 
 /** Which version of a record is read. */
 export type ReadQuery = QueryOf<paths['/integration/payers/{id}']['get']>;
+
+/** As of when the readiness of an encounter is told. */
+export type ReadinessQuery = QueryOf<paths['/integration/encounters/{id}/readiness']['get']>;
 
 /** What the event stream can be asked for. */
 export type EventsQuery = QueryOf<paths['/events']['get']>;

@@ -59,8 +59,15 @@ class Records(Generic[Record, Patch, View]):
 
 
 class Encounters(Records[types.Encounter, types.EncounterPatch, types.EncounterView]):
-    """The encounters, whose lists have more filters."""
+    """The encounters, whose lists have more filters, and of which it can be told whether they can be billed."""
 
     def list(self, **query: Unpack[types.EncounterListQuery]) -> Iterator[types.EncounterView]:
         """All encounters, in the order of their creation unless sorted; `limit` is how many are fetched at once."""
         return read_pages(self._connection, self._path(), query)
+
+    def readiness(self, id: str, *, as_of: str | None = None) -> types.EncounterReadiness:
+        """
+        Whether an encounter can be billed, or could be at a moment; what is in the way, since when, and by which write. Raises
+        `ChartledgerError` with the code `not_found`, or `gone` when it was erased.
+        """
+        return self._connection.call("GET", self._path(id, "readiness"), params={"as_of": as_of})

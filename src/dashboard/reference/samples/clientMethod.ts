@@ -40,6 +40,8 @@ export function clientMethod(placed: PlacedOperation): ClientMethod | undefined 
         return { name: 'read', arguments: [id] };
       case `get ${records}/{id}/history`:
         return { name: 'history', arguments: [id], each: 'version' };
+      case 'get /integration/encounters/{id}/readiness':
+        return { name: 'encounters.readiness', arguments: [id] };
       case `get ${documents}`:
         return { name: 'documents.list', arguments: [id], each: 'document' };
       case `delete ${documents}/{documentId}`:

@@ -1,0 +1,27 @@
+import type { Connection } from './Connection.ts';
+import { Records } from './Records.ts';
+import type { CallOptions, EncounterReadiness, ReadinessQuery } from './types.ts';
+
+/** The encounters, of which it can be told, too, whether they can be billed. */
+export class Encounters extends Records<'encounter'> {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    super(connection, 'encounter');
+    this.#connection = connection;
+  }
+
+  /**
+   * Whether an encounter can be billed, or could be at a moment; what is in the way, since when, and by which write. Rejects with
+   * the code `not_found`, or `gone` when it was erased.
+   */
+  readiness(
+    id: string,
+    { signal, ...query }: CallOptions & ReadinessQuery = {},
+  ): Promise<EncounterReadiness> {
+    return this.#connection.call(
+      (api) => api.GET('/integration/encounters/{id}/readiness', { params: { path: { id }, query } }),
+      { signal },
+    );
+  }
+}
