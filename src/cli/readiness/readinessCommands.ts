@@ -70,7 +70,7 @@ export function addReadinessCommands(program: Command): void {
       'after',
       example(
         'chartledger readiness filing-limit 365 --workspace clinic',
-        'chartledger readiness filing-limit 90 --payer payer-bcbs --workspace clinic',
+        'chartledger readiness filing-limit 90 --payer payer-1 --workspace clinic',
       ),
     )
     .action((days: number | null, { payer, workspace }: LimitOptions) =>
