@@ -22,6 +22,7 @@ import { addProjectionCommands } from './projectionCommands.ts';
 import { addProveCommands } from './proveCommand.ts';
 import { addReadinessCommands } from './readiness/readinessCommands.ts';
 import { addRecordsCommands } from './records/recordsCommands.ts';
+import { addReferenceCommands } from './reference/referenceCommands.ts';
 import { addServeCommand } from './serveCommand.ts';
 import { addEventsCommands } from './stream/eventsCommands.ts';
 import { addListenCommand } from './stream/listenCommand.ts';
@@ -74,6 +75,7 @@ export function commandProgram(): Command {
   addWebhookCommands(program);
   addRecordsCommands(program);
   addReadinessCommands(program);
+  addReferenceCommands(program);
   addListenCommand(program);
   addEventsCommands(program);
   addCompletionCommand(program);

@@ -61,6 +61,11 @@ export function encounterReadinessStream(workspace: string, encounterId: string)
   return recordStream(workspace, 'readiness', encounterId);
 }
 
+/** A set of codes that was loaded for the whole installation, such as `nucc`. */
+export function codeSetStream(set: string): string {
+  return `${INSTALLATION}.code_set-${set}`;
+}
+
 /** Which codes of an authenticator app a user has used; only its end is read. */
 export function totpStream(userId: string): string {
   return `${INSTALLATION}.totp-${userId}`;

@@ -95,6 +95,7 @@ const ownTypes = {
   HoldReleased: [],
   ReadinessRuleSet: [],
   FilingLimitSet: [],
+  CodeSetLoaded: [],
   AccessRecorded: [],
   WorkspaceCreated: [],
   WorkspaceDeactivated: [],

@@ -6,22 +6,24 @@ import { evolveRecord, type RecordState } from '../records/fold.ts';
 import { billedRecord, namedBy, recordKey } from './factsOf.ts';
 import type { BilledRecord } from './rule.ts';
 import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
+import { readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
 
-/** A version of a record, or of what the workspace has set of the rules, and the event that made it. */
+/** A version of a record, or of what the rules go by, and the event that made it. */
 export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
-  /** Of a record; `workspace` for settings. */
+  /** Of a record; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
   kind: string;
   id: string;
   version: number;
   /** Undefined where it was erased, and for settings. */
   record?: BilledRecord | undefined;
-  settings?: RuleSettings;
+  /** What of them the event has set. */
+  settings?: Partial<RuleSettings>;
 }
 
 /**
- * All versions of an encounter, of what it referred to in any of them, and of what the workspace has set of the rules, that were
- * recorded up to a moment: by the log alone.
+ * All versions of an encounter, of what it referred to in any of them, and of what the rules go by, that were recorded up to a
+ * moment: by the log alone.
  */
 export class BillingHistory {
   readonly #eventLog: EventLog;
@@ -40,7 +42,7 @@ export class BillingHistory {
   async steps(encounterId: string): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
-    await this.#readSettings();
+    await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
     await this.#readAll(await this.#readAll(encounters));
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
@@ -66,6 +68,21 @@ export class BillingHistory {
     return this.#fold('workspace', this.#workspace, stream, evolveRuleSettings, (settings) => ({ settings }));
   }
 
+  async #readTaxonomySets(): Promise<void> {
+    const sets = await readTaxonomySets(this.#eventLog);
+    const steps = sets
+      .filter(({ event }) => this.#isWanted(event))
+      .map(({ event, codes }) => ({
+        ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
+        settings: { taxonomyCodes: codes },
+      }));
+    this.#versions.set(recordKey('code_set', TAXONOMY), steps);
+  }
+
+  #isWanted({ recordedAt }: Pick<RecordedEvent, 'recordedAt'>): boolean {
+    return Date.parse(recordedAt) <= this.#asOf;
+  }
+
   /** Every version in a stream; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
   async #fold<State extends { version: number }>(
     kind: string,
@@ -76,7 +93,6 @@ export class BillingHistory {
   ): Promise<Step[]> {
     const steps: Step[] = [];
     this.#versions.set(recordKey(kind, id), steps);
-    const isWanted = ({ recordedAt }: RecordedEvent) => Date.parse(recordedAt) <= this.#asOf;
     const take: Evolve<State> = (before, event) => {
       const state = evolve(before, event);
       const { recordedAt = event.recordedAt, ...told } = toldBy(state);
@@ -90,7 +106,7 @@ export class BillingHistory {
       });
       return state;
     };
-    await foldStream(this.#eventLog, stream, take, { isWanted });
+    await foldStream(this.#eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
     return steps;
   }
 }

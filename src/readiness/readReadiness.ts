@@ -45,7 +45,7 @@ export async function readReadiness(
   let known = new Map<string, CausedFinding>();
   let settings = noSettings;
   for (const [index, step] of steps.entries()) {
-    if (step.settings) settings = step.settings;
+    if (step.settings) settings = { ...settings, ...step.settings };
     else records.set(recordKey(step.kind, step.id), step.record);
     const facts = factsOf(records, encounterId);
     const found = facts === undefined ? [] : findingsOf(facts, settings);

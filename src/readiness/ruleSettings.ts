@@ -5,6 +5,7 @@ import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
 import { type FilingLimitSet, type FilingLimits, withFilingLimit } from './filingLimits.ts';
 import { type Rule, severities } from './rule.ts';
+import { readTaxonomySets } from './taxonomySet.ts';
 
 /** What may be chosen of a rule: a severity, whatever its own is, or that it is not applied. */
 export const ruleChoices = [...severities, 'off'] as const;
@@ -16,16 +17,18 @@ export interface ReadinessRuleSet {
   choice: RuleChoice | 'default';
 }
 
-/** The types of the events of settings. */
+/** The types of the events of settings of a workspace. */
 export const ruleSettingTypes: readonly string[] = ['ReadinessRuleSet', 'FilingLimitSet'];
 
-/** What a workspace has set of the rules, as folded from its stream. */
+/** What the rules of a workspace go by, beside the facts: what it has set, as folded from its stream, and sets of codes. */
 export interface RuleSettings {
-  /** How many events were folded. */
+  /** How many events of the workspace's stream were folded. */
   version: number;
   /** By the codes of the rules. */
   choices: ReadonlyMap<string, RuleChoice>;
   filingLimits: FilingLimits;
+  /** The latest taxonomy set that was loaded for the whole installation, where there is one. */
+  taxonomyCodes?: ReadonlySet<string>;
 }
 
 export const noSettings: RuleSettings = {
@@ -58,7 +61,15 @@ function withChoice(
   return choices;
 }
 
-/** What a workspace has set, as of every change acknowledged before the call. Rejects with `unavailable` and `unreadable`. */
+/**
+ * What the rules of a workspace go by, as of every change acknowledged before the call. Rejects with `unavailable` and
+ * `unreadable`.
+ */
 export async function readRuleSettings(eventLog: EventLog, workspace: string): Promise<RuleSettings> {
-  return (await foldStream(eventLog, readinessStream(workspace), evolveRuleSettings)) ?? noSettings;
+  const [settings = noSettings, sets] = await Promise.all([
+    foldStream(eventLog, readinessStream(workspace), evolveRuleSettings),
+    readTaxonomySets(eventLog),
+  ]);
+  const taxonomyCodes = sets.at(-1)?.codes;
+  return taxonomyCodes === undefined ? settings : { ...settings, taxonomyCodes };
 }

@@ -10,6 +10,7 @@ import { emptyUsers } from '../../src/principals/users/user.ts';
 import { evolveUsers } from '../../src/principals/users/userEvents.ts';
 import { type BillingState, evolveBilling } from '../../src/readiness/billing.ts';
 import { evolveRuleSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
+import { evolveTaxonomySets } from '../../src/readiness/taxonomySet.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
 import { evolveRecord, type RecordState } from '../../src/records/fold.ts';
@@ -43,9 +44,11 @@ function foldedEntry([name, value]: [string, unknown]): [string, unknown] {
   return [name, name === 'users' ? [...value.values()] : [...value]];
 }
 
-/** A state with the entries of its maps, however deep. */
+/** A state with what its maps and sets hold, however deep. */
 function listed(state: unknown): unknown {
-  return JSON.parse(JSON.stringify(state, (_, value) => (value instanceof Map ? [...value] : value)));
+  const list = (_key: string, value: unknown) =>
+    value instanceof Map || value instanceof Set ? [...value] : value;
+  return JSON.parse(JSON.stringify(state, list));
 }
 
 /** Types that are read one by one. */
@@ -80,6 +83,10 @@ function fold(events: RecordedEvent[]): unknown {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
   if (billingTypes.includes(type)) return events.reduce<BillingState | undefined>(evolveBilling, undefined);
+  if (type === 'CodeSetLoaded') {
+    const [{ codes, release } = {}] = events.reduce(evolveTaxonomySets, { version: 0, sets: [] }).sets;
+    return listed({ codes, release });
+  }
   if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {
     const all = emptyUsers();

@@ -30,6 +30,7 @@ const elsewhere: [text: string, reason: string][] = [
   ['examples/webhook-receiver.mjs', 'the receiver has a test of its own'],
   ['npm start     # for development', 'starts a service'],
   ['docker run', 'needs Docker'],
+  ['reference load nucc', 'the file is published by NUCC alone'],
   ...(hasDuckDb() ? [] : ([['duckdb -csv', 'duckdb is not on the path']] as [string, string][])),
 ];
 

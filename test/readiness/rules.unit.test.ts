@@ -212,6 +212,14 @@ test('without a filing limit, a claim can be as old as it may', () => {
   expect(found(servedOn('2001-01-01')).filter((one) => /filing/.test(one))).toEqual([]);
 });
 
+test('once a taxonomy set is loaded, a code that only reads as one is none', () => {
+  const settings = { taxonomyCodes: new Set(['207Q00000X']) };
+  const finding = 'taxonomy_code provider.taxonomy_code';
+  expect(found({}, settings)).toEqual([]);
+  expect(found({ provider: { taxonomy_code: '1041C0700X' } }, settings)).toEqual([finding]);
+  expect(found(without('provider', 'taxonomy_code'), settings)).not.toContain(finding);
+});
+
 test('every rule has examples', () => {
   expect(Object.keys(examples)).toEqual(rules.map(({ code }) => code));
 });

@@ -79,9 +79,10 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
   );
 }
 
-/** Leads to the version from which a finding follows; what the workspace has set of the rules has no page. */
+/** Leads to the version from which a finding follows; what the rules go by has no page. */
 function causeLink(workspace: string, { kind, id, version }: Step): HtmlValue {
   if (kind === 'workspace') return 'Set for the rules of the workspace.';
+  if (kind === 'code_set') return `Code set ${id} was loaded.`;
   const path = recordPath(workspace, kind, id);
   return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`;
 }

@@ -3,13 +3,14 @@ import type { Position, RecordedEvent } from '../../events/event.ts';
 import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
 import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
+import { CODE_SET_LOADED } from '../taxonomySet.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
 /** Many encounters that are to be evaluated again because something changed on which they rest. */
 export interface FanOut {
   workspace: string;
-  /** Of the record that changed; `workspace` for what the workspace has set of the rules. */
+  /** Of the record that changed; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
   kind: string;
   id: string;
   /** Lists that are still to be gone through; the first one from behind `after` on. Without a name: all encounters. */
@@ -33,19 +34,28 @@ export function fanOutsPartition(workspace: string): string {
   return `${workspace} under way`;
 }
 
-/** Whether all encounters of the workspace rest on what an event changed: on the settings of rules. */
+/** Whether all encounters of a workspace rest on what an event changed: on what the rules go by. */
 export function isOfAll({ type }: Pick<RecordedEvent, 'type'>): boolean {
-  return ruleSettingTypes.includes(type);
+  return type === CODE_SET_LOADED || ruleSettingTypes.includes(type);
 }
 
-/** What has to be evaluated again because of an event of a record, or of the settings of rules, as a row. */
+/** The workspaces, among those that have encounters, of which some may rest on what an event changed. */
+export function workspacesOf(
+  { type, stream }: Pick<RecordedEvent, 'stream' | 'type'>,
+  all: readonly string[],
+): readonly string[] {
+  return type === CODE_SET_LOADED ? all : [workspaceOfStream(stream)];
+}
+
+/** What has to be evaluated again in a workspace because of an event of a record, or of what the rules go by, as a row. */
 export async function fanOutOf(
   readModels: ReadModels,
+  workspace: string,
   event: Pick<RecordedEvent, 'stream' | 'type' | 'position'>,
 ): Promise<Row<FanOut>> {
   const { stream, position } = event;
-  const workspace = workspaceOfStream(stream);
-  const [kind, id] = isOfAll(event) ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
+  const isSetting = ruleSettingTypes.includes(event.type);
+  const [kind, id] = isSetting ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
   const lists = isOfAll(event) ? [null] : listsResting(kind, id);
   const counts = await Promise.all(
     lists.map((list) =>

@@ -7,7 +7,8 @@ import type { EventBatch, FollowOptions } from '../../ports/eventLog.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
 import { catalog } from '../../records/catalog.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
-import { type FanOut, fanOutOf, isOfAll } from './fanOut.ts';
+import { CODE_SET_LOADED } from '../taxonomySet.ts';
+import { type FanOut, fanOutOf, isOfAll, workspacesOf } from './fanOut.ts';
 import type { WorklistPorts, WorklistWork } from './WorklistWork.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
@@ -18,7 +19,10 @@ const POLL_MS = 5;
 /** Changes that are looked at side by side. */
 const SIDE_BY_SIDE = 16;
 
-const eventTypes = [...catalog.map(({ eventType }) => eventType), RECORD_ERASED, ...ruleSettingTypes];
+const eventTypes = [
+  ...catalog.map(({ eventType }) => eventType),
+  ...[RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
+];
 
 /** Encounters to be evaluated: their places in the order of creation, by workspace and id. */
 type Due = Map<string, Map<string, number>>;
@@ -39,7 +43,11 @@ export async function followRecords(
     if (!(await recordsReach(readModels, batch.position, signal))) return;
     const { due, fanOuts } = await changedBy(readModels, batch);
     for (const [workspace, encounters] of due) await work.evaluate(workspace, encounters, batch.position);
-    const rows = await Promise.all(fanOuts.map((event) => fanOutOf(readModels, event)));
+    const rows = await Promise.all(
+      fanOuts.flatMap((event) =>
+        workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
+      ),
+    );
     await work.write(rows, batch.position);
     for (const row of rows) fanOut(row);
   }

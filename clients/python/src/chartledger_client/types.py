@@ -957,9 +957,9 @@ class ReadinessFindingCausePrincipal(TypedDict):
 class ReadinessFindingCause(TypedDict):
     """The write from which it follows"""
 
-    # `workspace`: what the workspace has set of the rules
+    # `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
     kind: Literal[
-        "payer", "patient", "provider", "facility", "encounter", "workspace",
+        "payer", "patient", "provider", "facility", "encounter", "workspace", "code_set",
     ]
     # The caller's id of the record
     id: str

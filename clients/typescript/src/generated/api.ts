@@ -2878,10 +2878,10 @@ export interface components {
             /** @description The write from which it follows */
             cause: {
                 /**
-                 * @description `workspace`: what the workspace has set of the rules
+                 * @description `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
                  * @enum {string}
                  */
-                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace";
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
                 /** @description The caller's id of the record */
                 id: string;
                 /**

@@ -40,8 +40,9 @@ const findingSchema = z
     ),
     cause: recordSchema
       .extend({
-        kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace']).meta({
-          description: '`workspace`: what the workspace has set of the rules',
+        kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace', 'code_set']).meta({
+          description:
+            '`workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`',
         }),
         event_id: z.uuid(),
         principal: principal('Who did it'),

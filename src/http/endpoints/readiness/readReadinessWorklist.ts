@@ -93,11 +93,16 @@ const pageSchema = pageOf(itemSchema)
         }),
         under_way: z
           .array(
-            z.object({ kind: z.enum([...kinds, 'workspace']), id: z.string(), done: count, total: count }),
+            z.object({
+              kind: z.enum([...kinds, 'workspace', 'code_set']),
+              id: z.string(),
+              done: count,
+              total: count,
+            }),
           )
           .meta({
             description:
-              'What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set',
+              'What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded',
           }),
       })
       .meta({ description: 'How far the list is' }),
