@@ -7,6 +7,7 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { installationEvents } from '../support/installation.ts';
 import type { TestService } from '../support/service.ts';
+import { worklist } from '../support/worklists.ts';
 
 const HEADER = 'Code,Grouping,Classification,Specialization,Definition,Notes,"Display Name",Section\n';
 /** As many codes as a set has, with the one of the claims of tests. */
@@ -81,6 +82,9 @@ onEveryEngine((start) => {
         },
       },
     ]);
+    const listedAs = async () =>
+      (await worklist(service, `&facility_id=${claim.facility.id}`)).items.map(({ state }) => state);
+    expect(await listedAs()).toEqual(['blocked']);
     const then = await readiness(service, claim, `?as_of=${second.recordedAt}`);
     expect(then).toMatchObject({ state: 'ready', findings: [] });
     const listed = JSON.parse((await cli('list', '--json')).stdout);
@@ -90,6 +94,7 @@ onEveryEngine((start) => {
       { release: null, codes: 600, loaded_by: userInfo().username },
     ]);
     await load(HEADER + rowsOf([...codes, ADDED]));
+    expect(await listedAs()).toEqual(['ready']);
   });
 
   test.each([

@@ -1015,7 +1015,7 @@ class WorklistCounts(TypedDict):
 
 class WorklistProgressUnderWay(TypedDict):
     kind: Literal[
-        "payer", "patient", "provider", "facility", "encounter", "workspace",
+        "payer", "patient", "provider", "facility", "encounter", "workspace", "code_set",
     ]
     id: str
     done: int
@@ -1027,7 +1027,7 @@ class WorklistProgress(TypedDict):
 
     # Whether it has every write that was answered before the request
     is_current: bool
-    # What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set
+    # What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded
     under_way: list[WorklistProgressUnderWay]
 
 

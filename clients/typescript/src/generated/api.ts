@@ -2923,10 +2923,10 @@ export interface components {
             progress: {
                 /** @description Whether it has every write that was answered before the request */
                 is_current: boolean;
-                /** @description What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set */
+                /** @description What changed of late, and how many of the encounters that rest on it were evaluated since; `workspace`: a rule was set; `code_set`: a set of codes was loaded */
                 under_way: {
                     /** @enum {string} */
-                    kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace";
+                    kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
                     id: string;
                     done: number;
                     total: number;
