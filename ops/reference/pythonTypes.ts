@@ -223,6 +223,9 @@ export function pythonTypes(): string {
   module.define('ReadQuery', queryOf(document, 'get', '/integration/payers/{id}'));
   module.define('ListQuery', queryOf(document, 'get', '/integration/payers', ['page_token']));
   module.define('EncounterListQuery', queryOf(document, 'get', '/integration/encounters', ['page_token']));
+  // No field of a class is named `from`.
+  const worklistQuery = queryOf(document, 'get', '/integration/readiness', ['page_token', 'from']);
+  module.define('WorklistQuery', worklistQuery);
   module.define('SearchQuery', without(schemas.Search, 'q', 'page_token'));
   defineMessages(module, document);
   return head + module;

@@ -64,7 +64,7 @@ test.skipIf(!hasPython())(
       [
         ...kinds.flatMap((kind) => ofRecords.map((method) => `${kind}.${method}`)),
         ...ofDocuments.map((method) => `documents.${method}`),
-        ...['encounters.readiness', 'search', 'batch', 'events', 'request'],
+        ...['encounters.readiness', 'encounters.worklist', 'search', 'batch', 'events', 'request'],
       ].toSorted(),
     );
   },

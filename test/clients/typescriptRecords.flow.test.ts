@@ -165,6 +165,22 @@ onEveryEngine((start) => {
     expect(appended).toEqual([]);
   });
 
+  test('the worklist is read through all its pages, and narrowed', async () => {
+    const { patients, providers, encounters } = chartledger;
+    const [patient, provider] = [samples.patient(), samples.provider()];
+    await patients.upsert(patient);
+    await providers.upsert(provider);
+    const sent = Array.from({ length: 3 }, () => samples.encounter(patient.id));
+    for (const one of sent)
+      await encounters.upsert({ ...one, provider_id: provider.id, date_of_service: '2026-03-14' });
+    const ofProvider = { provider_id: provider.id, limit: 2 };
+    await eventually(async () => {
+      const listed = await collect(encounters.worklist({ ...ofProvider, rule: 'facility_missing' }));
+      expect(listed.map(({ id, state }) => [id, state])).toEqual(sent.map(({ id }) => [id, 'not_completed']));
+    });
+    expect(await collect(encounters.worklist({ ...ofProvider, from: '2026-03-15' }))).toEqual([]);
+  });
+
   test('a document is uploaded, listed, downloaded, replaced and removed', async () => {
     const { patients, encounters, documents } = chartledger;
     const patient = samples.patient();

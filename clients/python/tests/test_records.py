@@ -137,6 +137,23 @@ def test_the_readiness_of_an_encounter_is_told_now_and_as_of_a_moment(chartledge
     assert appended() == []
 
 
+def test_the_worklist_is_read_through_all_its_pages(chartledger, fresh, eventually):
+    patient = {"id": fresh("patient"), "first_name": "A", "last_name": "B", "date_of_birth": "1984-02-29"}
+    provider = {"id": fresh("provider"), "first_name": "Ada", "last_name": "Nguyen"}
+    chartledger.patients.upsert(patient)
+    chartledger.providers.upsert(provider)
+    ids = [fresh("encounter") for _ in range(3)]
+    about = {"patient_id": patient["id"], "provider_id": provider["id"], "date_of_service": "2026-03-14"}
+    for id in ids:
+        chartledger.encounters.upsert({"id": id, **about})
+    worklist = lambda **query: [
+        item["id"]
+        for item in chartledger.encounters.worklist(provider_id=provider["id"], limit=2, **query)
+    ]
+    eventually(lambda: worklist(rule="facility_missing") == ids)
+    assert worklist(from_="2026-03-15") == []
+
+
 def test_what_is_looked_for_is_found_through_all_pages(chartledger, fresh, appended):
     name = fresh("Quill")
     ids = [fresh("payer") for _ in range(3)]

@@ -22,6 +22,8 @@ for view in chartledger.encounters.list(limit=10, patient_id="patient-1"):
     print(view["record"]["patient_id"].upper())
 for finding in chartledger.encounters.readiness("encounter-1", as_of="2026-03-14")["findings"]:
     print(finding["rule"].upper(), finding["cause"]["principal"]["id"])
+for item in chartledger.encounters.worklist(state="blocked", from_="2026-03-14"):
+    print(item["findings"][0]["rule"].upper())
 for event in chartledger.events(kinds=["patient", "document"]):
     if event["type"] == "chartledger.patient.upserted.v1":
         print(event["data"]["sent"]["last_name"].upper())
@@ -37,6 +39,7 @@ WRONG = [
     'chartledger.payers.upsert({"id": "payer-1", "name": "Aetna", "first_name": "Ann"})',
     'chartledger.patients.upsert({**ann, "gender": "unknown"})',
     'chartledger.payers.upsert({"id": "payer-1", "name": "Aetna"}, if_match="latest")',
+    'chartledger.encounters.worklist(state="done")',
     'chartledger.patients.readiness("patient-1")',
     'chartledger.batch([{"kind": "claim", "record": ann}])',
     'chartledger.events(kinds=["claim"])',

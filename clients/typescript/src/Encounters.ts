@@ -1,6 +1,13 @@
 import type { Connection } from './Connection.ts';
 import { Records } from './Records.ts';
-import type { CallOptions, EncounterReadiness, ReadinessQuery } from './types.ts';
+import { readPages } from './readPages.ts';
+import type {
+  CallOptions,
+  EncounterReadiness,
+  ReadinessQuery,
+  WorklistItem,
+  WorklistQuery,
+} from './types.ts';
 
 /** The encounters, of which it can be told, too, whether they can be billed. */
 export class Encounters extends Records<'encounter'> {
@@ -22,6 +29,19 @@ export class Encounters extends Records<'encounter'> {
     return this.#connection.call(
       (api) => api.GET('/integration/encounters/{id}/readiness', { params: { path: { id }, query } }),
       { signal },
+    );
+  }
+
+  /** All encounters with what is in the way of billing them, or those that are asked for; `limit` is how many are fetched at once. */
+  worklist({ signal, ...query }: CallOptions & WorklistQuery = {}): AsyncIterable<WorklistItem> {
+    return readPages((page_token) =>
+      this.#connection.call(
+        (api) =>
+          api.GET('/integration/readiness', {
+            params: { query: { ...query, ...(page_token && { page_token }) } },
+          }),
+        { signal },
+      ),
     );
   }
 }

@@ -34,6 +34,8 @@ export type DocumentVersion = Schemas['DocumentVersion'];
 export type RecordVersion = Schemas['RecordVersion'];
 /** Whether an encounter can be billed, and what is in the way. */
 export type EncounterReadiness = Schemas['EncounterReadiness'];
+/** An encounter, and what is in the way of billing it. */
+export type WorklistItem = Schemas['WorklistItem'];
 /** What became of a record that was written. */
 export type Written = paths['/integration/payers']['post']['responses'][200]['content']['application/json'];
 export type ErrorBody = Schemas['ErrorBody'];
@@ -58,6 +60,9 @@ export type ReadQuery = QueryOf<paths['/integration/payers/{id}']['get']>;
 
 /** As of when the readiness of an encounter is told. */
 export type ReadinessQuery = QueryOf<paths['/integration/encounters/{id}/readiness']['get']>;
+
+/** What the worklist of readiness can be narrowed by. */
+export type WorklistQuery = Omit<QueryOf<paths['/integration/readiness']['get']>, 'page_token'>;
 
 /** What the event stream can be asked for. */
 export type EventsQuery = QueryOf<paths['/events']['get']>;

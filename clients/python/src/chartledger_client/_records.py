@@ -71,3 +71,12 @@ class Encounters(Records[types.Encounter, types.EncounterPatch, types.EncounterV
         `ChartledgerError` with the code `not_found`, or `gone` when it was erased.
         """
         return self._connection.call("GET", self._path(id, "readiness"), params={"as_of": as_of})
+
+    def worklist(
+        self, *, from_: str | None = None, **query: Unpack[types.WorklistQuery]
+    ) -> Iterator[types.WorklistItem]:
+        """
+        All encounters with what is in the way of billing them, or those that are asked for: from the day of service `from_` on.
+        `limit` is how many are fetched at once.
+        """
+        return read_pages(self._connection, "/integration/readiness", {**query, "from": from_})

@@ -1584,6 +1584,29 @@ class EncounterListQuery(TypedDict):
     date_of_service_to: NotRequired[str]
 
 
+class WorklistQuery(TypedDict):
+    # Items a page, 1 to 1,000
+    limit: NotRequired[int]
+    # Only encounters in this state
+    state: NotRequired[Literal["ready", "blocked", "not_completed"]]
+    # Only those with a finding of this rule
+    rule: NotRequired[Literal[
+        "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
+        "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
+        "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
+        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
+        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
+    ]]
+    # Only those whose patient's primary insurance is of this payer
+    payer_id: NotRequired[str]
+    # Only those at this facility
+    facility_id: NotRequired[str]
+    # Only those of this billing provider
+    provider_id: NotRequired[str]
+    # Only those with a day of service on or before this
+    to: NotRequired[str]
+
+
 class SearchQuery(TypedDict):
     # Only among these
     kind: NotRequired[Literal[

@@ -42,6 +42,8 @@ export function clientMethod(placed: PlacedOperation): ClientMethod | undefined 
         return { name: 'history', arguments: [id], each: 'version' };
       case 'get /integration/encounters/{id}/readiness':
         return { name: 'encounters.readiness', arguments: [id] };
+      case 'get /integration/readiness':
+        return { name: 'encounters.worklist', arguments: [], each: 'encounter' };
       case `get ${documents}`:
         return { name: 'documents.list', arguments: [id], each: 'document' };
       case `delete ${documents}/{documentId}`:
