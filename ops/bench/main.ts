@@ -17,6 +17,7 @@ import { pages } from './scenarios/pages.ts';
 import { projector } from './scenarios/projector.ts';
 import { proof } from './scenarios/proof.ts';
 import { read } from './scenarios/read.ts';
+import { readiness } from './scenarios/readiness.ts';
 import { rebuild } from './scenarios/rebuild.ts';
 import { search } from './scenarios/search.ts';
 import { startup } from './scenarios/startup.ts';
@@ -40,6 +41,7 @@ const scenarios: Scenario[] = [
   bytes,
   upload,
   startup,
+  readiness,
   rebuild,
   growth,
   history,

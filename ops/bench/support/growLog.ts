@@ -5,7 +5,7 @@ import { ServiceError } from '../../../src/errors.ts';
 import type { NewEvent } from '../../../src/events/event.ts';
 import { newEvent } from '../../../src/events/newEvent.ts';
 import { recordStream } from '../../../src/events/streamNames.ts';
-import { catalogEntry } from '../../../src/records/catalog.ts';
+import { catalogEntry, type RecordKind } from '../../../src/records/catalog.ts';
 import type { Bench } from '../scenario.ts';
 import type { Stores } from './chartledger.ts';
 import { bodyOf, turnText } from './load/bodies.ts';
@@ -20,17 +20,17 @@ const TELL_EVERY = 500_000;
 const patientOf = (index: number, turn: number) => bodyOf('patients', index, turnText(turn));
 
 /**
- * Appends upserts of patients to the log of stores that no service runs on, through the port and as the service would:
+ * Appends upserts of patients, or of another kind, to the log of stores that no service runs on, through the port and as the service would:
  * first every record once, then updates all over; `textOf` gives the JSON of a record in a turn. Resolves with the bytes of JSON that callers would have sent.
  */
 export async function growLog(
   bench: Bench,
   stores: Stores,
-  size: { records: number; events: number },
+  { kind = 'patient', ...size }: { kind?: RecordKind; records: number; events: number },
   textOf: (index: number, turn: number) => string = patientOf,
 ): Promise<number> {
   const { workspace, id } = stores.key;
-  const { eventType } = catalogEntry('patient');
+  const { eventType } = catalogEntry(kind);
   const eventLog = await openEventLog(stores.config.eventLogUrl);
   let sentBytes = 0;
   let next = 0;
@@ -56,7 +56,7 @@ export async function growLog(
       requestId: uuidv7(),
       clientIp: '127.0.0.1',
     };
-    const stream = recordStream(workspace, 'patient', `patient-${index}`);
+    const stream = recordStream(workspace, kind, `${kind}-${index}`);
     await append(stream, newEvent(caller, eventType, JSON.parse(body)));
   };
   const chain = async () => {
