@@ -1,0 +1,161 @@
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ServiceError } from '../../src/errors.ts';
+import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
+import { codeSetStream, readinessStream, recordStream } from '../../src/events/streamNames.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import { readReadiness } from '../../src/readiness/readReadiness.ts';
+import { type RuleSettings, ruleChoices } from '../../src/readiness/ruleSettings.ts';
+import { rules } from '../../src/readiness/rules/index.ts';
+import { CODE_SET_LOADED, TAXONOMY } from '../../src/readiness/taxonomySet.ts';
+import { catalogEntry } from '../../src/records/catalog.ts';
+import { type Claim, claimWith, type Fields } from '../support/billing.ts';
+import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
+
+const DAY_MS = 86_400_000;
+const RUNS = 5;
+const workspace = 'clinic';
+const kinds = ['payer', 'provider', 'facility', 'patient', 'encounter'] as const;
+const metadata = {
+  ...{ workspace, requestId: 'test', $correlationId: 'test', schemaVersion: 1 },
+  principal: { type: 'operator', id: 'test' },
+} as const;
+
+/** A log in memory, which is given a clock. */
+class FakeLog implements Pick<EventLog, 'readStream'> {
+  readonly events: RecordedEvent[];
+  /** What was sent last of each record of the claim. */
+  readonly #sent = new Map<string, Fields>();
+
+  constructor(events: RecordedEvent[] = []) {
+    this.events = events;
+  }
+
+  /** What it held at a moment. */
+  upTo(moment: number): FakeLog {
+    return new FakeLog(this.events.filter(({ recordedAt }) => Date.parse(recordedAt) <= moment));
+  }
+
+  append(time: number, stream: string, type: string, data: object): void {
+    const position = this.events.length;
+    const revision = this.events.filter((event) => event.stream === stream).length;
+    const at = { stream, revision, position, recordedAt: new Date(time).toISOString() };
+    this.events.push({ id: `event-${position}`, type, data: data as JsonObject, metadata, ...at });
+  }
+
+  /** Makes the records what they are in this claim; those that are so already get no event. */
+  write(time: number, changes: Changes): void {
+    const claim: Claim = structuredClone(claimWith(changes));
+    for (const kind of kinds) {
+      const fields = JSON.parse(JSON.stringify(claim[kind])) as Fields;
+      const before = this.#sent.get(kind);
+      if (JSON.stringify(before) === JSON.stringify(fields)) continue;
+      this.#sent.set(kind, fields);
+      const cleared = Object.keys(before ?? {}).filter((field) => !(field in fields));
+      const data = { ...fields, ...Object.fromEntries(cleared.map((field) => [field, null])) };
+      const stream = recordStream(workspace, kind, String(fields.id));
+      this.append(time, stream, catalogEntry(kind).eventType, data);
+    }
+  }
+
+  set(time: number, type: string, data: object): void {
+    this.append(time, readinessStream(workspace), type, data);
+  }
+
+  limit(time: number, { filingLimits }: Partial<RuleSettings> = {}): void {
+    if (filingLimits === undefined) return;
+    this.set(time, 'FilingLimitSet', { days: filingLimits.default ?? null });
+    for (const [payer_id, days] of filingLimits.byPayer) this.set(time, 'FilingLimitSet', { payer_id, days });
+  }
+
+  async readStream(stream: string, { from = 0, limit }: { from?: number; limit: number }) {
+    return this.events.filter((event) => event.stream === stream).slice(from, from + limit);
+  }
+}
+
+/** What is told of the encounter, now or as of a moment, or why nothing is. */
+async function told(log: FakeLog, asOf?: number): Promise<object> {
+  try {
+    return await readReadiness(log as unknown as EventLog, workspace, 'e', asOf);
+  } catch (error) {
+    if (!(error instanceof ServiceError)) throw error;
+    return { code: error.code };
+  }
+}
+
+async function findingsAt(log: FakeLog, moment: number): Promise<string[]> {
+  const { findings } = await readReadiness(log as unknown as EventLog, workspace, 'e', moment);
+  return findings.map(({ rule }) => rule.code);
+}
+
+const claims = Object.values(ruleExamples).flatMap(({ finds, passes }) => [
+  ...finds.map(([changes]) => changes),
+  ...passes,
+]);
+
+type Work =
+  | { changes: Changes }
+  | { rule: string; choice: string }
+  | { days: number | null }
+  | { codes: readonly string[] };
+
+/** What may happen behind the first finding, each after some time. */
+const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
+  afterMs: fc.constantFrom(0, 1, 3_600_000, DAY_MS, 20 * DAY_MS),
+  work: fc.oneof(
+    { weight: 8, arbitrary: fc.constantFrom(...claims).map((changes) => ({ changes })) },
+    fc.record({
+      rule: fc.constantFrom(...rules.map(({ code }) => code)),
+      choice: fc.constantFrom(...ruleChoices, 'default'),
+    }),
+    fc.record({ days: fc.constantFrom(null, 1, 30, 400) }),
+    fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
+  ),
+});
+
+function carryOut(log: FakeLog, time: number, work: Work): void {
+  if ('changes' in work) log.write(time, work.changes);
+  else if ('rule' in work) log.set(time, 'ReadinessRuleSet', work);
+  else if ('days' in work) log.set(time, 'FilingLimitSet', work);
+  else log.append(time, codeSetStream(TAXONOMY), CODE_SET_LOADED, { set: TAXONOMY, codes: work.codes });
+}
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['Date'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+test.each(rules)(
+  '$code: as of any moment it is what a log told that was fed only up to then',
+  async ({ code }) => {
+    const { finds, settings } = ruleExamples[code] as (typeof ruleExamples)[string];
+    const happenings = fc.array(happening, { minLength: 3, maxLength: 8 });
+    await fc.assert(
+      fc.asyncProperty(fc.constantFrom(...finds), happenings, async ([changes], later) => {
+        const log = new FakeLog();
+        const begun = NOW - DAY_MS;
+        log.limit(begun, settings);
+        log.write(begun, {});
+        log.write(NOW, changes);
+        expect(await findingsAt(log, begun)).not.toContain(code);
+        expect(await findingsAt(log, NOW)).toContain(code);
+        let time = NOW;
+        for (const { afterMs, work } of later) {
+          time += afterMs;
+          carryOut(log, time, work);
+        }
+        for (const { recordedAt } of log.events) {
+          for (const moment of [-1, 0, 7 * DAY_MS].map((ms) => Date.parse(recordedAt) + ms)) {
+            vi.setSystemTime(moment);
+            const then = await told(log.upTo(moment));
+            vi.setSystemTime(time + 1_000 * DAY_MS);
+            expect(await told(log, moment)).toEqual(then);
+          }
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  },
+);
