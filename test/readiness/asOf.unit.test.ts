@@ -4,7 +4,7 @@ import { ServiceError } from '../../src/errors.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
 import { codeSetStream, readinessStream, recordStream } from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
-import { readReadiness } from '../../src/readiness/readReadiness.ts';
+import { type Readiness, readReadiness } from '../../src/readiness/readReadiness.ts';
 import { type RuleSettings, ruleChoices } from '../../src/readiness/ruleSettings.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { CODE_SET_LOADED, TAXONOMY } from '../../src/readiness/taxonomySet.ts';
@@ -73,10 +73,14 @@ class FakeLog implements Pick<EventLog, 'readStream'> {
   }
 }
 
+function read(log: FakeLog, asOf?: number): Promise<Readiness> {
+  return readReadiness(log as unknown as EventLog, workspace, 'e', asOf);
+}
+
 /** What is told of the encounter, now or as of a moment, or why nothing is. */
 async function told(log: FakeLog, asOf?: number): Promise<object> {
   try {
-    return await readReadiness(log as unknown as EventLog, workspace, 'e', asOf);
+    return await read(log, asOf);
   } catch (error) {
     if (!(error instanceof ServiceError)) throw error;
     return { code: error.code };
@@ -84,7 +88,7 @@ async function told(log: FakeLog, asOf?: number): Promise<object> {
 }
 
 async function findingsAt(log: FakeLog, moment: number): Promise<string[]> {
-  const { findings } = await readReadiness(log as unknown as EventLog, workspace, 'e', moment);
+  const { findings } = await read(log, moment);
   return findings.map(({ rule }) => rule.code);
 }
 
