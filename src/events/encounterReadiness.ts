@@ -33,5 +33,32 @@ export interface BillingChangeAcknowledged {
   versions: UsedVersion[];
 }
 
+/** The write that led to a change of readiness: a version of a record. */
+export interface ReadinessCause {
+  event_id: string;
+  kind: string;
+  /** The caller's id. */
+  id: string;
+  version: number;
+}
+
+/** Data of `EncounterReadinessChanged`, which the service appends by itself. */
+export interface EncounterReadinessChanged {
+  encounter_id: string;
+  /** Left out where nothing was told of the encounter before. */
+  from?: string;
+  to: string;
+  /** The codes of the rules that found something, each once. */
+  rules: string[];
+  /** Left out where a finding began or ended by itself. */
+  cause?: ReadinessCause;
+  /** Which rules: another text after a change of the rules or of what the workspace has set of them. */
+  rules_version: string;
+}
+
 /** Types of the events in an `encounterReadinessStream`, its tombstones aside. */
-export const encounterReadinessTypes: readonly string[] = ['EncounterBilled', 'BillingChangeAcknowledged'];
+export const encounterReadinessTypes: readonly string[] = [
+  'EncounterBilled',
+  'BillingChangeAcknowledged',
+  'EncounterReadinessChanged',
+];

@@ -90,6 +90,7 @@ const ownTypes = {
   RecordErased: [],
   EncounterBilled: [],
   BillingChangeAcknowledged: [],
+  EncounterReadinessChanged: [],
   ReadinessErased: [],
   HoldAdded: [],
   HoldReleased: [],

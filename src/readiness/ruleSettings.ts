@@ -29,6 +29,8 @@ export interface RuleSettings {
   filingLimits: FilingLimits;
   /** The latest taxonomy set that was loaded for the whole installation, where there is one. */
   taxonomyCodes?: ReadonlySet<string>;
+  /** How many such sets were loaded; left out for none. */
+  taxonomySets?: number;
 }
 
 export const noSettings: RuleSettings = {
@@ -71,5 +73,6 @@ export async function readRuleSettings(eventLog: EventLog, workspace: string): P
     readTaxonomySets(eventLog),
   ]);
   const taxonomyCodes = sets.at(-1)?.codes;
-  return taxonomyCodes === undefined ? settings : { ...settings, taxonomyCodes };
+  const taxonomySets = sets.length;
+  return taxonomyCodes === undefined ? settings : { ...settings, taxonomyCodes, taxonomySets };
 }

@@ -52,7 +52,7 @@ function listed(state: unknown): unknown {
 }
 
 /** Types that are read one by one. */
-const inStreamsOfTheirOwn = ['AccessRecorded', 'UserTotpCodeUsed'];
+const readOneByOne = ['AccessRecorded', 'UserTotpCodeUsed', 'EncounterReadinessChanged'];
 
 const billingTypes = [...encounterReadinessTypes, 'ReadinessErased'];
 
@@ -82,12 +82,12 @@ function fold(events: RecordedEvent[]): unknown {
   if (type === 'ReadinessRuleSet' || type === 'FilingLimitSet') {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
+  if (readOneByOne.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (billingTypes.includes(type)) return events.reduce<BillingState | undefined>(evolveBilling, undefined);
   if (type === 'CodeSetLoaded') {
     const [{ codes, release } = {}] = events.reduce(evolveTaxonomySets, { version: 0, sets: [] }).sets;
     return listed({ codes, release });
   }
-  if (inStreamsOfTheirOwn.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
   if (type.startsWith('User') || type === 'SetupLinkIssued') {
     const all = emptyUsers();
     for (const event of events) evolveUsers(all, event);

@@ -90,6 +90,7 @@ onEveryEngine((start) => {
     const events = [
       newEvent(caller, 'EncounterBilled', { ...data, claim_id: 'claim-7001' }),
       newEvent(caller, 'BillingChangeAcknowledged', { ...data, reason: 'Known' }),
+      newEvent(caller, 'EncounterReadinessChanged', { ...data, to: 'ready', rules: [], rules_version: '1' }),
     ];
     for (const event of events) await service.eventLog.append(billed, { ...event, id: uuidv7() }, 'any');
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });

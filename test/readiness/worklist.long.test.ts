@@ -2,12 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { freshClaim, readinessPath, sendClaim } from '../support/claims.ts';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
-import { countsOf, worklist } from '../support/worklists.ts';
+import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 /** Randomness that is the same in every run. */
 const SEED = 11;
@@ -16,17 +15,11 @@ const CHANGES = 40;
 const MANY = 120;
 
 onEveryEngine((start) => {
-  const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {
     service = await start();
   });
   afterAll(() => service.stop());
-
-  const setRule = (rule: string, choice: string) =>
-    runCli(['readiness', 'set', rule, choice, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: folder },
-    });
 
   /** Claims that share payers, facilities and providers. */
   const neighbours = (count: number): Claim[] => {
@@ -80,7 +73,8 @@ onEveryEngine((start) => {
       const [kind, fields] = (changes[next(changes.length)] as (typeof changes)[number])(claim);
       Object.assign(claim[kind], fields);
       await sendClaim(service, claim, kind);
-      if (change === 20) expect((await setRule('facility_tax_id', 'off')).code).toBe(0);
+      if (change === 20)
+        expect((await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off')).code).toBe(0);
       if (change % 10 !== 9) continue;
       const { items, counts } = await worklist(service);
       for (const { encounter } of claims) {
@@ -97,7 +91,7 @@ onEveryEngine((start) => {
       }
       expect(counts).toEqual(countsOf(items));
     }
-    await setRule('facility_tax_id', 'default');
+    await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'default');
   });
 
   test('is narrowed by all of its filters, with counts, in pages', async () => {
@@ -176,9 +170,7 @@ onEveryEngine((start) => {
   test('is the same when it was built anew', async () => {
     const before = await worklist(service);
     expect(before.items.length).toBeGreaterThan(0);
-    const rebuilt = await runCli(['projections', 'rebuild', 'readiness'], {
-      env: { ...storesOf(service.config), DATA_DIR: folder },
-    });
+    const rebuilt = await inStores(service, 'projections', 'rebuild', 'readiness');
     expect(rebuilt).toMatchObject({
       code: 0,
       stdout: expect.stringContaining('evaluates all encounters anew'),
@@ -208,9 +200,7 @@ onEveryEngine((start) => {
     const ofFacility = `&facility_id=${claim.facility.id}`;
     expect((await worklist(service, ofFacility)).items).toHaveLength(1);
     const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-118'];
-    const erased = await runCli([...erasing, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: folder },
-    });
+    const erased = await inWorkspace(service, ...erasing);
     expect(erased).toMatchObject({ code: 0 });
     expect(await worklist(service, ofFacility)).toEqual({
       items: [],

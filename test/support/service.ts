@@ -134,12 +134,16 @@ async function recordedBy(
   return events.filter(({ type, data }) => type === 'AccessRecorded' && wanted(data)).map(({ data }) => data);
 }
 
-/** The events, whole, by which `work` changed this service's workspaces: without what was read or refused. */
+/**
+ * The events, whole, by which `work` changed this service's workspaces: without what was read or refused, and without what the service
+ * makes of changes by itself, some time later.
+ */
 export async function changesBy(
   service: TestService,
   work: () => Promise<unknown>,
 ): Promise<RecordedEvent[]> {
-  return (await newEvents(service, work)).filter(({ type }) => type !== 'AccessRecorded');
+  const events = await newEvents(service, work);
+  return events.filter(({ type }) => type !== 'AccessRecorded' && type !== 'EncounterReadinessChanged');
 }
 
 /** The events that `work` had appended to this service's workspaces, whole. */

@@ -1,6 +1,8 @@
 import { expect } from 'vitest';
+import { type CliResult, runCli, storesOf } from './cli.ts';
 import type { Client } from './client.ts';
 import { eventually } from './eventually.ts';
+import type { TestService } from './service.ts';
 
 /** An encounter of the worklist, as the interface tells it. */
 export interface WorklistItem {
@@ -50,4 +52,14 @@ export function countsOf(items: readonly WorklistItem[]): WorklistCounts {
     for (const rule of new Set(findings.map((finding) => finding.rule))) rules[rule] = (rules[rule] ?? 0) + 1;
   }
   return { states, rules };
+}
+
+/** Runs a command on the stores of a service. */
+export function inStores({ config }: TestService, ...args: string[]): Promise<CliResult> {
+  return runCli(args, { env: { ...storesOf(config), DATA_DIR: config.dataDir } });
+}
+
+/** Runs a command on the workspace `clinic` of a service. */
+export function inWorkspace(service: TestService, ...args: string[]): Promise<CliResult> {
+  return inStores(service, ...args, '--workspace', service.workspaceId('clinic'));
 }

@@ -5,6 +5,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
 import { allRows } from '../../reads/allRows.ts';
 import { readRuleSettings } from '../ruleSettings.ts';
+import { announceChanges } from './announceChanges.ts';
 import { type Encounters, evaluateRows } from './evaluateRows.ts';
 import { WorklistRows } from './WorklistRows.ts';
 
@@ -13,6 +14,8 @@ export const AT_ONCE = 500;
 
 const workspacesModel = readinessModel as ModelName<{ workspace: string }>;
 const WORKSPACES = 'workspaces';
+const begunModel = readinessModel as ModelName<{ at: Position }>;
+const BEGUN = 'begun';
 
 export interface WorklistPorts {
   eventLog: EventLog;
@@ -24,16 +27,19 @@ export class WorklistWork {
   readonly #ports: WorklistPorts;
   readonly #rows: WorklistRows;
   readonly #workspaces = new Set<string>();
+  readonly #quietUntil: Position;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(ports: WorklistPorts, rows: WorklistRows) {
+  private constructor(ports: WorklistPorts, rows: WorklistRows, quietUntil: Position) {
     this.#ports = ports;
     this.#rows = rows;
+    this.#quietUntil = quietUntil;
   }
 
   /** Rejects with `unavailable`. */
   static async open(ports: WorklistPorts): Promise<WorklistWork> {
-    const work = new WorklistWork(ports, await WorklistRows.open(ports.readModels));
+    const rows = await WorklistRows.open(ports.readModels);
+    const work = new WorklistWork(ports, rows, await begunAt(ports, rows));
     for await (const { body } of allRows(ports.readModels, workspacesModel, WORKSPACES)) {
       work.#workspaces.add(body.workspace);
     }
@@ -46,20 +52,31 @@ export class WorklistWork {
   }
 
   /**
-   * Evaluates encounters by what is known at `position` or later, and writes what became of them; with the last of them the rows
-   * `beside`. Rejects with `unavailable`.
+   * Evaluates encounters by what is known at `position` or later, announces what became of them, unless it is quiet, and writes it; with the last of
+   * them the rows `beside`. Rejects with `unavailable`.
    */
   async evaluate(
     workspace: string,
     encounters: Encounters,
     position: Position,
-    beside: readonly Row[] = [],
+    { beside = [], isQuiet = false }: { beside?: readonly Row[]; isQuiet?: boolean } = {},
   ): Promise<void> {
     const chunks = chunksOf(encounters);
     for (const [index, chunk] of chunks.entries()) {
       await this.#alone(async () => {
         const settings = await readRuleSettings(this.#ports.eventLog, workspace);
-        const rows = await evaluateRows(this.#ports.readModels, workspace, chunk, settings, position);
+        const { rows, changes } = await evaluateRows(
+          this.#ports.readModels,
+          workspace,
+          chunk,
+          settings,
+          position,
+        );
+        const rulesVersion = `${readinessModel}.${settings.version}.${settings.taxonomySets ?? 0}`;
+        if (!isQuiet) {
+          const announcing = { workspace, rulesVersion, quietUntil: this.#quietUntil };
+          await announceChanges(this.#ports.eventLog, changes, announcing);
+        }
         const known = this.#workspaces.has(workspace) ? [] : workspaceRows(workspace, chunk, position);
         await this.#rows.write([...known, ...rows, ...(index === chunks.length - 1 ? beside : [])]);
         this.#workspaces.add(workspace);
@@ -80,6 +97,15 @@ export class WorklistWork {
   }
 }
 
+/** How far the log was when the worklist was begun. */
+async function begunAt({ eventLog, readModels }: WorklistPorts, rows: WorklistRows): Promise<Position> {
+  const [begun] = await readModels.load(begunModel, [BEGUN]);
+  if (begun) return begun.body.at;
+  const at = await eventLog.head();
+  await rows.write([{ id: BEGUN, partition: BEGUN, order: 0, position: 1, body: { at } }]);
+  return at;
+}
+
 /** At least one, which may be empty. */
 function chunksOf(encounters: Encounters): Encounters[] {
   const all = [...encounters];
@@ -88,7 +114,8 @@ function chunksOf(encounters: Encounters): Encounters[] {
 }
 
 function workspaceRows(workspace: string, encounters: Encounters, position: Position): Row[] {
-  const [order] = encounters.values();
-  if (order === undefined) return [];
+  const [first] = encounters.values();
+  if (first === undefined) return [];
+  const { order } = first;
   return [{ id: `${workspace} workspace`, partition: WORKSPACES, order, position, body: { workspace } }];
 }

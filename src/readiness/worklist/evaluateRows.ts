@@ -2,12 +2,27 @@ import { recordStream } from '../../events/streamNames.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
 import { evaluate } from '../evaluate.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
+import type { Trigger } from './announceChanges.ts';
 import { TallyChanges, talliesModel } from './tally.ts';
-import { entryOf, worklistEntry, worklistModel } from './worklistEntry.ts';
+import { entryOf, type WorklistEntry, worklistEntry, worklistModel } from './worklistEntry.ts';
 import { listsOf, worklistPartition } from './worklistLists.ts';
 
-/** Encounters of a workspace that are to be evaluated: their places in the order of creation, by their ids. */
-export type Encounters = ReadonlyMap<string, number>;
+/** Why an encounter is to be evaluated. */
+export interface Due {
+  /** Its place in the order of creation. */
+  order: number;
+  trigger: Trigger;
+}
+
+/** Encounters of a workspace that are to be evaluated, by their ids. */
+export type Encounters = ReadonlyMap<string, Due>;
+
+/** What became of the entry of an encounter. */
+export interface EntryChange {
+  before: WorklistEntry | undefined;
+  after: WorklistEntry | undefined;
+  trigger: Trigger;
+}
 
 /**
  * Evaluates encounters by what the read model of records has, which has all up to `position`: what is to be written of them, and of
@@ -19,7 +34,7 @@ export async function evaluateRows(
   encounters: Encounters,
   settings: RuleSettings,
   position: number,
-): Promise<Row[]> {
+): Promise<{ rows: Row[]; changes: EntryChange[] }> {
   const ids = [...encounters.keys()];
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
@@ -28,7 +43,8 @@ export async function evaluateRows(
   const now = Date.now();
   const tallies = new TallyChanges(workspace);
   const rows: Row[] = [];
-  for (const [id, order] of encounters) {
+  const changes: EntryChange[] = [];
+  for (const [id, { order, trigger }] of encounters) {
     const rowBefore = rowsBefore.get(streamOf(id));
     const before = entryOf(rowBefore);
     const evaluation = evaluated.get(id);
@@ -36,6 +52,7 @@ export async function evaluateRows(
     if (rowBefore && JSON.stringify(before) === JSON.stringify(after)) continue;
     tallies.count(before, -1);
     tallies.count(after, 1);
+    changes.push({ before, after, trigger });
     rows.push({
       id: streamOf(id),
       partition: after ? worklistPartition(workspace) : `${workspace} left out`,
@@ -47,5 +64,5 @@ export async function evaluateRows(
     });
   }
   const counted = await readModels.load(talliesModel, tallies.ids);
-  return [...rows, ...tallies.rows(counted, position)];
+  return { rows: [...rows, ...tallies.rows(counted, position)], changes };
 }

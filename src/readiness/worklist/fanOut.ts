@@ -4,6 +4,7 @@ import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/stream
 import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
+import { type Trigger, triggerOf } from './announceChanges.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
@@ -16,6 +17,9 @@ export interface FanOut {
   /** Lists that are still to be gone through; the first one from behind `after` on. Without a name: all encounters. */
   lists: (string | null)[];
   after: number;
+  trigger: Trigger;
+  /** What the rules go by has changed: no encounter is announced for it. */
+  isQuiet: boolean;
   /** Encounters. */
   done: number;
   total: number;
@@ -51,7 +55,7 @@ export function workspacesOf(
 export async function fanOutOf(
   readModels: ReadModels,
   workspace: string,
-  event: Pick<RecordedEvent, 'stream' | 'type' | 'position'>,
+  event: RecordedEvent,
 ): Promise<Row<FanOut>> {
   const { stream, position } = event;
   const isSetting = ruleSettingTypes.includes(event.type);
@@ -68,7 +72,17 @@ export async function fanOutOf(
     partition: fanOutsPartition(workspace),
     order: position,
     position,
-    body: { workspace, kind, id, lists, after: -1, done: 0, total },
+    body: {
+      workspace,
+      kind,
+      id,
+      lists,
+      after: -1,
+      trigger: triggerOf(event),
+      isQuiet: isOfAll(event),
+      done: 0,
+      total,
+    },
   };
 }
 

@@ -8,6 +8,8 @@ import type { ReadModels, Row } from '../../ports/readModels.ts';
 import { catalog } from '../../records/catalog.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
+import { triggerOf } from './announceChanges.ts';
+import type { Due } from './evaluateRows.ts';
 import { type FanOut, fanOutOf, isOfAll, workspacesOf } from './fanOut.ts';
 import type { WorklistPorts, WorklistWork } from './WorklistWork.ts';
 import { worklistModel } from './worklistEntry.ts';
@@ -24,8 +26,8 @@ const eventTypes = [
   ...[RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
 ];
 
-/** Encounters to be evaluated: their places in the order of creation, by workspace and id. */
-type Due = Map<string, Map<string, number>>;
+/** Encounters to be evaluated, by workspace and id. */
+type AllDue = Map<string, Map<string, Due>>;
 
 /**
  * Follows the log from `after` on, until the signal: what every event changes of the worklist is evaluated once the read model of
@@ -69,12 +71,12 @@ async function recordsReach(
 async function changedBy(
   readModels: ReadModels,
   { events }: EventBatch,
-): Promise<{ due: Due; fanOuts: RecordedEvent[] }> {
-  const due: Due = new Map();
+): Promise<{ due: AllDue; fanOuts: RecordedEvent[] }> {
+  const due: AllDue = new Map();
   const fanOuts: RecordedEvent[] = [];
   const latest = new Map<string, RecordedEvent>();
   for (const event of events) {
-    if (kindOfStream(event.stream) === 'encounter') addTo(due, event.stream, event.position);
+    if (kindOfStream(event.stream) === 'encounter') addTo(due, event.stream, event.position, event);
     // Nothing rests on what is new.
     else if (event.revision > 0 || isOfAll(event)) latest.set(event.stream, event);
   }
@@ -84,7 +86,7 @@ async function changedBy(
       changed.slice(at, at + SIDE_BY_SIDE).map(async (event) => {
         const few = isOfAll(event) ? undefined : await fewResting(readModels, event.stream);
         if (few === undefined) fanOuts.push(event);
-        for (const { id, order } of few ?? []) addTo(due, id, order);
+        for (const { id, order } of few ?? []) addTo(due, id, order, event);
       }),
     );
   }
@@ -102,11 +104,14 @@ async function fewResting(readModels: ReadModels, stream: string): Promise<Row[]
   return found;
 }
 
-/** Unless it is there already: that was its first event. */
-function addTo(due: Due, stream: string, order: number): void {
+/** The first event of an encounter gives its place, and the last one led to what it is. */
+function addTo(due: AllDue, stream: string, order: number, event: RecordedEvent): void {
   const workspace = workspaceOfStream(stream);
-  const encounters = due.get(workspace) ?? new Map<string, number>();
+  const encounters = due.get(workspace) ?? new Map<string, Due>();
   const id = recordIdOf(stream);
-  if (!encounters.has(id)) encounters.set(id, order);
+  const before = encounters.get(id);
+  const isLater = before === undefined || before.trigger.position < event.position;
+  const trigger = isLater ? triggerOf(event) : before.trigger;
+  encounters.set(id, { order: before?.order ?? order, trigger });
   due.set(workspace, encounters);
 }

@@ -64,8 +64,9 @@ async function goThrough(
     }
     const next = await nextOf(readModels, row.body, AT_ONCE);
     const after = afterStep(row, next, AT_ONCE);
-    const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), order]));
-    await work.evaluate(row.body.workspace, encounters, row.order, [after]);
+    const { workspace, trigger, isQuiet } = row.body;
+    const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), { order, trigger }]));
+    await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
     if ('lists' in after.body) fanOuts.push(after as Row<FanOut>);
   }
 }

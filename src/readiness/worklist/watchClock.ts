@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { ModelName } from '../../ports/readModels.ts';
+import type { Trigger } from './announceChanges.ts';
 import { AT_ONCE, type WorklistPorts, type WorklistWork } from './WorklistWork.ts';
 import { entryOf, worklistModel } from './worklistEntry.ts';
 import { flipsList, minuteOf, worklistPartition } from './worklistLists.ts';
 
 const LOOK_MS = 1_000;
+const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
 
 /** Up to which minute, counted from 1970, findings that begin or end by themselves were looked at. */
 const clockModel = readinessModel as ModelName<{ minute: number }>;
@@ -49,7 +51,9 @@ async function evaluateMinute(
       const now = Date.now();
       const flipped = rows.flatMap((row) => {
         const entry = entryOf(row);
-        return entry && (entry.flips_at ?? now) <= now ? [[entry.encounter_id, row.order] as const] : [];
+        return entry && (entry.flips_at ?? now) <= now
+          ? [[entry.encounter_id, { order: row.order, trigger: BY_ITSELF }] as const]
+          : [];
       });
       if (flipped.length > 0) await work.evaluate(workspace, new Map(flipped), 0);
       if (rows.length < AT_ONCE) break;
