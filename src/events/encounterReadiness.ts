@@ -33,7 +33,7 @@ export interface BillingChangeAcknowledged {
   versions: UsedVersion[];
 }
 
-/** The write that led to a change of readiness: a version of a record. */
+/** The write that led to a change of readiness: a version of a record, or of a document of the encounter. */
 export interface ReadinessCause {
   event_id: string;
   kind: string;

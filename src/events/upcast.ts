@@ -96,6 +96,7 @@ const ownTypes = {
   HoldReleased: [],
   ReadinessRuleSet: [],
   FilingLimitSet: [],
+  RequiredDocumentSet: [],
   CodeSetLoaded: [],
   AccessRecorded: [],
   WorkspaceCreated: [],

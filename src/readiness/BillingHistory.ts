@@ -1,39 +1,43 @@
 import type { RecordedEvent } from '../events/event.ts';
-import { readinessStream, recordStream } from '../events/streamNames.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import { documentIdsOf, readinessStream, recordStream } from '../events/streamNames.ts';
 import { type Evolve, foldStream } from '../reads/foldStream.ts';
+import { documentRows } from '../reads/latestDocuments.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import { type DocumentCategory, type DocumentState, evolveDocument } from '../records/document.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
 import { billedRecord, namedBy, recordKey } from './factsOf.ts';
 import type { BilledRecord } from './rule.ts';
 import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
 import { readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
 
-/** A version of a record, or of what the rules go by, and the event that made it. */
+/** A version of a record or document, or of what the rules go by, and the event that made it. */
 export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
-  /** Of a record; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
+  /** Of a record or document; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
   kind: string;
   id: string;
   version: number;
-  /** Undefined where it was erased, and for settings. */
+  /** Undefined where it was erased, and for what is no record. */
   record?: BilledRecord | undefined;
+  /** Without a category where it was removed. */
+  document?: { category?: DocumentCategory };
   /** What of them the event has set. */
   settings?: Partial<RuleSettings>;
 }
 
 /**
- * All versions of an encounter, of what it referred to in any of them, and of what the rules go by, that were recorded up to a
- * moment: by the log alone.
+ * All versions of an encounter, of what it referred to in any of them, of its documents where any are required, and of what the
+ * rules go by, that were recorded up to a moment: by the log alone. Of documents, a read model tells where in the log they are.
  */
 export class BillingHistory {
-  readonly #eventLog: EventLog;
+  readonly #ports: QueryPorts;
   readonly #workspace: string;
   readonly #asOf: number;
   readonly #versions = new Map<string, Step[]>();
 
   /** `asOf`: milliseconds since 1970. */
-  constructor(eventLog: EventLog, workspace: string, asOf: number) {
-    this.#eventLog = eventLog;
+  constructor(ports: QueryPorts, workspace: string, asOf: number) {
+    this.#ports = ports;
     this.#workspace = workspace;
     this.#asOf = asOf;
   }
@@ -42,7 +46,10 @@ export class BillingHistory {
   async steps(encounterId: string): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
-    await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
+    const [settings] = await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
+    if (settings.some(({ settings }) => settings?.requiredDocuments?.size)) {
+      await this.#readDocuments(encounterId);
+    }
     await this.#readAll(await this.#readAll(encounters));
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
@@ -63,13 +70,24 @@ export class BillingHistory {
     }));
   }
 
+  async #readDocuments(encounterId: string): Promise<void> {
+    const rows = await documentRows(this.#ports, this.#workspace, [encounterId]);
+    const told = (state: DocumentState) => ({
+      recordedAt: state.updatedAt,
+      document: state.removed ? {} : { category: state.document.category },
+    });
+    await Promise.all(
+      rows.map(({ id }) => this.#fold('document', documentIdsOf(id).documentId, id, evolveDocument, told)),
+    );
+  }
+
   #readSettings(): Promise<Step[]> {
     const stream = readinessStream(this.#workspace);
     return this.#fold('workspace', this.#workspace, stream, evolveRuleSettings, (settings) => ({ settings }));
   }
 
   async #readTaxonomySets(): Promise<void> {
-    const sets = await readTaxonomySets(this.#eventLog);
+    const sets = await readTaxonomySets(this.#ports.eventLog);
     const steps = sets
       .filter(({ event }) => this.#isWanted(event))
       .map(({ event, codes }) => ({
@@ -89,7 +107,7 @@ export class BillingHistory {
     id: string,
     stream: string,
     evolve: Evolve<State>,
-    toldBy: (state: State) => Pick<Step, 'record' | 'settings'> & { recordedAt?: string },
+    toldBy: (state: State) => Pick<Step, 'record' | 'document' | 'settings'> & { recordedAt?: string },
   ): Promise<Step[]> {
     const steps: Step[] = [];
     this.#versions.set(recordKey(kind, id), steps);
@@ -106,7 +124,7 @@ export class BillingHistory {
       });
       return state;
     };
-    await foldStream(this.#eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
+    await foldStream(this.#ports.eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
     return steps;
   }
 }

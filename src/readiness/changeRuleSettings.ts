@@ -7,7 +7,7 @@ import { type RuleSettings, readRuleSettings } from './ruleSettings.ts';
 
 /** The type and data of an event of the stream of settings. */
 export interface SettingsChange {
-  type: 'ReadinessRuleSet' | 'FilingLimitSet';
+  type: 'ReadinessRuleSet' | 'FilingLimitSet' | 'RequiredDocumentSet';
   data: JsonObject;
 }
 

@@ -2,6 +2,7 @@ import { bodyOf } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { documentCategories } from './documents/documentCategories.ts';
 import { billedRecord, factsOf, type Named, namedBy, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import type { BilledRecord, BillingFacts } from './rule.ts';
@@ -17,8 +18,8 @@ export interface Evaluation {
 }
 
 /**
- * What the rules say of these encounters, by their ids, by what the read model of records has; without those that are not there, or
- * cannot be read. Rejects with `unavailable`.
+ * What the rules say of these encounters, by their ids, by what the read models of records and documents have; without those that
+ * are not there, or cannot be read. Rejects with `unavailable`.
  */
 export async function evaluate(
   readModels: ReadModels,
@@ -31,10 +32,14 @@ export async function evaluate(
   const encounters = await load(encounterIds.map((id) => ['encounter', id]));
   const named = await load(encounters.flatMap(namedBy));
   await load(named.flatMap(namedBy));
+  const { requiredDocuments } = settings;
+  const documents = await documentCategories(readModels, workspace, encounters, requiredDocuments);
   return new Map(
     encounterIds.flatMap((id) => {
-      const facts = factsOf(records, id);
-      return facts === undefined ? [] : [[id, { facts, findings: findingsOf(facts, settings) }]];
+      const named = factsOf(records, id);
+      if (named === undefined) return [];
+      const facts = { ...named, documents: documents.get(id) };
+      return [[id, { facts, findings: findingsOf(facts, settings) }]];
     }),
   );
 }

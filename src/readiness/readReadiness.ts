@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gone, notFound, ServiceError } from '../errors.ts';
-import type { EventLog } from '../ports/eventLog.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import type { DocumentCategory } from '../records/document.ts';
 import { BillingHistory, type Step } from './BillingHistory.ts';
 import { factsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
@@ -32,22 +33,30 @@ export interface Readiness {
  * in the way, since when, and by which event. By the log alone. Rejects with `not_found`, `gone`, `unreadable` and `unavailable`.
  */
 export async function readReadiness(
-  eventLog: EventLog,
+  ports: QueryPorts,
   workspace: string,
   encounterId: string,
   asOf: number | undefined,
 ): Promise<Readiness> {
   const at = asOf ?? Date.now();
-  const steps = await new BillingHistory(eventLog, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
+  const steps = await new BillingHistory(ports, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
     encounterId,
   );
   const records = new Map<string, BilledRecord | undefined>();
+  const documents = new Map<string, DocumentCategory | undefined>();
+  const factsAt = () => {
+    const facts = factsOf(records, encounterId);
+    return (
+      facts && { ...facts, documents: new Set([...documents.values()].filter((one) => one !== undefined)) }
+    );
+  };
   let known = new Map<string, CausedFinding>();
   let settings = noSettings;
   for (const [index, step] of steps.entries()) {
     if (step.settings) settings = { ...settings, ...step.settings };
+    else if (step.document) documents.set(step.id, step.document.category);
     else records.set(recordKey(step.kind, step.id), step.record);
-    const facts = factsOf(records, encounterId);
+    const facts = factsAt();
     const found = facts === undefined ? [] : findingsOf(facts, settings);
     known = new Map(
       found.map((finding) => {
@@ -58,7 +67,7 @@ export async function readReadiness(
     );
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }
-  const facts = factsOf(records, encounterId);
+  const facts = factsAt();
   if (facts === undefined) throw nothing(steps, asOf);
   const findings = [...known.values()].filter((finding) => standsAt(finding, at));
   return {

@@ -1,3 +1,4 @@
+import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
@@ -7,7 +8,7 @@ import { readRuleSettings } from './ruleSettings.ts';
 
 /**
  * How these encounters stand now, by their ids, with every write that was acknowledged before the call. Rejects with
- * `unavailable`, also where the read model of records is too far behind.
+ * `unavailable`, also where a read model is too far behind.
  */
 export async function readinessOf(
   ports: QueryPorts,
@@ -16,6 +17,7 @@ export async function readinessOf(
 ): Promise<Map<string, ReadinessState>> {
   await caughtUp(ports, recordsModel, 'readiness');
   const settings = await readRuleSettings(ports.eventLog, workspace);
+  if (settings.requiredDocuments.size > 0) await caughtUp(ports, documentsModel, 'readiness');
   const evaluated = await evaluate(ports.readModels, workspace, encounterIds, settings);
   const now = Date.now();
   return new Map(

@@ -1,4 +1,5 @@
 import type { RecordFields } from '../records/catalog.ts';
+import type { DocumentCategory } from '../records/document.ts';
 import type { RuleSettings } from './ruleSettings.ts';
 
 /** `blocks`: the payer would refuse the claim. `warns`: it may. */
@@ -24,6 +25,8 @@ export interface BillingFacts {
   facility?: BilledRecord | undefined;
   /** The payer of the patient's primary insurance. */
   payer?: BilledRecord | undefined;
+  /** The categories of the encounter's documents; undefined where nobody looked, as none is required. */
+  documents?: ReadonlySet<DocumentCategory> | undefined;
 }
 
 /** One thing that is wrong, in a field of a record. */
@@ -31,7 +34,7 @@ export interface Fault {
   record: BilledRecord;
   /** Dotted when nested. */
   field: string;
-  /** A sentence without any value. */
+  /** A sentence without any value of a record. */
   text: string;
   /** The moment at which it begins by itself, in milliseconds since 1970; default: at once. */
   from?: number;

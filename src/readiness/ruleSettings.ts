@@ -3,6 +3,11 @@ import { readinessStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
+import {
+  type RequiredDocumentSet,
+  type RequiredDocuments,
+  withRequiredDocument,
+} from './documents/requiredDocuments.ts';
 import { type FilingLimitSet, type FilingLimits, withFilingLimit } from './filingLimits.ts';
 import { type Rule, severities } from './rule.ts';
 import { readTaxonomySets } from './taxonomySet.ts';
@@ -18,7 +23,11 @@ export interface ReadinessRuleSet {
 }
 
 /** The types of the events of settings of a workspace. */
-export const ruleSettingTypes: readonly string[] = ['ReadinessRuleSet', 'FilingLimitSet'];
+export const ruleSettingTypes: readonly string[] = [
+  'ReadinessRuleSet',
+  'FilingLimitSet',
+  'RequiredDocumentSet',
+];
 
 /** What the rules of a workspace go by, beside the facts: what it has set, as folded from its stream, and sets of codes. */
 export interface RuleSettings {
@@ -27,6 +36,7 @@ export interface RuleSettings {
   /** By the codes of the rules. */
   choices: ReadonlyMap<string, RuleChoice>;
   filingLimits: FilingLimits;
+  requiredDocuments: RequiredDocuments;
   /** The latest taxonomy set that was loaded for the whole installation, where there is one. */
   taxonomyCodes?: ReadonlySet<string>;
   /** How many such sets were loaded; left out for none. */
@@ -37,6 +47,7 @@ export const noSettings: RuleSettings = {
   version: 0,
   choices: new Map(),
   filingLimits: { byPayer: new Map() },
+  requiredDocuments: new Map(),
 };
 
 /** The choice of a workspace for a rule. */
@@ -48,9 +59,20 @@ export function choiceOf({ choices }: RuleSettings, { code, severity }: Rule): R
 export function evolveRuleSettings(state: RuleSettings | undefined, event: RecordedEvent): RuleSettings {
   const { type, data } = upcast(event);
   const before = { ...(state ?? noSettings), version: event.revision + 1 };
-  return type === 'FilingLimitSet'
-    ? { ...before, filingLimits: withFilingLimit(before.filingLimits, dataAs<FilingLimitSet>(data)) }
-    : { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+  switch (type) {
+    case 'FilingLimitSet':
+      return {
+        ...before,
+        filingLimits: withFilingLimit(before.filingLimits, dataAs<FilingLimitSet>(data)),
+      };
+    case 'RequiredDocumentSet':
+      return {
+        ...before,
+        requiredDocuments: withRequiredDocument(before.requiredDocuments, dataAs<RequiredDocumentSet>(data)),
+      };
+    default:
+      return { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+  }
 }
 
 function withChoice(

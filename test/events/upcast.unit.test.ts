@@ -9,7 +9,7 @@ import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
 import { emptyUsers } from '../../src/principals/users/user.ts';
 import { evolveUsers } from '../../src/principals/users/userEvents.ts';
 import { type BillingState, evolveBilling } from '../../src/readiness/billing.ts';
-import { evolveRuleSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
+import { evolveRuleSettings, type RuleSettings, ruleSettingTypes } from '../../src/readiness/ruleSettings.ts';
 import { evolveTaxonomySets } from '../../src/readiness/taxonomySet.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { type DocumentState, evolveDocument } from '../../src/records/document.ts';
@@ -79,7 +79,7 @@ function fold(events: RecordedEvent[]): unknown {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
-  if (type === 'ReadinessRuleSet' || type === 'FilingLimitSet') {
+  if (ruleSettingTypes.includes(type)) {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
   if (readOneByOne.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;

@@ -15,6 +15,7 @@ import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { setRequiredDocument } from '../../src/readiness/documents/setRequiredDocument.ts';
 import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { setRule } from '../../src/readiness/setRule.ts';
 import { catalog } from '../../src/records/catalog.ts';
@@ -85,6 +86,8 @@ onEveryEngine((start) => {
     await releaseHold(service.eventLog, caller, hold, 'closed');
     await setRule(service.eventLog, caller, 'taxonomy_code', 'warns');
     await setFilingLimit(service.eventLog, caller, 365);
+    const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
+    await setRequiredDocument(service.eventLog, caller, required);
     const billed = encounterReadinessStream(clinic(), String(made.encounter));
     const data = { encounter_id: made.encounter, versions: [] };
     const events = [

@@ -2,12 +2,19 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/errors.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
-import { codeSetStream, readinessStream, recordStream } from '../../src/events/streamNames.ts';
+import {
+  codeSetStream,
+  documentStream,
+  readinessStream,
+  recordStream,
+} from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { PageQuery } from '../../src/ports/readModels.ts';
 import { type Readiness, readReadiness } from '../../src/readiness/readReadiness.ts';
 import { type RuleSettings, ruleChoices } from '../../src/readiness/ruleSettings.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { CODE_SET_LOADED, TAXONOMY } from '../../src/readiness/taxonomySet.ts';
+import type { QueryPorts } from '../../src/reads/readRecord.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { type Claim, claimWith, type Fields } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
@@ -22,7 +29,7 @@ const metadata = {
 } as const;
 
 /** A log in memory, which is given a clock. */
-class FakeLog implements Pick<EventLog, 'readStream'> {
+class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
   readonly events: RecordedEvent[];
   /** What was sent last of each record of the claim. */
   readonly #sent = new Map<string, Fields>();
@@ -62,10 +69,39 @@ class FakeLog implements Pick<EventLog, 'readStream'> {
     this.append(time, readinessStream(workspace), type, data);
   }
 
-  limit(time: number, { filingLimits }: Partial<RuleSettings> = {}): void {
-    if (filingLimits === undefined) return;
-    this.set(time, 'FilingLimitSet', { days: filingLimits.default ?? null });
-    for (const [payer_id, days] of filingLimits.byPayer) this.set(time, 'FilingLimitSet', { payer_id, days });
+  setAll(time: number, { filingLimits, requiredDocuments = new Map() }: Partial<RuleSettings> = {}): void {
+    if (filingLimits) this.set(time, 'FilingLimitSet', { days: filingLimits.default ?? null });
+    for (const [payer_id, days] of filingLimits?.byPayer ?? []) {
+      this.set(time, 'FilingLimitSet', { payer_id, days });
+    }
+    for (const [visit_type, categories] of requiredDocuments) {
+      for (const category of categories)
+        this.set(time, 'RequiredDocumentSet', { visit_type, category, required: true });
+    }
+  }
+
+  /** Uploads a document of a category, or removes it where it is there. */
+  toggle(time: number, category: string): void {
+    const stream = documentStream(workspace, 'e', category);
+    const isThere = this.events.findLast((event) => event.stream === stream)?.type === 'DocumentUploaded';
+    const ids = { encounter_id: 'e', document_id: category };
+    if (isThere) this.append(time, stream, 'DocumentRemoved', ids);
+    else this.append(time, stream, 'DocumentUploaded', { ...ids, category });
+  }
+
+  async head(): Promise<number> {
+    return this.events.length;
+  }
+
+  /** Where the documents of the encounter are, as a read model knows. */
+  async page(_model: string, { partition }: PageQuery): Promise<{ id: string }[]> {
+    if (partition !== recordStream(workspace, 'encounter', 'e')) return [];
+    const streams = this.events.map(({ stream }) => stream);
+    return [...new Set(streams.filter((stream) => stream.includes('.document-')))].map((id) => ({ id }));
+  }
+
+  async checkpoint(): Promise<number> {
+    return this.head();
   }
 
   async readStream(stream: string, { from = 0, limit }: { from?: number; limit: number }) {
@@ -74,7 +110,7 @@ class FakeLog implements Pick<EventLog, 'readStream'> {
 }
 
 function read(log: FakeLog, asOf?: number): Promise<Readiness> {
-  return readReadiness(log as unknown as EventLog, workspace, 'e', asOf);
+  return readReadiness({ eventLog: log, readModels: log } as unknown as QueryPorts, workspace, 'e', asOf);
 }
 
 /** What is told of the encounter, now or as of a moment, or why nothing is. */
@@ -101,7 +137,8 @@ type Work =
   | { changes: Changes }
   | { rule: string; choice: string }
   | { days: number | null }
-  | { codes: readonly string[] };
+  | { codes: readonly string[] }
+  | { category: string };
 
 /** What may happen behind the first finding, each after some time. */
 const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
@@ -114,12 +151,14 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
     }),
     fc.record({ days: fc.constantFrom(null, 1, 30, 400) }),
     fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
+    fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),
   ),
 });
 
 function carryOut(log: FakeLog, time: number, work: Work): void {
   if ('changes' in work) log.write(time, work.changes);
   else if ('rule' in work) log.set(time, 'ReadinessRuleSet', work);
+  else if ('category' in work) log.toggle(time, work.category);
   else if ('days' in work) log.set(time, 'FilingLimitSet', work);
   else log.append(time, codeSetStream(TAXONOMY), CODE_SET_LOADED, { set: TAXONOMY, codes: work.codes });
 }
@@ -140,7 +179,7 @@ test.each(rules)(
       fc.asyncProperty(fc.constantFrom(...finds), happenings, async ([changes], later) => {
         const log = new FakeLog();
         const begun = NOW - DAY_MS;
-        log.limit(begun, settings);
+        log.setAll(begun, settings);
         log.write(begun, {});
         log.write(NOW, changes);
         expect(await findingsAt(log, begun)).not.toContain(code);

@@ -1,11 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { billable } from '../support/billing.ts';
-import { freshClaim, readiness, sendClaim } from '../support/claims.ts';
+import { freshClaim, readiness, sendClaim, whenPast } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf } from '../support/fieldValues.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { worklist } from '../support/worklists.ts';
 
 const now = Date.now();
 
@@ -128,5 +130,61 @@ onEveryEngine((start) => {
       }
     });
     expect(refused).toEqual([]);
+  });
+
+  test('a required document is an event; without one an encounter of the visit type is not ready', async () => {
+    const claim = freshClaim({ encounter: { visit_type: 'inpatient' } });
+    const { encounter, facility } = claim;
+    await sendClaim(service, claim);
+    const require = async (...args: string[]) => {
+      const appended = await appendedBy(service, async () => {
+        for (const _ of ['first', 'again']) {
+          expect(await cli('require-document', ...args)).toMatchObject({ code: 0, stderr: '' });
+        }
+      });
+      expect(appended).toEqual(['clinic.readiness: RequiredDocumentSet']);
+    };
+    const listed = async () =>
+      (await worklist(service, `&facility_id=${facility.id}`)).items.map(({ state }) => state);
+    await require('telehealth', 'consent_form');
+    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
+    await require('inpatient', 'discharge_summary');
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'blocked',
+      findings: [{ rule: 'document_missing', field: 'visit_type', cause: { kind: 'workspace' } }],
+    });
+    expect(await listed()).toEqual(['blocked']);
+    const form = documentForm({ category: 'discharge_summary' });
+    const id = String(form.get('document_id'));
+    const [uploaded] = await newEvents(service, () =>
+      service.upload(documentsPath(String(encounter.id)), form),
+    );
+    await whenPast(String(uploaded?.recordedAt));
+    expect(await readiness(service, claim)).toMatchObject({ state: 'ready', findings: [] });
+    expect(await listed()).toEqual(['ready']);
+    const [removed] = await newEvents(service, () => service.delete(documentsPath(String(encounter.id), id)));
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'blocked',
+      findings: [
+        {
+          ...{ rule: 'document_missing', since: removed?.recordedAt },
+          record: { kind: 'encounter', version: 1 },
+          cause: { kind: 'document', id, version: 2, event_id: removed?.id, principal: { type: 'api_key' } },
+        },
+      ],
+    });
+    expect(await listed()).toEqual(['blocked']);
+    const then = await readiness(service, claim, `?as_of=${uploaded?.recordedAt}`);
+    expect(then).toMatchObject({ state: 'ready', findings: [] });
+    const rules = JSON.parse((await cli('rules', '--json')).stdout);
+    expect(rules.find(({ rule }: { rule: string }) => rule === 'document_missing').required).toEqual([
+      { visit_type: 'telehealth', category: 'consent_form' },
+      { visit_type: 'inpatient', category: 'discharge_summary' },
+    ]);
+    expect((await cli('rules')).stdout).toMatch(/\ninpatient +discharge_summary\n$/);
+    await require('inpatient', 'discharge_summary', '--remove');
+    expect(await listed()).toEqual(['ready']);
+    await require('telehealth', 'consent_form', '--remove');
+    expect(await cli('require-document', 'surgery', 'referral')).toMatchObject({ code: 2 });
   });
 });

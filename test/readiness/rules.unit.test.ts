@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { findingsOf, standsAt } from '../../src/readiness/findings.ts';
 import { noSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
+import { documentMissing } from '../../src/readiness/rules/documentMissing.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
+import { type DocumentCategory, documentFieldsSchema } from '../../src/records/document.ts';
 import { claimWith, factsOf } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples, servedOn, without } from '../support/ruleExamples.ts';
 
 /** What stands now, each as its rule, kind and field. */
 function found(changes: Changes, settings: Partial<RuleSettings> = {}): string[] {
-  return findingsOf(factsOf(claimWith(changes)), { ...noSettings, ...settings })
+  const facts = { ...factsOf(claimWith(changes)), documents: new Set(['referral'] as const) };
+  return findingsOf(facts, { ...noSettings, ...settings })
     .filter((finding) => standsAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
 }
@@ -38,6 +41,19 @@ test('once a taxonomy set is loaded, a code that only reads as one is none', () 
   expect(found(without('provider', 'taxonomy_code'), settings)).not.toContain(finding);
 });
 
+test('of required documents those that are missing are named, and none where nobody looked', () => {
+  const claim = factsOf(claimWith({ encounter: { visit_type: 'inpatient' } }));
+  const requiredDocuments = new Map([['inpatient', ['referral', 'consent_form'] as const]]);
+  const settings = { ...noSettings, requiredDocuments };
+  const missing = (documents?: Set<DocumentCategory>) =>
+    documentMissing.check({ ...claim, documents }, settings).map(({ text }) => text);
+  const text = 'The visit type requires documents that are not there';
+  expect(missing(new Set())).toEqual([`${text}: referral, consent_form.`]);
+  expect(missing(new Set(['referral']))).toEqual([`${text}: consent_form.`]);
+  expect(missing(new Set(['referral', 'consent_form', 'lab_results']))).toEqual([]);
+  expect(missing()).toEqual([]);
+});
+
 test('every rule has examples of both sorts', () => {
   expect(Object.keys(ruleExamples)).toEqual(rules.map(({ code }) => code));
   for (const { finds, passes } of Object.values(ruleExamples)) {
@@ -65,7 +81,8 @@ describe.each(rules)('$code', ({ code, title, source, reads }) => {
     expect(source).not.toBe('');
     for (const path of reads) {
       const [kind = '', field = '', inner] = path.split('.');
-      const { schema, nested } = catalogEntry(kind);
+      const { schema, nested } =
+        kind === 'document' ? { schema: documentFieldsSchema, nested: [] } : catalogEntry(kind);
       expect(Object.keys(schema.shape)).toContain(field);
       const object = nested.find((one) => one.field === field)?.object;
       if (inner !== undefined) expect(Object.keys(object?.schema.shape ?? {})).toContain(inner);

@@ -115,6 +115,11 @@ export const ruleExamples: Record<string, RuleExamples> = {
     ],
     passes: [{ facility: { facility_type: 'laboratory', clia_number: '28D1234567' } }],
   },
+  document_missing: {
+    settings: { requiredDocuments: new Map([['inpatient', ['referral', 'discharge_summary']]]) },
+    finds: [[{ encounter: { visit_type: 'inpatient' } }, 'encounter.visit_type']],
+    passes: [{ encounter: { visit_type: 'telehealth' } }, without('encounter', 'visit_type')],
+  },
   primary_insurance_missing: {
     finds: [[without('patient', 'primary_insurance'), 'patient.primary_insurance']],
     passes: [insured({ policy_number: undefined })],

@@ -1,22 +1,19 @@
 import { Argument, type Command } from 'commander';
 import { withWorkspace } from '../../app/withStores.ts';
-import type { FilingLimits } from '../../readiness/filingLimits.ts';
-import { choiceOf, type RuleChoice, readRuleSettings, ruleChoices } from '../../readiness/ruleSettings.ts';
-import { rules } from '../../readiness/rules/index.ts';
-import { timelyFiling } from '../../readiness/rules/timelyFiling.ts';
+import { setRequiredDocument } from '../../readiness/documents/setRequiredDocument.ts';
+import { type RuleChoice, ruleChoices } from '../../readiness/ruleSettings.ts';
 import { setFilingLimit } from '../../readiness/setFilingLimit.ts';
 import { setRule } from '../../readiness/setRule.ts';
+import { type DocumentCategory, documentFieldsSchema } from '../../records/document.ts';
+import { visitTypes } from '../../records/kinds/encounter.ts';
 import { parseDays } from '../options/parseDays.ts';
-import { example, printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { example, printable, writeLine } from '../output.ts';
+import { listRules } from './listRules.ts';
 
-interface RulesOptions {
-  workspace: string;
-  json?: boolean;
-}
+const categories = documentFieldsSchema.shape.category.options;
 
-interface LimitOptions {
+interface SettingOptions {
   workspace: string;
-  payer?: string;
 }
 
 /** `chartledger readiness …` */
@@ -47,7 +44,7 @@ export function addReadinessCommands(program: Command): void {
     )
     .requiredOption('--workspace <id>', 'the workspace')
     .addHelpText('after', example('chartledger readiness set taxonomy_code warns --workspace clinic'))
-    .action((rule: string, choice: RuleChoice | 'default', { workspace }: RulesOptions) =>
+    .action((rule: string, choice: RuleChoice | 'default', { workspace }: SettingOptions) =>
       withWorkspace(workspace, async ({ eventLog, caller }) => {
         await setRule(eventLog, caller, rule, choice);
         writeLine(`Rule ${rule} in workspace ${workspace}: ${choice}.`);
@@ -73,7 +70,7 @@ export function addReadinessCommands(program: Command): void {
         'chartledger readiness filing-limit 90 --payer payer-1 --workspace clinic',
       ),
     )
-    .action((days: number | null, { payer, workspace }: LimitOptions) =>
+    .action((days: number | null, { payer, workspace }: SettingOptions & { payer?: string }) =>
       withWorkspace(workspace, async ({ eventLog, caller }) => {
         await setFilingLimit(eventLog, caller, days, payer);
         const whose = payer === undefined ? '' : ` of payer ${printable(payer)}`;
@@ -81,44 +78,29 @@ export function addReadinessCommands(program: Command): void {
         writeLine(`Filing limit${whose} in workspace ${workspace}: ${limit}.`);
       }),
     );
-}
 
-async function listRules({ workspace, json }: RulesOptions): Promise<void> {
-  await withWorkspace(workspace, async ({ eventLog }) => {
-    const settings = await readRuleSettings(eventLog, workspace);
-    const limits = limitRows(settings.filingLimits);
-    const found = rules.map((rule) => ({
-      rule: rule.code,
-      choice: choiceOf(settings, rule),
-      default: rule.severity,
-      title: rule.title,
-      source: rule.source,
-      ...(rule === timelyFiling && { limits }),
-    }));
-    if (json) {
-      writeJson(found);
-      return;
-    }
-    writeTable(
-      ['RULE', 'CHOICE', 'DEFAULT', 'WHAT IT DEMANDS'],
-      found.map((one) => [one.rule, one.choice, one.default, one.title]),
+  readiness
+    .command('require-document')
+    .description('Require a document of encounters of a visit type: what the rule document_missing goes by.')
+    .addArgument(new Argument('<visit_type>', 'the visit type').choices(visitTypes))
+    .addArgument(new Argument('<category>', 'the category of the document').choices(categories))
+    .option('--remove', 'require it no longer')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText(
+      'after',
+      example('chartledger readiness require-document inpatient discharge_summary --workspace clinic'),
+    )
+    .action(
+      (
+        visitType: string,
+        category: DocumentCategory,
+        { remove = false, workspace }: SettingOptions & { remove?: boolean },
+      ) =>
+        withWorkspace(workspace, async ({ eventLog, caller }) => {
+          const data = { visit_type: visitType, category, required: !remove };
+          await setRequiredDocument(eventLog, caller, data);
+          const isRequired = remove ? 'not required' : 'required';
+          writeLine(`Document ${category} of ${visitType} in workspace ${workspace}: ${isRequired}.`);
+        }),
     );
-    if (limits.length === 0) return;
-    writeLine();
-    writeTable(
-      ['FILING LIMIT OF', 'DAYS'],
-      limits.map(({ payer_id: payer, days }) => [
-        payer === null ? 'all other payers' : printable(payer),
-        String(days),
-      ]),
-    );
-  });
-}
-
-/** The limits of payers, then the one of all others. */
-function limitRows({ byPayer, default: others }: FilingLimits): { payer_id: string | null; days: number }[] {
-  return [
-    ...[...byPayer].map(([id, days]) => ({ payer_id: id, days })),
-    ...(others === undefined ? [] : [{ payer_id: null, days: others }]),
-  ];
 }

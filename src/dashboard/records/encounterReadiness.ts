@@ -2,8 +2,9 @@ import { readinessAccess } from '../../audit/readinessAccesses.ts';
 import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { Step } from '../../readiness/BillingHistory.ts';
 import type { ReadinessState } from '../../readiness/findings.ts';
-import { type CausedFinding, readReadiness } from '../../readiness/readReadiness.ts';
+import { type CausedFinding, type Readiness, readReadiness } from '../../readiness/readReadiness.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { instantOf } from '../../records/instantOf.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
@@ -11,10 +12,11 @@ import type { Visit } from '../shell/route.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
 import { table } from '../ui/table.ts';
-import { badge, code, empty, time } from '../ui/text.ts';
+import { badge, code, empty, time, tryAgain } from '../ui/text.ts';
 import { readinessBadge } from './readinessBadge.ts';
 import type { RecordPart } from './recordParts.ts';
-import { recordPath } from './recordPaths.ts';
+import { documentsPath, recordPath } from './recordPaths.ts';
+import { unlessBehind } from './recordQuery.ts';
 
 const texts: Record<ReadinessState, string> = {
   ready: 'Nothing keeps it from being billed.',
@@ -24,30 +26,38 @@ const texts: Record<ReadinessState, string> = {
 
 /** Whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way. */
 export async function encounterReadiness(
-  { eventLog, names }: HistoryPorts,
-  { workspace }: Visit,
+  ports: HistoryPorts & QueryPorts,
+  { workspace, req }: Visit,
   id: string,
   asOf?: string,
 ): Promise<RecordPart> {
   const moment = asOf === undefined ? undefined : instantOf(asOf);
-  const readiness = await readReadiness(eventLog, workspace, id, moment).catch(asUnreadable);
+  const readiness = await unlessBehind(readReadiness(ports, workspace, id, moment)).catch(asUnreadable);
+  if (readiness === undefined) {
+    return { body: html`<h2>Readiness</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  }
   if (readiness instanceof UnreadableError) {
     const why = empty(
       'Something that it refers to holds an event that this version of the service cannot read.',
     );
     return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
   }
+  const { names } = ports;
   const { state, findings } = readiness;
   await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
   return {
     body: html`<h2>Readiness</h2>
 <p>${readinessBadge(state)} ${texts[state]}</p>
-${findings.length > 0 && findingTable(workspace, names, findings)}`,
+${findings.length > 0 && findingTable(workspace, names, readiness)}`,
     accesses: [readinessAccess(readiness, asOf)],
   };
 }
 
-function findingTable(workspace: string, names: HistoryPorts['names'], findings: CausedFinding[]): Html {
+function findingTable(
+  workspace: string,
+  names: HistoryPorts['names'],
+  { encounter, findings }: Readiness,
+): Html {
   const path = ({ kind, id }: { kind: string; id: string }) => `/dashboard${recordPath(workspace, kind, id)}`;
   return table<CausedFinding>(
     'What is in the way',
@@ -65,7 +75,7 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
       },
       {
         title: 'Since',
-        cell: ({ since, cause }) => html`${time(since)}<br>${causeLink(workspace, cause)}`,
+        cell: ({ since, cause }) => html`${time(since)}<br>${causeLink(workspace, encounter.id, cause)}`,
       },
       {
         title: 'By whom',
@@ -80,9 +90,12 @@ function findingTable(workspace: string, names: HistoryPorts['names'], findings:
 }
 
 /** Leads to the version from which a finding follows; what the rules go by has no page. */
-function causeLink(workspace: string, { kind, id, version }: Step): HtmlValue {
+function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
   if (kind === 'workspace') return 'Set for the rules of the workspace.';
   if (kind === 'code_set') return `Code set ${id} was loaded.`;
+  if (kind === 'document') {
+    return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">Document, version ${version}</a>`;
+  }
   const path = recordPath(workspace, kind, id);
   return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title}, version ${version}</a>`;
 }

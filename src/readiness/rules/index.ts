@@ -2,6 +2,7 @@ import type { Rule } from '../rule.ts';
 import { addressIncomplete } from './addressIncomplete.ts';
 import { cliaNumber } from './cliaNumber.ts';
 import { coverageNotInForce } from './coverageNotInForce.ts';
+import { documentMissing } from './documentMissing.ts';
 import { facilityMissing } from './facilityMissing.ts';
 import { facilityNpi } from './facilityNpi.ts';
 import { facilityTaxId } from './facilityTaxId.ts';
@@ -38,6 +39,7 @@ export const rules: readonly Rule[] = [
   facilityNpi,
   facilityTaxId,
   cliaNumber,
+  documentMissing,
   primaryInsuranceMissing,
   insuranceRankGap,
   coverageNotInForce,

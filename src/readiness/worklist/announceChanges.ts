@@ -4,7 +4,12 @@ import type { EncounterReadinessChanged, ReadinessCause } from '../../events/enc
 import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import { newEvent } from '../../events/newEvent.ts';
 import { tombstoneTypes } from '../../events/recordErased.ts';
-import { encounterReadinessStream, kindOfStream, recordIdOf } from '../../events/streamNames.ts';
+import {
+  documentIdsOf,
+  encounterReadinessStream,
+  kindOfStream,
+  recordIdOf,
+} from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { Append, EventLog } from '../../ports/eventLog.ts';
 import type { EntryChange } from './evaluateRows.ts';
@@ -21,8 +26,10 @@ export interface Trigger {
 }
 
 /** What led to an evaluation because of an event. */
-export function triggerOf({ id, stream, revision, position, metadata }: RecordedEvent): Trigger {
-  const cause = { event_id: id, kind: kindOfStream(stream), id: recordIdOf(stream), version: revision + 1 };
+export function triggerOf({ id: event_id, stream, revision, position, metadata }: RecordedEvent): Trigger {
+  const kind = kindOfStream(stream);
+  const id = kind === 'document' ? documentIdsOf(stream).documentId : recordIdOf(stream);
+  const cause = { event_id, kind, id, version: revision + 1 };
   return { cause, position, requestId: metadata.requestId };
 }
 

@@ -1,11 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { documentsModel } from '../../../projections/documents.ts';
 import { recordsModel } from '../../../projections/records.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { RECORD_ERASED } from '../../events/recordErased.ts';
-import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
+import {
+  encounterOfDocument,
+  kindOfStream,
+  recordIdOf,
+  workspaceOfStream,
+} from '../../events/streamNames.ts';
 import type { EventBatch, FollowOptions } from '../../ports/eventLog.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
 import { catalog } from '../../records/catalog.ts';
+import { documentEventTypes } from '../../records/document.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
 import { triggerOf } from './announceChanges.ts';
@@ -23,6 +30,7 @@ const SIDE_BY_SIDE = 16;
 
 const eventTypes = [
   ...catalog.map(({ eventType }) => eventType),
+  ...documentEventTypes,
   ...[RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
 ];
 
@@ -30,8 +38,8 @@ const eventTypes = [
 type AllDue = Map<string, Map<string, Due>>;
 
 /**
- * Follows the log from `after` on, until the signal: what every event changes of the worklist is evaluated once the read model of
- * records has it. What rests on a record by more than a few goes to `fanOut` instead. Rejects with `unavailable`.
+ * Follows the log from `after` on, until the signal: what every event changes of the worklist is evaluated once the read models of
+ * records and documents have it. What rests on a record by more than a few goes to `fanOut` instead. Rejects with `unavailable`.
  */
 export async function followRecords(
   ports: WorklistPorts,
@@ -42,7 +50,9 @@ export async function followRecords(
   const { eventLog, readModels } = ports;
   const { signal } = options;
   for await (const batch of eventLog.follow({ ...options, filter: { eventTypes } })) {
-    if (!(await recordsReach(readModels, batch.position, signal))) return;
+    for (const model of [recordsModel, documentsModel]) {
+      if (!(await isReached(readModels, model, batch.position, signal))) return;
+    }
     const { due, fanOuts } = await changedBy(readModels, batch);
     for (const [workspace, encounters] of due) await work.evaluate(workspace, encounters, batch.position);
     const rows = await Promise.all(
@@ -55,13 +65,14 @@ export async function followRecords(
   }
 }
 
-/** Waits for the read model of records; false at the signal. */
-async function recordsReach(
+/** Waits for a read model; false at the signal. */
+async function isReached(
   readModels: ReadModels,
+  model: string,
   position: Position,
   signal: AbortSignal,
 ): Promise<boolean> {
-  while ((await readModels.checkpoint(recordsModel)) < position) {
+  while ((await readModels.checkpoint(model)) < position) {
     await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
     if (signal.aborted) return false;
   }
@@ -76,7 +87,9 @@ async function changedBy(
   const fanOuts: RecordedEvent[] = [];
   const latest = new Map<string, RecordedEvent>();
   for (const event of events) {
-    if (kindOfStream(event.stream) === 'encounter') addTo(due, event.stream, event.position, event);
+    const kind = kindOfStream(event.stream);
+    if (kind === 'encounter') addTo(due, event.stream, event.position, event);
+    else if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
     // Nothing rests on what is new.
     else if (event.revision > 0 || isOfAll(event)) latest.set(event.stream, event);
   }

@@ -3,6 +3,16 @@ import { yearAlone } from '../deidentification.ts';
 import { inLifetime, notSsn } from '../fieldChecks.ts';
 import { date, flag, identifier, oneOf, reference, requiredReference, text } from '../fields.ts';
 
+export const visitTypes = [
+  'office_visit',
+  'telehealth',
+  'inpatient',
+  'outpatient',
+  'emergency',
+  'observation',
+  'surgical',
+] as const;
+
 /** Spec section 2.6. */
 export const encounter = defineKind({
   kind: 'encounter',
@@ -22,15 +32,7 @@ export const encounter = defineKind({
     ),
     facility_id: reference('facility', 'Where the service was rendered', 'facility-3001'),
     date_of_service: date('2026-03-14T09:30:00Z'),
-    visit_type: oneOf([
-      'office_visit',
-      'telehealth',
-      'inpatient',
-      'outpatient',
-      'emergency',
-      'observation',
-      'surgical',
-    ]),
+    visit_type: oneOf(visitTypes),
     status: text('checked_in', 'Free string'),
     is_completed: flag('`true` marks the encounter ready for the billing workflow'),
   },

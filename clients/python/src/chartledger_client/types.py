@@ -959,7 +959,7 @@ class ReadinessFindingCause(TypedDict):
 
     # `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
     kind: Literal[
-        "payer", "patient", "provider", "facility", "encounter", "workspace", "code_set",
+        "payer", "patient", "provider", "facility", "encounter", "document", "workspace", "code_set",
     ]
     # The caller's id of the record
     id: str
@@ -977,8 +977,9 @@ class ReadinessFinding(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
-        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
+        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
+        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
+        "zip_of_other_state",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
@@ -1072,8 +1073,9 @@ class WorklistFinding(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
-        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
+        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
+        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
+        "zip_of_other_state",
     ]
     severity: Literal["blocks", "warns"]
     # The field at fault, dotted when nested
@@ -1594,8 +1596,9 @@ class WorklistQuery(TypedDict):
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
         "filing_limit_near", "provider_missing", "provider_npi", "taxonomy_code", "taxonomy_code_missing",
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
-        "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force", "policy_number_missing",
-        "subscriber_incomplete", "payer_code_missing", "address_incomplete", "zip_of_other_state",
+        "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
+        "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
+        "zip_of_other_state",
     ]]
     # Only those whose patient's primary insurance is of this payer
     payer_id: NotRequired[str]

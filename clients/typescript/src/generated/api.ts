@@ -2845,7 +2845,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -2881,7 +2881,7 @@ export interface components {
                  * @description `workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`
                  * @enum {string}
                  */
-                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "workspace" | "code_set";
+                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "workspace" | "code_set";
                 /** @description The caller's id of the record */
                 id: string;
                 /**
@@ -2953,7 +2953,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
             /** @enum {string} */
             severity: "blocks" | "warns";
             /** @description The field at fault, dotted when nested */
@@ -4976,7 +4976,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "blocked" | "not_completed";
                 /** @description Only those with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
                 /** @description Only those whose patient's primary insurance is of this payer */
                 payer_id?: string;
                 /** @description Only those at this facility */

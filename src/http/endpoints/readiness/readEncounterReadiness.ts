@@ -6,6 +6,7 @@ import { type CausedFinding, readReadiness } from '../../../readiness/readReadin
 import { severities } from '../../../readiness/rule.ts';
 import { rules } from '../../../readiness/rules/index.ts';
 import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
+import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { catalog, catalogEntry } from '../../../records/catalog.ts';
 import { instantOf } from '../../../records/instantOf.ts';
 import { validate } from '../../../records/validate.ts';
@@ -40,7 +41,7 @@ const findingSchema = z
     ),
     cause: recordSchema
       .extend({
-        kind: z.enum([...catalog.map(({ kind }) => kind), 'workspace', 'code_set']).meta({
+        kind: z.enum([...catalog.map(({ kind }) => kind), 'document', 'workspace', 'code_set']).meta({
           description:
             '`workspace`: what the workspace has set of the rules; `code_set`: a set of codes that was loaded, such as `nucc`',
         }),
@@ -107,27 +108,26 @@ export const readEncounterReadiness = endpoint({
   },
   errors: ['RecordNotFound', 'Erased'],
   subject: ({ req }) => accessSubject('encounter', req.params.id),
-  handler:
-    ({ eventLog, names }: HistoryPorts) =>
-    async (exchange) => {
-      const id = pathId(exchange.req, 'id', entry.title);
-      const caller = callerOf(exchange);
-      const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
-      const asOf = asked === undefined ? undefined : instantOf(asked);
-      const readiness = await readReadiness(eventLog, caller.workspace, id, asOf);
-      const { encounter, state, at, findings } = readiness;
-      await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
-      await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
-      return {
-        body: {
-          id,
-          version: encounter.version,
-          state,
-          as_of: new Date(at).toISOString(),
-          findings: findings.map((finding) => view(finding, names)),
-        },
-      };
-    },
+  handler: (ports: HistoryPorts & QueryPorts) => async (exchange) => {
+    const { eventLog, names } = ports;
+    const id = pathId(exchange.req, 'id', entry.title);
+    const caller = callerOf(exchange);
+    const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
+    const asOf = asked === undefined ? undefined : instantOf(asked);
+    const readiness = await readReadiness(ports, caller.workspace, id, asOf);
+    const { encounter, state, at, findings } = readiness;
+    await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+    await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
+    return {
+      body: {
+        id,
+        version: encounter.version,
+        state,
+        as_of: new Date(at).toISOString(),
+        findings: findings.map((finding) => view(finding, names)),
+      },
+    };
+  },
 });
 
 function view(

@@ -1,0 +1,66 @@
+import { withWorkspace } from '../../app/withStores.ts';
+import type { RequiredDocuments } from '../../readiness/documents/requiredDocuments.ts';
+import type { FilingLimits } from '../../readiness/filingLimits.ts';
+import { choiceOf, readRuleSettings } from '../../readiness/ruleSettings.ts';
+import { documentMissing } from '../../readiness/rules/documentMissing.ts';
+import { rules } from '../../readiness/rules/index.ts';
+import { timelyFiling } from '../../readiness/rules/timelyFiling.ts';
+import { printable, writeJson, writeLine, writeTable } from '../output.ts';
+
+/** Lists the rules and what a workspace has set of them. */
+export async function listRules({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
+  await withWorkspace(workspace, async ({ eventLog }) => {
+    const settings = await readRuleSettings(eventLog, workspace);
+    const limits = limitRows(settings.filingLimits);
+    const required = requiredRows(settings.requiredDocuments);
+    const found = rules.map((rule) => ({
+      rule: rule.code,
+      choice: choiceOf(settings, rule),
+      default: rule.severity,
+      title: rule.title,
+      source: rule.source,
+      ...(rule === timelyFiling && { limits }),
+      ...(rule === documentMissing && { required }),
+    }));
+    if (json) {
+      writeJson(found);
+      return;
+    }
+    writeTable(
+      ['RULE', 'CHOICE', 'DEFAULT', 'WHAT IT DEMANDS'],
+      found.map((one) => [one.rule, one.choice, one.default, one.title]),
+    );
+    writeBelow(
+      ['FILING LIMIT OF', 'DAYS'],
+      limits.map(({ payer_id: payer, days }) => [
+        payer === null ? 'all other payers' : printable(payer),
+        String(days),
+      ]),
+    );
+    writeBelow(
+      ['VISIT TYPE', 'REQUIRED DOCUMENT'],
+      required.map(({ visit_type: visitType, category }) => [visitType, category]),
+    );
+  });
+}
+
+/** A further table, where it has rows. */
+function writeBelow(header: string[], rows: string[][]): void {
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(header, rows);
+}
+
+/** The limits of payers, then the one of all others. */
+function limitRows({ byPayer, default: others }: FilingLimits): { payer_id: string | null; days: number }[] {
+  return [
+    ...[...byPayer].map(([id, days]) => ({ payer_id: id, days })),
+    ...(others === undefined ? [] : [{ payer_id: null, days: others }]),
+  ];
+}
+
+function requiredRows(required: RequiredDocuments): { visit_type: string; category: string }[] {
+  return [...required].flatMap(([visitType, categories]) =>
+    categories.map((category) => ({ visit_type: visitType, category })),
+  );
+}
