@@ -7,8 +7,9 @@ import { spawnCli, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { listAll } from '../support/listAll.ts';
 import { notePhi } from '../support/phi.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, type TestService } from '../support/service.ts';
 import { specKinds } from '../support/specTables.ts';
+import { worklist } from '../support/worklists.ts';
 
 const folder = resolve(process.cwd(), '../shared/data/synthea');
 const present = existsSync(folder);
@@ -42,7 +43,7 @@ onEveryEngine((start) => {
   /** Imports everything; gives the types of the events appended, with how many of each. */
   async function importAll(counts: { created: number; updated: number }): Promise<Record<string, number>> {
     const cwd = temporaryFolder();
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       const result = await spawnCli(
         ['import', folder, '--format', 'synthea', '--url', service.url, '--json'],
         {
@@ -84,9 +85,52 @@ onEveryEngine((start) => {
         expect(new Set(versions.values())).toEqual(new Set([2]));
       }
       await expectSomeRecords();
+      expect((await worklist(service)).counts).toEqual(expectedCounts());
     },
     300_000,
   );
+
+  /** What is in the way of billing these encounters, by their rows alone, apart from the rules and the importer's mapping. */
+  function expectedCounts() {
+    const withoutStreet = new Set(
+      [...rowsOf('providers.csv'), ...rowsOf('organizations.csv')].flatMap(({ Id, ADDRESS }) =>
+        ADDRESS === '' ? [Id] : [],
+      ),
+    );
+    const insurances = new Map<string | undefined, Record<string, string>>();
+    for (const row of rowsOf('payer_transitions.csv')) {
+      const { START_DATE = '' } = insurances.get(row.PATIENT) ?? {};
+      if ((row.START_DATE ?? '') >= START_DATE) insurances.set(row.PATIENT, row);
+    }
+    const encounters = rowsOf('encounters.csv').map(({ PATIENT, PROVIDER, ORGANIZATION, START = '' }) => {
+      return { PROVIDER, ORGANIZATION, day: START.slice(0, 10), insurance: insurances.get(PATIENT) };
+    });
+    const count = (isSo: (encounter: (typeof encounters)[number]) => boolean | undefined) =>
+      encounters.filter((encounter) => isSo(encounter)).length;
+    const all = encounters.length;
+    const rules = {
+      // The export has no NPI, taxonomy, EIN and payer code.
+      ...{ provider_npi: all, taxonomy_code_missing: all, facility_tax_id: all },
+      payer_code_missing: count(({ insurance }) => insurance !== undefined),
+      primary_insurance_missing: count(({ insurance }) => insurance === undefined),
+      policy_number_missing: count(({ insurance }) => insurance?.MEMBERID === ''),
+      // Whoever holds the policy of another has a name in it, and no date of birth.
+      subscriber_incomplete: count(({ insurance }) =>
+        ['Guardian', 'Spouse'].includes(insurance?.PLAN_OWNERSHIP ?? ''),
+      ),
+      coverage_not_in_force: count(
+        ({ day, insurance }) =>
+          insurance &&
+          (day < (insurance.START_DATE ?? '').slice(0, 10) ||
+            day > (insurance.END_DATE || '9999').slice(0, 10)),
+      ),
+      address_incomplete: count(
+        ({ PROVIDER, ORGANIZATION }) =>
+          withoutStreet.has(PROVIDER ?? '') || withoutStreet.has(ORGANIZATION ?? ''),
+      ),
+    };
+    return { states: { ready: 0, blocked: all, not_completed: 0 }, rules };
+  }
 
   /** Records whose rows are read here anew, apart from the importer's own mapping. */
   async function expectSomeRecords() {
