@@ -56,6 +56,8 @@ const expected: Record<keyof typeof roleNames, string[]> = {
     'get /workspaces/:workspace/records/patients/:id/disclosures',
     'get /workspaces/:workspace/records/patients/:id/disclosures/print',
     'get /workspaces/:workspace/records/patients/:id/disclosures/export',
+    'get /workspaces/:workspace/readiness',
+    'get /workspaces/:workspace/readiness/export',
     'get /workspaces/:workspace/holds',
     ...both('/workspaces/:workspace/search'),
     'get /workspaces/:workspace/requests',

@@ -9,6 +9,7 @@ const noPages = [
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/events/news',
   '/workspaces/:workspace/audit/export',
+  '/workspaces/:workspace/readiness/export',
   '/workspaces/:workspace/keys/:id/made',
   '/workspaces/:workspace/webhooks/:id/made',
   '/users/:user/invited',

@@ -9,6 +9,7 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
+import { recordBlocks } from '../readiness/recordBlocks.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
@@ -30,18 +31,22 @@ export interface RecordPart {
   accesses: AccessRecorded[];
 }
 
-/** What stands below a record on its page: of a patient its encounters and their documents, of an encounter its readiness and documents. */
+/**
+ * What stands below a record on its page: of an encounter its readiness and documents, of all others what they block; of a patient also
+ * its encounters and their documents.
+ */
 export function readRecordParts(
   ports: PartPorts,
   visit: Visit,
-  { kind }: CatalogEntry,
+  entry: CatalogEntry,
   id: string,
 ): Promise<RecordPart[]> {
-  if (kind === patient.kind) {
-    return Promise.all([encountersPart(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
+  if (entry.kind === encounter.kind) {
+    return Promise.all([encounterReadiness(ports, visit, id), encounterDocumentsPart(ports, visit, id)]);
   }
-  if (kind !== encounter.kind) return Promise.resolve([]);
-  return Promise.all([encounterReadiness(ports, visit, id), encounterDocumentsPart(ports, visit, id)]);
+  const blocks = recordBlocks(ports, visit, entry, id);
+  if (entry.kind !== patient.kind) return Promise.all([blocks]);
+  return Promise.all([blocks, encountersPart(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
 }
 
 async function encountersPart(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {

@@ -25,7 +25,16 @@ export async function readReferredNames(
   const referred = records.flatMap(({ record }) =>
     kinds.flatMap((kind) => referredIds({ ...entry, references }, record, kind).map((id) => ({ kind, id }))),
   );
-  const names = await unlessBehind(readRecordNames(ports, workspace, referred));
+  return readNames(ports, workspace, referred);
+}
+
+/** Reads the names of these records. */
+export async function readNames(
+  ports: QueryPorts,
+  workspace: string,
+  records: readonly { kind: string; id: string }[],
+): Promise<ReferredNames> {
+  const names = await unlessBehind(readRecordNames(ports, workspace, records));
   const accesses = (names?.shown ?? []).map(
     ({ kind, shown }): AccessRecorded => ({ action: 'record.list', kind, query: { fields: 'name' }, shown }),
   );

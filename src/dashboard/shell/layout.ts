@@ -17,6 +17,7 @@ interface Section {
 const workspaceSections: Section[] = [
   { name: 'Overview', path: '', roles: everyone },
   { name: 'Records', path: '/records', roles: phiReaders },
+  { name: 'Readiness', path: '/readiness', roles: phiReaders },
   { name: 'Events', path: '/events', roles: everyone },
   { name: 'Requests', path: '/requests', roles: phiReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },

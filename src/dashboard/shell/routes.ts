@@ -14,6 +14,7 @@ import { workspacesRoutes } from '../keys/workspaces.ts';
 import { allWorkspacesRoutes } from '../overview/allWorkspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
+import { worklistRoutes } from '../readiness/worklist.ts';
 import { recordCertificateRoutes } from '../records/recordCertificate.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
 import { recordDocumentsRoutes } from '../records/recordDocuments.ts';
@@ -74,6 +75,7 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...referenceRoutes(ports),
     ...searchRoutes(ports),
     ...recordsRoutes(ports),
+    ...worklistRoutes(ports),
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),
     ...recordFieldRoutes(ports),

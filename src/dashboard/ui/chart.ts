@@ -44,3 +44,23 @@ function bar(x: number, share: number, title: string, link: ChartPoint['link']):
     ? html`<a id="${link.id}" href="/dashboard${link.path}" aria-label="${title}">${drawn}</a>`
     : drawn;
 }
+
+/** A bar that lies, under its name. */
+export interface RankedBar {
+  name: string;
+  value: number;
+  /** Where it leads, whole. */
+  href: string;
+  /** The page shows what it leads to. */
+  isShown: boolean;
+}
+
+/** Bars one below the other, each with its name and value, as links; `label` says what they count. */
+export function rankedBars(label: string, bars: readonly RankedBar[]): Html {
+  const most = Math.max(1, ...bars.map(({ value }) => value));
+  return html`<ol class="ranked" aria-label="${label}">${bars.map(
+    ({ name, value, href, isShown }) =>
+      html`<li><a href="${href}"${isShown && html` aria-current="true"`}>${name} <strong>${value.toLocaleString('en-US')}</strong></a>
+<svg aria-hidden="true" viewBox="0 0 100 1" preserveAspectRatio="none"><rect width="${Math.max(1, Math.round((100 * value) / most))}" height="1"/></svg></li>`,
+  )}</ol>`;
+}

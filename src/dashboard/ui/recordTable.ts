@@ -9,6 +9,7 @@ import { recordName } from '../../records/recordName.ts';
 import { readinessBadge } from '../records/readinessBadge.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { pluralTitle } from '../records/recordQuery.ts';
+import { referredLink } from '../records/referredLink.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { fieldLabel } from './fieldLabel.ts';
 import { fieldValue } from './recordFields.ts';
@@ -119,19 +120,6 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
         cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
       })),
   ];
-}
-
-/** Leads to a record by its name, or by its id where that is not known. */
-function referredLink(
-  workspace: string,
-  kind: string,
-  id: unknown,
-  names: RecordNames | undefined,
-): HtmlValue {
-  if (typeof id !== 'string') return fieldValue(undefined);
-  const link = (text: string) => html`<a href="/dashboard${recordPath(workspace, kind, id)}">${text}</a>`;
-  const name = names?.nameOf(kind, id);
-  return name === undefined ? link(id) : html`${link(name)}<br><small class="muted">${id}</small>`;
 }
 
 function warningCount(count: number): HtmlValue {

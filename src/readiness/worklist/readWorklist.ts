@@ -41,7 +41,7 @@ export async function readWorklist(
 ): Promise<Worklist> {
   const binding = createHash('sha256').update(JSON.stringify(selection)).digest('base64url').slice(0, 22);
   const after = pageToken === undefined ? undefined : placeOf(pageToken, binding);
-  const progress = await progressOf(ports, workspace);
+  const progress = await readProgress(ports, workspace);
   const counts = await readCounts(ports.readModels, workspace, selection);
   const items: WorklistEntry[] = [];
   let scanned = 0;
@@ -67,12 +67,14 @@ function placeOf(token: string, binding: string): { day: number; order: number }
   return { day: Number(day), order: decodeToken(rest ?? '', binding) };
 }
 
-async function progressOf(
+/** How far the worklist is; it is current as soon as it can be within a time. Rejects with `unavailable`. */
+export async function readProgress(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
+  waitMs = WAIT_MS,
 ): Promise<WorklistProgress> {
   const head = await eventLog.head();
-  for (const deadline = performance.now() + WAIT_MS; ; await sleep(POLL_MS)) {
+  for (const deadline = performance.now() + waitMs; ; await sleep(POLL_MS)) {
     const isThere = (await readModels.checkpoint(worklistModel)) >= head;
     const underWay = await underWayIn(readModels, workspace);
     if ((isThere && underWay.length === 0) || performance.now() > deadline) {

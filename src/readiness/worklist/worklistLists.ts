@@ -43,11 +43,15 @@ export function listsOf(entry: WorklistEntry): string[] {
   ];
 }
 
-/** The lists of the encounters that rest on a record. */
-export function listsResting(kind: string, id: string): string[] {
+/** The lists of the encounters that rest on a record. Of some states, they leave out those in others as far as lists can. */
+export function listsResting(
+  kind: string,
+  id: string,
+  states: readonly ReadinessState[] = readinessStates,
+): string[] {
   if (kind === 'patient') return [`patient=${id}`];
   const filter = { by: kind as 'payer' | 'facility' | 'provider', value: id };
-  const lists = readinessStates.map((state) => listOf(state, filter));
+  const lists = states.map((state) => listOf(state, filter));
   return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
 }
 

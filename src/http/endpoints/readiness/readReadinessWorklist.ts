@@ -158,7 +158,7 @@ export const readReadinessWorklist = endpoint({
     await recordAccess(
       ports.eventLog,
       caller,
-      worklistAccess(worklist.items, { limit, pageToken, ...asked }),
+      worklistAccess(worklist.items, { limit, page_token: pageToken, ...asked }),
     );
     return { body: view(worklist, asked) };
   },

@@ -1,0 +1,71 @@
+import { Readable } from 'node:stream';
+import { worklistAccess } from '../../audit/readinessAccesses.ts';
+import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
+import { unavailable } from '../../errors.ts';
+import { csvLine } from '../../evidence/export/csv.ts';
+import { readProgress } from '../../readiness/worklist/readWorklist.ts';
+import { wholeWorklist } from '../../readiness/worklist/wholeWorklist.ts';
+import type { WorklistEntry } from '../../readiness/worklist/worklistEntry.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { Reply, Visit } from '../shell/route.ts';
+import { type WorklistQuery, worklistQuery } from './worklistQuery.ts';
+
+const columns = [
+  'encounter_id',
+  'state',
+  'date_of_service',
+  'patient_id',
+  'payer_id',
+  'facility_id',
+  'provider_id',
+  'rule',
+  'severity',
+  'record_kind',
+  'record_id',
+  'field',
+] as const;
+
+/**
+ * The worklist within the limits of its page as a file of CSV: a line for each finding, and one for an encounter without any. What a
+ * part of it shows is recorded before it is sent. Rejects with `unavailable` where the worklist is not current: a file does
+ * not tell that later.
+ */
+export async function exportWorklist(ports: QueryPorts, visit: Visit): Promise<Reply> {
+  const { workspace, req } = visit;
+  const query = worklistQuery(req);
+  const { isCurrent } = await readProgress(ports, workspace);
+  if (!isCurrent) throw unavailable('list');
+  const today = new Date().toISOString().slice(0, 10);
+  return {
+    download: {
+      type: 'text/csv; charset=utf-8',
+      name: `readiness-${workspace}-${today}.csv`,
+      body: Readable.from(exported(ports, visit, query)),
+    },
+  };
+}
+
+async function* exported(
+  { eventLog, readModels }: QueryPorts,
+  { workspace, caller }: Visit,
+  { selection, asked }: WorklistQuery,
+): AsyncGenerator<string> {
+  let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
+  for await (const entries of wholeWorklist(readModels, workspace, selection)) {
+    await record(eventLog, caller, worklistAccess(entries, { ...asked, format: 'csv' }));
+    yield `${record === recordAccess ? csvLine(columns) : ''}${entries.flatMap(linesOf).join('')}`;
+    record = recordFurtherAccess;
+  }
+}
+
+function linesOf(entry: WorklistEntry): string[] {
+  const { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id } = entry;
+  const own = { encounter_id, state, date_of_service, patient_id, payer_id, facility_id, provider_id };
+  const findings = entry.findings.map(({ rule, severity, kind, id, field }) => ({
+    ...{ rule, severity, record_kind: kind, record_id: id, field },
+  }));
+  return (findings.length === 0 ? [{}] : findings).map((finding) => {
+    const line: Partial<Record<(typeof columns)[number], string | undefined>> = { ...own, ...finding };
+    return csvLine(columns.map((column) => line[column]));
+  });
+}

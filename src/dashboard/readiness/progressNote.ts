@@ -1,0 +1,30 @@
+import type { WorklistProgress } from '../../readiness/worklist/readWorklist.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+
+/** What changed where that is no record. */
+const ofAll: Record<string, string> = {
+  workspace: 'A setting of the rules',
+  code_set: 'A set of codes that was loaded',
+};
+
+/** Says how far a worklist is that is not current, with the address of the page to be loaded again; nothing of one that is. */
+export function progressNote(
+  workspace: string,
+  { isCurrent, underWay }: WorklistProgress,
+  address: string,
+): Html | undefined {
+  if (isCurrent) return undefined;
+  const lines = underWay.map(({ kind, id, done, total }) => {
+    const what =
+      ofAll[kind] ??
+      html`A change of the ${kind} <a href="/dashboard${recordPath(workspace, kind, id)}">${id}</a>`;
+    return html`<li>${what} is being applied: ${figure(done)} of ${figure(total)} encounters.</li>`;
+  });
+  return html`<div class="banner"><p>This list is not up to date yet. Nothing is lost. <a href="${address}">Load it again</a></p>
+${lines.length > 0 && html`<ul>${lines}</ul>`}</div>`;
+}
+
+function figure(count: number): string {
+  return count.toLocaleString('en-US');
+}

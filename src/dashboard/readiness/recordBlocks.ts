@@ -1,0 +1,64 @@
+import { type Blocked, MOST_LOOKED_AT, readBlocked } from '../../readiness/worklist/readBlocked.ts';
+import { readCounts } from '../../readiness/worklist/readCounts.ts';
+import { readProgress } from '../../readiness/worklist/readWorklist.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { CatalogEntry } from '../../records/catalog.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import type { RecordPart } from '../records/recordParts.ts';
+import { unlessBehind } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { ruleTitle } from './ruleTitle.ts';
+import { worklistPath } from './worklistPaths.ts';
+
+/** The page waits no longer for the worklist, which may be far behind. */
+const WAIT_MS = 250;
+
+/**
+ * How many encounters a patient, payer, provider or facility keeps from being billed, by which rules. Nothing of the encounters is
+ * shown, so nothing is recorded.
+ */
+export async function recordBlocks(
+  ports: QueryPorts,
+  { workspace }: Visit,
+  { kind }: CatalogEntry,
+  id: string,
+): Promise<RecordPart> {
+  const read = async () => {
+    const { isCurrent } = await readProgress(ports, workspace, WAIT_MS);
+    const [blocked, tally] = await Promise.all([
+      readBlocked(ports.readModels, workspace, { kind, id }),
+      kind === patient.kind ? undefined : readCounts(ports.readModels, workspace, { [kind]: id }),
+    ]);
+    const path = (limits: Record<string, string>) =>
+      worklistPath(workspace, { [`${kind}_id`]: id, ...limits });
+    return html`<p>${countText(blocked)}</p>
+${ruleList(blocked, tally && ((rule) => path({ rule })))}
+${
+  tally &&
+  html`<p><a href="${path({ state: 'blocked' })}">Blocked encounters that rest on it</a>, whatever blocks them: ${(tally.states.blocked ?? 0).toLocaleString('en-US')}</p>`
+}
+${!isCurrent && html`<p class="muted">These figures do not have every change yet.</p>`}`;
+  };
+  const body = (await unlessBehind(read())) ?? html`<p class="muted">This cannot be told right now.</p>`;
+  return { body: html`<h2>What it blocks</h2>${body}`, accesses: [] };
+}
+
+function countText({ count, isWhole }: Blocked): string {
+  if (!isWhole) return `Of the first ${MOST_LOOKED_AT} encounters that rest on it, it blocks ${count}.`;
+  return count === 0 ? 'Blocks no encounter.' : `Blocks ${encounters(count)}.`;
+}
+
+/** The rules with how many encounters do not meet them; `pathOf` is where each leads, if anywhere. */
+function ruleList({ rules }: Blocked, pathOf?: (rule: string) => string): Html | undefined {
+  const sorted = Object.entries(rules).toSorted(([, a], [, b]) => b - a);
+  if (sorted.length === 0) return undefined;
+  return html`<ul>${sorted.map(([rule, count]) => {
+    const title = pathOf ? html`<a href="${pathOf(rule)}">${ruleTitle(rule)}</a>` : ruleTitle(rule);
+    return html`<li>${title}: not met by ${encounters(count)}</li>`;
+  })}</ul>`;
+}
+
+function encounters(count: number): string {
+  return `${count.toLocaleString('en-US')} ${count === 1 ? 'encounter' : 'encounters'}`;
+}

@@ -1,0 +1,11 @@
+/** By which states the worklist is limited; `any` is all of them. */
+export const shownStates = ['blocked', 'ready', 'not_completed', 'any'] as const;
+export type ShownState = (typeof shownStates)[number];
+
+/** The same as people read it. */
+export const stateTexts: Record<ShownState, string> = {
+  blocked: 'Blocked',
+  ready: 'Ready',
+  not_completed: 'Not completed',
+  any: 'All',
+};

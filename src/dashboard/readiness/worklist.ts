@@ -1,0 +1,109 @@
+import { worklistAccess } from '../../audit/readinessAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { readWorklist, type Worklist } from '../../readiness/worklist/readWorklist.ts';
+import { shownCounts } from '../../readiness/worklist/shownCounts.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { readNames } from '../records/referredNames.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, type Page, phiReaders, type Visit } from '../shell/route.ts';
+import { refusalOf } from '../shell/sentForm.ts';
+import { formError } from '../ui/formFields.ts';
+import { code, empty } from '../ui/text.ts';
+import { exportWorklist } from './exportWorklist.ts';
+import { progressNote } from './progressNote.ts';
+import { monthChart, ruleChart, stateTabs } from './worklistCharts.ts';
+import { worklistForm } from './worklistForm.ts';
+import { readinessSection, worklistPath } from './worklistPaths.ts';
+import { sentLimits, type WorklistQuery, worklistParameters, worklistQuery } from './worklistQuery.ts';
+import { namedRecords, worklistTable } from './worklistTable.ts';
+
+const ENCOUNTERS_A_PAGE = 50;
+
+/** `…/readiness`: the encounters of a workspace by what is in the way of billing them; pages, and an export. */
+export function worklistRoutes(ports: QueryPorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/readiness';
+  const query = worklistParameters;
+  return [
+    {
+      ...{ method: 'get', path, roles: phiReaders, query },
+      handle: async (visit) => ({ page: await worklistPage(ports, visit) }),
+    },
+    {
+      ...{ method: 'get', path: `${path}/export`, roles: phiReaders, query },
+      handle: (visit) => exportWorklist(ports, visit),
+    },
+  ];
+}
+
+async function worklistPage(ports: QueryPorts, visit: Visit): Promise<Page> {
+  const { workspace, caller, req } = visit;
+  const framed = (body: Html, status = 200): Page => ({
+    ...{ title: readinessSection, section: readinessSection, status, body },
+  });
+  try {
+    const query = worklistQuery(req);
+    const { selection, pageToken, asked, limits } = query;
+    const page = { limit: ENCOUNTERS_A_PAGE, pageToken };
+    const worklist = await readWorklist(ports, workspace, selection, page);
+    const [{ names, accesses }, months] = await Promise.all([
+      readNames(ports, workspace, namedRecords(worklist.items)),
+      monthChart(ports.readModels, workspace, query),
+    ]);
+    const { limit } = page;
+    const access = worklistAccess(worklist.items, { limit, page_token: pageToken, ...asked });
+    await recordAccess(ports.eventLog, caller, access, ...accesses);
+    return framed(html`${heading(workspace, limits)}
+${progressNote(workspace, worklist.progress, req.originalUrl)}
+${figures(workspace, query, worklist, months)}
+${worklistForm(workspace, limits)}
+<h2 id="list">Encounters</h2>
+${worklist.items.length > 0 && worklistTable(workspace, worklist.items, names)}
+${further(workspace, query, worklist)}`);
+  } catch (error) {
+    const refusal = refusalOf(error);
+    const form = worklistForm(workspace, sentLimits(req), refusal);
+    return framed(html`<h1>${readinessSection}</h1>${formError(refusal.text)}${form}`, refusal.status);
+  }
+}
+
+function heading(workspace: string, limits: Record<string, string>): Html {
+  const address = worklistPath(workspace, limits, '/export');
+  return html`<div class="page-head"><h1>${readinessSection}</h1>
+<div class="actions"><a role="button" class="outline secondary" href="${address}" download>Export as CSV</a></div></div>
+<p>Whether encounters can be billed, and what a payer would refuse about them.</p>`;
+}
+
+function figures(
+  workspace: string,
+  query: WorklistQuery,
+  { counts }: Worklist,
+  months: Html | undefined,
+): Html {
+  const shown = counts && shownCounts(counts, query.selection);
+  return html`${stateTabs(workspace, query, shown)}
+<div class="charts">
+<section class="card"><h2>Rules that are not met</h2>${ruleChart(workspace, query, shown)}</section>
+${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
+</div>`;
+}
+
+/** Leads on, or says what an empty list means. */
+function further(workspace: string, { limits, pageToken }: WorklistQuery, worklist: Worklist): Html {
+  const { items, next_page_token: token, counts } = worklist;
+  if (token !== null) {
+    const address = `${worklistPath(workspace, { ...limits, page_token: token })}#list`;
+    return html`<p><a href="${address}" rel="next">${items.length === 0 ? 'Look further' : 'Next page'}</a></p>`;
+  }
+  if (items.length > 0) return html``;
+  if (pageToken !== undefined) return empty('There are no more.');
+  const isNone = counts && Object.keys(limits).join() === 'state' && Object.keys(counts.states).length === 0;
+  if (isNone)
+    return empty(
+      html`There are no encounters yet. Systems send them with ${code('POST /integration/encounters')}.`,
+    );
+  return empty(
+    limits.state === 'blocked'
+      ? 'Nothing is in the way of billing these encounters.'
+      : 'No encounter matches.',
+  );
+}

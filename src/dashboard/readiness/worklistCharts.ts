@@ -1,0 +1,95 @@
+import type { ReadModels } from '../../ports/readModels.ts';
+import { readinessStates } from '../../readiness/findings.ts';
+import { type ShownCounts, shownCounts } from '../../readiness/worklist/shownCounts.ts';
+import { daysIn } from '../../readiness/worklist/tally.ts';
+import { type Html, html } from '../shell/html.ts';
+import { barChart, type ChartPoint, rankedBars } from '../ui/chart.ts';
+import { empty } from '../ui/text.ts';
+import { ruleTitle } from './ruleTitle.ts';
+import { type ShownState, shownStates, stateTexts } from './stateTexts.ts';
+import { worklistPath } from './worklistPaths.ts';
+import type { WorklistQuery } from './worklistQuery.ts';
+
+const MONTHS = 12;
+
+/** Leads to each state, with how many encounters are in it, where that is known. */
+export function stateTabs(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
+  const figure = (state: ShownState) =>
+    counts && html` <strong>${countIn(counts, state).toLocaleString('en-US')}</strong>`;
+  return html`<nav class="tabs" aria-label="States"><ul>${shownStates.map(
+    (state) =>
+      html`<li><a href="${worklistPath(workspace, { ...limits, state })}"${
+        state === limits.state && html` aria-current="page"`
+      }>${stateTexts[state]}${figure(state)}</a></li>`,
+  )}</ul></nav>`;
+}
+
+/** The rules that encounters do not meet, those first that most do not; each leads to these encounters. */
+export function ruleChart(workspace: string, { limits }: WorklistQuery, counts?: ShownCounts): Html {
+  if (counts === undefined) {
+    return empty(
+      'There are counts of one payer, facility or provider, or of days: not of several of these together.',
+    );
+  }
+  const bars = Object.entries(counts.rules).map(([rule, value]) => ({
+    name: ruleTitle(rule),
+    value,
+    href: worklistPath(workspace, { ...limits, rule }),
+    isShown: rule === limits.rule,
+  }));
+  return bars.length === 0
+    ? empty('All rules are met.')
+    : rankedBars('Encounters by rule that is not met', bars);
+}
+
+/**
+ * How many encounters of each of the last months of service are in the state and do not meet the rule that is asked for; each bar leads
+ * to these. Undefined where a payer, facility or provider is asked for: there are no such counts of their days. Rejects with
+ * `unavailable`.
+ */
+export async function monthChart(
+  readModels: ReadModels,
+  workspace: string,
+  { selection, limits }: WorklistQuery,
+): Promise<Html | undefined> {
+  const { state = 'any', rule, payer, facility, provider } = selection;
+  if ([payer, facility, provider].some((one) => one !== undefined)) return undefined;
+  const months = lastMonths(selection.to ?? new Date().toISOString());
+  const counts = new Map(months.map(({ name }) => [name, 0]));
+  const days = { from: months[0]?.from, to: months.at(-1)?.to };
+  for await (const { value, tally } of daysIn(readModels, workspace, days)) {
+    const name = monthOf(value);
+    counts.set(name, (counts.get(name) ?? 0) + countIn(shownCounts(tally, { rule }), state));
+  }
+  const points = months.map(({ name, from, to }): ChartPoint => {
+    const value = counts.get(name) ?? 0;
+    const path = worklistPath(workspace, { ...limits, from, to }).replace('/dashboard', '');
+    return { name, value, ...(value > 0 && { link: { path, id: `month-${name}` } }) };
+  });
+  const sum = [...counts.values()].reduce((all, count) => all + count, 0).toLocaleString('en-US');
+  const words = `in ${MONTHS} months until ${months.at(-1)?.name}`;
+  return html`<p class="chart-total"><strong>${sum}</strong> <span class="muted">${words}</span></p>
+${barChart(`Encounters by month of service: ${sum} ${words}`, points)}`;
+}
+
+/** The months up to that of a day, with their first and last days. */
+function lastMonths(day: string): { name: string; from: string; to: string }[] {
+  const [year, month] = monthOf(day).split('-').map(Number) as [number, number];
+  const dayAt = (months: number, date: number) =>
+    new Date(Date.UTC(year, months, date)).toISOString().slice(0, 10);
+  return Array.from({ length: MONTHS }, (_, at) => {
+    const index = month - MONTHS + at;
+    const from = dayAt(index, 1);
+    return { name: monthOf(from), from, to: dayAt(index + 1, 0) };
+  });
+}
+
+/** `2026-03` of `2026-03-14`. */
+function monthOf(day: string): string {
+  return day.slice(0, 7);
+}
+
+function countIn({ states }: ShownCounts, state: ShownState): number {
+  if (state !== 'any') return states[state];
+  return readinessStates.reduce((sum, one) => sum + states[one], 0);
+}

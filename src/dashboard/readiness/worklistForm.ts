@@ -1,0 +1,33 @@
+import { rules } from '../../readiness/rules/index.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Refusal } from '../shell/sentForm.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
+import { shownStates, stateTexts } from './stateTexts.ts';
+import { worklistPath } from './worklistPaths.ts';
+
+/** The form that limits the worklist; `sent` is what it was sent with. */
+export function worklistForm(workspace: string, sent: Record<string, string>, refusal?: Refusal): Html {
+  const line = (name: string, label: string, type: 'search' | 'date', hint?: string) =>
+    input({ name, label, type, hint, value: sent[name], error: messageOf(refusal?.details, name) });
+  const choice = (name: string, label: string, value: string, options: { value: string; text: string }[]) =>
+    select({ name, label, value, options, error: messageOf(refusal?.details, name) });
+  return filterForm(
+    worklistPath(workspace),
+    html`${choice(
+      'state',
+      'State',
+      sent.state ?? 'blocked',
+      shownStates.map((value) => ({ value, text: stateTexts[value] })),
+    )}
+${choice('rule', 'Rule that is not met', sent.rule ?? '', [
+  { value: '', text: 'Any' },
+  ...rules.map(({ code, title }) => ({ value: code, text: title })),
+])}
+${line('payer_id', 'Payer ID', 'search', 'Of the primary insurance.')}
+${line('facility_id', 'Facility ID', 'search')}
+${line('provider_id', 'Provider ID', 'search', 'Of who bills.')}
+${line('from', 'Date of service, from', 'date')}
+${line('to', 'Date of service, to', 'date')}`,
+  );
+}

@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { progressNote } from '../../src/dashboard/readiness/progressNote.ts';
+import { sendBatch } from '../support/batches.ts';
+import type { Claim } from '../support/billing.ts';
+import { freshClaim, sendClaim } from '../support/claims.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
+import { worklist } from '../support/worklists.ts';
+
+const A_PAGE = 50;
+const month = new Date().toISOString().slice(0, 7);
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let visitor: Visitor;
+  let root: string;
+  /** Of these, one lacks a policy number, one is ready, one lacks the payer's code, and has a ZIP code of another state. */
+  const [unnumbered, billable, uncoded] = [
+    freshClaim({ encounter: { date_of_service: `${month}-01` } }),
+    freshClaim(),
+    freshClaim({ payer: { payer_code: undefined }, patient: { zip_code: '10001' } }),
+  ] as [Claim, Claim, Claim];
+  const numbered = unnumbered.patient.primary_insurance as Record<string, unknown>;
+  unnumbered.patient.primary_insurance = {
+    ...numbered,
+    ...{ policy_number: undefined, effective_date: undefined, termination_date: undefined },
+  };
+  beforeAll(async () => {
+    service = await start();
+    root = `/workspaces/${service.workspaceId('clinic')}`;
+    ({ visitor } = await signedIn(service, 'compliance'));
+    for (const claim of [unnumbered, billable, uncoded]) await sendClaim(service, claim);
+    await worklist(service);
+  });
+  afterAll(() => service.stop());
+
+  const show = async (path: string) => {
+    const { status, text } = await visitor.get(root + path);
+    expect([path, status]).toEqual([path, 200]);
+    return text;
+  };
+  /** The encounters of a page, in their order. */
+  const listed = (page: string) =>
+    [...page.matchAll(/<th scope="row"><a href="[^"]+\/encounters\/([^"/]+)">/g)].map(([, id]) =>
+      decodeURIComponent(id ?? ''),
+    );
+  const idsOf = (...claims: Claim[]) => claims.map(({ encounter }) => encounter.id);
+  /** Links by what they say, below the workspace. */
+  const links = (page: string, part: RegExp) =>
+    Object.fromEntries(
+      [
+        ...(part.exec(page)?.[0] ?? '').matchAll(
+          /<a href="\/dashboard([^"]+)"[^>]*>([^<]+?) ?<strong>([\d,]+)/g,
+        ),
+      ].map(([, href = '', name, count]) => [
+        `${name}: ${count}`,
+        href.replaceAll('&amp;', '&').replace(root, ''),
+      ]),
+    );
+  const tabs = (page: string) => links(page, /<nav class="tabs" aria-label="States">.*?<\/nav>/s);
+  const bars = (page: string) => links(page, /<ol class="ranked".*?<\/ol>/s);
+  const recordPath = (plural: string, { id }: Record<string, unknown>) =>
+    `/records/${plural}/${encodeURIComponent(String(id))}`;
+
+  test('shows what is blocked, with names, and where the fault is', async () => {
+    let page = '';
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, async () => (page = await show('/readiness')))).toEqual([]);
+    });
+    expect(listed(page)).toEqual(idsOf(unnumbered, uncoded));
+    expect(page).toContain(`${String(unnumbered.patient.first_name)} `);
+    expect(page).toContain(
+      `href="/dashboard${root}${recordPath('patients', unnumbered.patient)}">The primary insurance has a policy number</a>`,
+    );
+    expect(page).toMatch(/warns<\/span> <a [^>]+>ZIP code and state of an address belong together<\/a>/);
+    expect(tabs(page)).toEqual({
+      'Blocked: 2': '/readiness?state=blocked',
+      'Ready: 1': '/readiness?state=ready',
+      'Not completed: 0': '/readiness?state=not_completed',
+      'All: 3': '/readiness?state=any',
+    });
+    expect(accesses).toContainEqual({
+      ...{ action: 'record.readiness', kind: 'encounter', query: { limit: A_PAGE, state: 'blocked' } },
+      shown: {
+        ...{ ranges: [], count: 2 },
+        things: expect.arrayContaining([{ kind: 'encounter', record_id: unnumbered.encounter.id }]),
+      },
+    });
+    const named = accesses.filter(({ action }) => action === 'record.list').map(({ kind }) => kind);
+    expect(named.toSorted()).toEqual(['facility', 'patient', 'payer']);
+  });
+
+  test('its states, rules and months lead to what they count', async () => {
+    const page = await show('/readiness');
+    expect(bars(page)).toMatchObject({
+      'The primary insurance has a policy number: 1': '/readiness?state=blocked&rule=policy_number_missing',
+    });
+    const follow = async (path = '') => listed(await show(path));
+    expect(await follow(bars(page)['The primary insurance has a policy number: 1'])).toEqual(
+      idsOf(unnumbered),
+    );
+    expect(await follow(tabs(page)['Ready: 1'])).toEqual(idsOf(billable));
+    expect(await follow(tabs(page)['All: 3'])).toEqual(idsOf(unnumbered, billable, uncoded));
+    const bar = `href="/dashboard${root}([^"]+)" aria-label="${month}: 1"`;
+    const [, path = ''] = new RegExp(bar).exec(page) ?? [];
+    expect(await follow(path.replaceAll('&amp;', '&'))).toEqual(idsOf(unnumbered));
+  });
+
+  test('is narrowed by a form whose state stands in the address', async () => {
+    const [payer, facility] = [String(uncoded.payer.id), String(uncoded.facility.id)];
+    const ofPayer = await show(`/readiness?state=any&payer_id=${encodeURIComponent(payer)}`);
+    expect(listed(ofPayer)).toEqual(idsOf(uncoded));
+    expect(ofPayer).toContain('<option value="any" selected>');
+    expect(Object.keys(tabs(ofPayer))).toContain('Blocked: 1');
+    expect(ofPayer).not.toContain('By month of service');
+    const query = new URLSearchParams({ payer_id: payer, facility_id: facility, from: '2026-03-01' });
+    const several = await show(`/readiness?${query}`);
+    expect(listed(several)).toEqual(idsOf(uncoded));
+    expect(several).toContain('There are counts of one payer');
+    const none = await show('/readiness?rule=clia_number&state=ready&to=2020-01-01');
+    expect(none).toContain('No encounter matches.');
+    for (const bad of ['from=yesterday', 'rule=none', 'state=done', 'page_token=x']) {
+      const { status, text } = await visitor.get(`${root}/readiness?${bad}`);
+      expect([bad, status, listed(text)]).toEqual([bad, 400, []]);
+    }
+  });
+
+  test('is exported as it is narrowed, a line for each finding', async () => {
+    let text = '';
+    let type: unknown;
+    const accesses = await accessesBy(service, async () => {
+      const answer = await visitor.get(`${root}/readiness/export?state=any&rule=payer_code_missing`);
+      ({ text } = answer);
+      type = answer.headers['content-type'];
+    });
+    expect(type).toBe('text/csv; charset=utf-8');
+    const { encounter, patient, payer, facility, provider } = uncoded;
+    const own = [encounter.id, 'blocked', encounter.date_of_service];
+    const referred = [patient.id, payer.id, facility.id, provider.id];
+    const line = (...cells: unknown[]) => [...own, ...referred, ...cells].join();
+    const [header, ...lines] = text.split('\r\n');
+    expect(header).toBe(
+      'encounter_id,state,date_of_service,patient_id,payer_id,facility_id,provider_id,rule,severity,record_kind,record_id,field',
+    );
+    expect(lines).toEqual([
+      line('payer_code_missing', 'blocks', 'payer', payer.id, 'payer_code'),
+      line('zip_of_other_state', 'warns', 'patient', patient.id, 'state'),
+      '',
+    ]);
+    expect(accesses).toMatchObject([
+      {
+        action: 'record.readiness',
+        query: { rule: 'payer_code_missing', format: 'csv' },
+        shown: { count: 1 },
+      },
+    ]);
+    const ready = await show('/readiness/export?state=ready');
+    expect(ready.split('\r\n')[1]).toMatch(new RegExp(`^${billable.encounter.id},ready,.*,,,,,$`));
+  });
+
+  test('the page of a record says what it blocks', async () => {
+    const of = (plural: string, record: Record<string, unknown>, what: string) =>
+      eventually(async () => {
+        const page = await show(recordPath(plural, record));
+        const [part = ''] = /<h2>What it blocks<\/h2>.*?(?=<h2|<\/section>)/s.exec(page) ?? [];
+        expect(part).toContain(what);
+        expect(part).not.toContain('every change yet');
+        return part;
+      });
+    const payer = await of('payers', uncoded.payer, 'Blocks 1 encounter.');
+    const path = `/readiness?payer_id=${encodeURIComponent(String(uncoded.payer.id))}`;
+    expect(payer).toContain(`href="/dashboard${root}${path}&amp;rule=payer_code_missing"`);
+    expect(payer).toContain(`href="/dashboard${root}${path}&amp;state=blocked"`);
+    const facility = await of('facilities', uncoded.facility, 'Blocks no encounter.');
+    expect(facility).toMatch(/whatever blocks them: 1/);
+    await of('providers', uncoded.provider, 'Blocks no encounter.');
+    const patient = await of('patients', unnumbered.patient, 'Blocks 1 encounter.');
+    expect(patient).toContain('The primary insurance has a policy number: not met by 1 encounter');
+    await of('patients', uncoded.patient, 'Blocks no encounter.');
+  });
+
+  test('is shown in pages', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined } });
+    await sendClaim(service, claim);
+    const lines = Array.from({ length: A_PAGE }, () => ({
+      kind: 'encounter',
+      record: { ...claim.encounter, id: phi('encounter') },
+    }));
+    await sendBatch(service, lines);
+    const path = `/readiness?payer_id=${encodeURIComponent(String(claim.payer.id))}`;
+    await worklist(service, path.replace('/readiness?', '&'));
+    const first = await show(path);
+    const [, next = ''] = /<a href="\/dashboard([^"]+)#list" rel="next">Next page/.exec(first) ?? [];
+    const second = await show(next.replaceAll('&amp;', '&').replace(root, ''));
+    expect(second).not.toContain('rel="next"');
+    const ids = [claim.encounter.id, ...lines.map(({ record }) => record.id)];
+    expect([...listed(first), ...listed(second)]).toEqual(ids);
+    expect(listed(first)).toHaveLength(A_PAGE);
+    const exported = await show(path.replace('?', '/export?'));
+    expect(exported.trimEnd().split('\r\n')).toHaveLength(1 + ids.length);
+  });
+});
+
+test('says how far it is where it is not current, and nothing else', () => {
+  const payer = { kind: 'payer', id: 'payer-1', done: 1_200, total: 100_000 };
+  const others = ['workspace', 'code_set'].map((kind) => ({ ...payer, kind }));
+  const underWay = [payer, ...others];
+  const note = String(progressNote('clinic', { isCurrent: false, underWay }, '/here'));
+  expect(note).toContain('<a href="/dashboard/workspaces/clinic/records/payers/payer-1">payer-1</a>');
+  for (const what of ['</a>', 'A setting of the rules', 'A set of codes that was loaded']) {
+    expect(note).toContain(`${what} is being applied: 1,200 of 100,000 encounters.`);
+  }
+  expect(note).toContain('<a href="/here">Load it again</a>');
+  expect(progressNote('clinic', { isCurrent: true, underWay: [] }, '/here')).toBeUndefined();
+});
