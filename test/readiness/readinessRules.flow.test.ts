@@ -7,6 +7,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf } from '../support/fieldValues.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
 import { worklist } from '../support/worklists.ts';
 
 const now = Date.now();
@@ -174,6 +175,11 @@ onEveryEngine((start) => {
       ],
     });
     expect(await listed()).toEqual(['blocked']);
+    const page = `/workspaces/${service.workspaceId('clinic')}/records/encounters/${encounter.id}`;
+    const { visitor } = await signedIn(service, 'compliance');
+    expect((await visitor.get(page)).text).toContain(
+      `<a href="/dashboard${page}/documents/${id}">Document, version 2</a>`,
+    );
     const then = await readiness(service, claim, `?as_of=${uploaded?.recordedAt}`);
     expect(then).toMatchObject({ state: 'ready', findings: [] });
     const rules = JSON.parse((await cli('rules', '--json')).stdout);

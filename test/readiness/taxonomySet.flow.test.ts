@@ -52,7 +52,7 @@ onEveryEngine((start) => {
   };
 
   test('a set that is loaded counts in all workspaces from then on, which is an event of the installation', async () => {
-    const first = await load(HEADER + rowsOf(codes), '--as', '25.1');
+    const first = await load(`${HEADER}${rowsOf(codes)},,,,,,,\n\n`, '--as', '25.1');
     expect(first).toMatchObject({
       stream: '*.code_set-nucc',
       data: { set: 'nucc', release: '25.1', codes: codes.toSorted() },

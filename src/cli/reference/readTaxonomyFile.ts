@@ -47,7 +47,12 @@ interface Row {
 
 function rowsOf(name: string, text: string): Row[] {
   try {
-    return parse(text, { columns: true, info: true, skip_empty_lines: true }) as unknown as Row[];
+    return parse(text, {
+      columns: true,
+      info: true,
+      skip_empty_lines: true,
+      skip_records_with_empty_values: true,
+    }) as unknown as Row[];
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     throw new CommandError(
