@@ -1,6 +1,7 @@
 import { recordKey } from '../readiness/factsOf.ts';
 import { distinct } from '../readiness/faults.ts';
 import type { Readiness } from '../readiness/readReadiness.ts';
+import type { Simulation } from '../readiness/simulation/simulate.ts';
 import type { WorklistEntry } from '../readiness/worklist/worklistEntry.ts';
 import type { AccessRecorded } from './recordAccess.ts';
 
@@ -34,5 +35,21 @@ export function worklistAccess(
     kind: 'encounter',
     query,
     shown: { ranges: [], count: items.length, things: [...things.values()] },
+  };
+}
+
+/** The one entry of a simulation of settings: the encounters that were named were shown. */
+export function simulationAccess(
+  { encounters, byRule }: Simulation,
+  query: Record<string, unknown>,
+): AccessRecorded {
+  const ids = new Set(Object.values(byRule).flatMap(({ examples }) => examples));
+  return {
+    ...{ action: 'record.readiness', kind: 'encounter', query },
+    shown: {
+      ranges: [],
+      count: encounters,
+      things: [...ids].map((id) => ({ kind: 'encounter', record_id: id })),
+    },
   };
 }

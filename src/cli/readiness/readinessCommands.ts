@@ -9,6 +9,7 @@ import { visitTypes } from '../../records/kinds/encounter.ts';
 import { parseDays } from '../options/parseDays.ts';
 import { example, printable, writeLine } from '../output.ts';
 import { listRules } from './listRules.ts';
+import { addSimulateCommand } from './simulateCommand.ts';
 
 const categories = documentFieldsSchema.shape.category.options;
 
@@ -103,4 +104,6 @@ export function addReadinessCommands(program: Command): void {
           writeLine(`Document ${category} of ${visitType} in workspace ${workspace}: ${isRequired}.`);
         }),
     );
+
+  addSimulateCommand(readiness);
 }

@@ -1,0 +1,163 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { SingleBar } from 'cli-progress';
+import type { Command } from 'commander';
+import { z } from 'zod';
+import { terminal } from '../../app/terminal.ts';
+import { withReadModels, withWorkspace } from '../../app/withStores.ts';
+import { simulationAccess } from '../../audit/readinessAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { ServiceError } from '../../errors.ts';
+import { readRuleSettings } from '../../readiness/ruleSettings.ts';
+import {
+  type CandidateSettings,
+  candidateSettingsSchema,
+  withCandidates,
+} from '../../readiness/simulation/candidateSettings.ts';
+import {
+  noSimulation,
+  type Simulation,
+  simulate,
+  simulationSchema,
+} from '../../readiness/simulation/simulate.ts';
+import { worklistModel } from '../../readiness/worklist/worklistEntry.ts';
+import { worklistPartition } from '../../readiness/worklist/worklistLists.ts';
+import { validate } from '../../records/validate.ts';
+import { count, example, printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { untilInterrupted } from '../untilInterrupted.ts';
+
+interface SimulateOptions {
+  workspace: string;
+  rules: string;
+  from?: string;
+  to?: string;
+  state?: string;
+  json?: boolean;
+}
+
+const MOST_COUNTED = 10_000_000;
+const OWNER_ONLY = 0o600;
+
+/** What of an earlier run is in its file. */
+const stateSchema = z.object({ question: z.string(), result: simulationSchema });
+
+/** `chartledger readiness simulate` */
+export function addSimulateCommand(readiness: Command): void {
+  readiness
+    .command('simulate')
+    .description(
+      'Apply settings that are not in force to the encounters of the workspace, and tell how many would be in another state, by payer and rule. ' +
+        'Changes nothing. The file is JSON with what would be another setting: {"rules": {"facility_tax_id": "warns"}, "filing_limits": ' +
+        '{"default": 365, "payers": {"payer-1": 90}}, "required_documents": {"inpatient": ["discharge_summary"]}}.',
+    )
+    .requiredOption('--workspace <id>', 'the workspace')
+    .requiredOption('--rules <file>', 'the settings')
+    .option('--from <day>', 'only encounters with a day of service on or after this: 2026-03-14')
+    .option('--to <day>', 'only those with a day of service on or before this')
+    .option(
+      '--state <file>',
+      'where to keep what was found so far: a run that was cut off goes on from there',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      example('chartledger readiness simulate --rules candidate.json --from 2026-01-01 --workspace clinic'),
+    )
+    .action((options: SimulateOptions) => untilInterrupted((signal) => runSimulation(options, signal)));
+}
+
+async function runSimulation(options: SimulateOptions, signal: AbortSignal): Promise<void> {
+  const { workspace, from, to, state, json } = options;
+  const candidates = readCandidates(options.rules);
+  validate(z.object({ from: z.iso.date().optional(), to: z.iso.date().optional() }), { from, to });
+  await withWorkspace(workspace, ({ eventLog, caller }) =>
+    withReadModels(async (readModels) => {
+      const present = await readRuleSettings(eventLog, workspace);
+      const question = { workspace, present, candidate: withCandidates(present, candidates), from, to };
+      const file = new StateFile(state, JSON.stringify([workspace, candidates, present.version, from, to]));
+      const partition = worklistPartition(workspace);
+      const total = await readModels.countPage(worklistModel, { partition, limit: MOST_COUNTED });
+      const bar = terminal().stderr.isTTY
+        ? new SingleBar({ format: '{bar} {value}/{total}', stream: terminal().stderr })
+        : undefined;
+      let result = file.read();
+      bar?.start(total, result.encounters);
+      try {
+        for await (result of simulate(readModels, question, result)) {
+          bar?.update(result.encounters);
+          file.write(result);
+          signal.throwIfAborted();
+        }
+      } finally {
+        bar?.stop();
+      }
+      await recordAccess(eventLog, caller, simulationAccess(result, { from, to }));
+      if (json) writeJson(result);
+      else tell(result);
+      file.remove();
+    }),
+  );
+}
+
+function readCandidates(path: string): CandidateSettings {
+  const text = readFileSync(path, 'utf8');
+  try {
+    return validate(candidateSettingsSchema, JSON.parse(text));
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new ServiceError('validation_failed', `${path} is no JSON: ${error.message}.`);
+  }
+}
+
+/** What was found so far, in a file of the operator's, if one is wanted; of another question it is begun anew. */
+class StateFile {
+  readonly #path: string | undefined;
+  readonly #question: string;
+
+  constructor(path: string | undefined, question: string) {
+    this.#path = path;
+    this.#question = question;
+  }
+
+  read(): Simulation {
+    if (this.#path === undefined || !existsSync(this.#path)) return noSimulation;
+    const { question, result } = validate(stateSchema, JSON.parse(readFileSync(this.#path, 'utf8')));
+    return question === this.#question ? result : noSimulation;
+  }
+
+  write(result: Simulation): void {
+    if (this.#path === undefined) return;
+    const beside = `${this.#path}.new`;
+    writeFileSync(beside, JSON.stringify({ question: this.#question, result }), { mode: OWNER_ONLY });
+    renameSync(beside, this.#path);
+  }
+
+  remove(): void {
+    if (this.#path !== undefined) rmSync(this.#path, { force: true });
+  }
+}
+
+function tell({ encounters, flips, byPayer, byRule }: Simulation): void {
+  const all = Object.values(flips).reduce((sum, one) => sum + one, 0);
+  writeLine(`Of ${count(encounters)} encounters ${count(all)} would be in another state.`);
+  const flipRows = (named: Record<string, number>) =>
+    Object.entries(named).map(([flip, one]) => [...flip.split(' '), String(one)]);
+  table(['NOW', 'THEN', 'ENCOUNTERS'], flipRows(flips));
+  table(
+    ['PAYER', 'NOW', 'THEN', 'ENCOUNTERS'],
+    Object.entries(byPayer).flatMap(([payer, sums]) =>
+      flipRows(sums).map((row) => [payer === '' ? 'none' : printable(payer), ...row]),
+    ),
+  );
+  table(
+    ['RULE', 'WOULD FIND', 'WOULD FIND NO MORE', 'FOR EXAMPLE'],
+    Object.entries(byRule).map(([rule, { found, gone, examples }]) => [
+      ...[rule, String(found), String(gone), examples.map(printable).join(' ')],
+    ]),
+  );
+}
+
+function table(header: string[], rows: string[][]): void {
+  if (rows.length === 0) return;
+  writeLine();
+  writeTable(header, rows);
+}

@@ -1,0 +1,108 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { z } from 'zod';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { evaluate } from '../evaluate.ts';
+import { dayOf } from '../faults.ts';
+import type { RuleSettings } from '../ruleSettings.ts';
+import {
+  codesOf,
+  entryOf,
+  type WorklistEntry,
+  worklistEntry,
+  worklistModel,
+} from '../worklist/worklistEntry.ts';
+import { worklistPartition } from '../worklist/worklistLists.ts';
+
+/** Encounters evaluated at once. */
+const AT_ONCE = 500;
+const MOST_EXAMPLES = 5;
+
+const counts = z.record(z.string(), z.int());
+
+/** What a simulation has found so far. */
+export const simulationSchema = z.object({
+  /** Place, in the order of creation, of the encounter that was looked at last. */
+  after: z.int(),
+  encounters: z.int(),
+  /** How many would be in another state, by both: `ready blocked`. */
+  flips: counts,
+  /** The same by the payers of the primary insurances; '' where there is none. */
+  byPayer: z.record(z.string(), counts),
+  /** By the codes of the rules: encounters of which each finds something that it did not, and the other way round, with ids of some. */
+  byRule: z.record(z.string(), z.object({ found: z.int(), gone: z.int(), examples: z.array(z.string()) })),
+});
+export type Simulation = z.infer<typeof simulationSchema>;
+
+export const noSimulation: Simulation = { after: -1, encounters: 0, flips: {}, byPayer: {}, byRule: {} };
+
+/** Which encounters are looked at, and by what. */
+export interface SimulationQuestion {
+  workspace: string;
+  present: RuleSettings;
+  candidate: RuleSettings;
+  /** First and last day of service. */
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/**
+ * Applies settings that are not in force to the encounters of the worklist, as they are now, beside those that are: gives what it has
+ * found after each step. It changes nothing; given what one found before, it goes on behind that. Rejects with `unavailable`.
+ */
+export async function* simulate(
+  readModels: ReadModels,
+  question: SimulationQuestion,
+  before: Simulation = noSimulation,
+): AsyncGenerator<Simulation> {
+  const { workspace, present, candidate } = question;
+  const result = structuredClone(before);
+  const partition = worklistPartition(workspace);
+  for (;;) {
+    const rows = await readModels.page(worklistModel, { partition, after: result.after, limit: AT_ONCE });
+    const ids = rows.flatMap((row) => {
+      const entry = entryOf(row);
+      return entry && isWithin(question, entry) ? [entry.encounter_id] : [];
+    });
+    const [now, then] = await Promise.all(
+      [present, candidate].map((settings) => evaluate(readModels, workspace, ids, settings)),
+    );
+    const at = Date.now();
+    for (const [id, evaluation] of now ?? []) {
+      const other = then?.get(id);
+      if (other) compare(result, worklistEntry(evaluation, at), worklistEntry(other, at));
+    }
+    result.after = rows.at(-1)?.order ?? result.after;
+    yield structuredClone(result);
+    if (rows.length < AT_ONCE) return;
+    await nextTurn();
+  }
+}
+
+function isWithin(
+  { from = '', to = '9999-12-31' }: SimulationQuestion,
+  { date_of_service }: WorklistEntry,
+): boolean {
+  const day = date_of_service === undefined ? '' : dayOf(date_of_service);
+  return day >= from && day <= to;
+}
+
+function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): void {
+  result.encounters += 1;
+  if (now.state !== then.state) {
+    const flip = `${now.state} ${then.state}`;
+    const { payer_id = '' } = now;
+    result.byPayer[payer_id] ??= {};
+    for (const sums of [result.flips, result.byPayer[payer_id]]) sums[flip] = (sums[flip] ?? 0) + 1;
+  }
+  const [before, after] = [codesOf(now), codesOf(then)];
+  const changes = [
+    ...after.filter((code) => !before.includes(code)).map((code) => [code, 'found'] as const),
+    ...before.filter((code) => !after.includes(code)).map((code) => [code, 'gone'] as const),
+  ];
+  for (const [code, what] of changes) {
+    result.byRule[code] ??= { found: 0, gone: 0, examples: [] };
+    const rule = result.byRule[code];
+    rule[what] += 1;
+    if (rule.examples.length < MOST_EXAMPLES) rule.examples.push(now.encounter_id);
+  }
+}
