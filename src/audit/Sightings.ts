@@ -12,6 +12,7 @@ const rangeActions: readonly AccessAction[] = [
   'record.list',
   'record.search',
   'record.readiness',
+  'readiness.export',
   'retention.list',
   'events.read',
   'events.sent',

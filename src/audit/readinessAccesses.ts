@@ -20,10 +20,14 @@ export function readinessAccess(
   };
 }
 
-/** The one entry of a read of the worklist: its encounters, and the records at fault, were shown. `query`: as it was asked. */
+/**
+ * The one entry of a read of the worklist, or of a part of its export: its encounters, and the records at fault, were shown.
+ * `query`: as it was asked.
+ */
 export function worklistAccess(
   items: readonly WorklistEntry[],
   query: Record<string, unknown>,
+  action: 'record.readiness' | 'readiness.export' = 'record.readiness',
 ): AccessRecorded {
   const named = items.flatMap(({ encounter_id, findings }) => [
     { kind: 'encounter', id: encounter_id },
@@ -31,7 +35,7 @@ export function worklistAccess(
   ]);
   const things = new Map(named.map(({ kind, id }) => [recordKey(kind, id), { kind, record_id: id }]));
   return {
-    action: 'record.readiness',
+    action,
     kind: 'encounter',
     query,
     shown: { ranges: [], count: items.length, things: [...things.values()] },

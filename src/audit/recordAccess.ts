@@ -15,6 +15,7 @@ export const accessActions = [
   'record.history',
   'record.proof',
   'record.readiness',
+  'readiness.export',
   'record.disclosures',
   'record.unchanged',
   'record.dry_run',

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/readiness/progressNote.ts';
+import type { Shown } from '../../src/events/shown.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
@@ -12,12 +13,15 @@ import type { Visitor } from '../support/visitor.ts';
 import { worklist } from '../support/worklists.ts';
 
 const A_PAGE = 50;
+/** More than a part of an export has, and than the page of a record looks at. */
+const MANY = 201;
 const month = new Date().toISOString().slice(0, 7);
 
 onEveryEngine((start) => {
   let service: TestService;
   let visitor: Visitor;
   let root: string;
+  let userId: string;
   /** Of these, one lacks a policy number, one is ready, one lacks the payer's code, and has a ZIP code of another state. */
   const [unnumbered, billable, uncoded] = [
     freshClaim({ encounter: { date_of_service: `${month}-01` } }),
@@ -32,7 +36,7 @@ onEveryEngine((start) => {
   beforeAll(async () => {
     service = await start();
     root = `/workspaces/${service.workspaceId('clinic')}`;
-    ({ visitor } = await signedIn(service, 'compliance'));
+    ({ visitor, id: userId } = await signedIn(service, 'compliance'));
     for (const claim of [unnumbered, billable, uncoded]) await sendClaim(service, claim);
     await worklist(service);
   });
@@ -153,7 +157,7 @@ onEveryEngine((start) => {
     ]);
     expect(accesses).toMatchObject([
       {
-        action: 'record.readiness',
+        action: 'readiness.export',
         query: { rule: 'payer_code_missing', format: 'csv' },
         shown: { count: 1 },
       },
@@ -186,22 +190,51 @@ onEveryEngine((start) => {
   test('is shown in pages', async () => {
     const claim = freshClaim({ payer: { payer_code: undefined } });
     await sendClaim(service, claim);
-    const lines = Array.from({ length: A_PAGE }, () => ({
-      kind: 'encounter',
-      record: { ...claim.encounter, id: phi('encounter') },
-    }));
-    await sendBatch(service, lines);
+    const send = async (length: number) => {
+      const lines = Array.from({ length }, () => ({
+        kind: 'encounter',
+        record: { ...claim.encounter, id: phi('encounter') },
+      }));
+      await sendBatch(service, lines);
+      await worklist(service, path.replace('/readiness?', '&'));
+      return lines.map(({ record }) => record.id);
+    };
     const path = `/readiness?payer_id=${encodeURIComponent(String(claim.payer.id))}`;
-    await worklist(service, path.replace('/readiness?', '&'));
+    const ids = [claim.encounter.id, ...(await send(A_PAGE))];
     const first = await show(path);
     const [, next = ''] = /<a href="\/dashboard([^"]+)#list" rel="next">Next page/.exec(first) ?? [];
     const second = await show(next.replaceAll('&amp;', '&').replace(root, ''));
     expect(second).not.toContain('rel="next"');
-    const ids = [claim.encounter.id, ...lines.map(({ record }) => record.id)];
     expect([...listed(first), ...listed(second)]).toEqual(ids);
     expect(listed(first)).toHaveLength(A_PAGE);
-    const exported = await show(path.replace('?', '/export?'));
-    expect(exported.trimEnd().split('\r\n')).toHaveLength(1 + ids.length);
+
+    ids.push(...(await send(MANY - ids.length)));
+    let exported = '';
+    const accesses = await accessesBy(service, async () => {
+      exported = await show(path.replace('?', '/export?'));
+    });
+    const lines = exported.trimEnd().split('\r\n').slice(1);
+    expect(lines.map((line) => line.split(',')[0])).toEqual(ids);
+    const things = accesses.flatMap(({ shown }) => (shown as unknown as Shown).things ?? []);
+    const seen = things.filter(({ kind }) => kind === 'encounter').map(({ record_id }) => record_id);
+    expect([accesses.length, seen]).toEqual([2, ids]);
+    const payer = await show(recordPath('payers', claim.payer));
+    expect(payer).toContain('Of the first 200 encounters that rest on it, it blocks 200.');
+    expect(payer).toContain(`whatever blocks them: ${MANY}`);
+  });
+
+  test('the audit trail tells exports from what was looked at', async () => {
+    await show('/readiness');
+    await show('/readiness/export?state=ready');
+    const whats = async (query: string) => {
+      const trail = await show(`/audit?principal=${userId}${query}`);
+      return [...trail.matchAll(/<th scope="row">([^<]+)/g)].map(([, what]) => what);
+    };
+    const [exported, read] = ['Readiness of encounters exported', 'Readiness of encounters read'];
+    expect((await whats('')).slice(0, 2)).toEqual([exported, read]);
+    const others = await whats('&without_views=yes');
+    expect(others[0]).toBe(exported);
+    expect(others).not.toContain(read);
   });
 });
 

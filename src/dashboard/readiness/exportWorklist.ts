@@ -52,7 +52,7 @@ async function* exported(
 ): AsyncGenerator<string> {
   let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
   for await (const entries of wholeWorklist(readModels, workspace, selection)) {
-    await record(eventLog, caller, worklistAccess(entries, { ...asked, format: 'csv' }));
+    await record(eventLog, caller, worklistAccess(entries, { ...asked, format: 'csv' }, 'readiness.export'));
     yield `${record === recordAccess ? csvLine(columns) : ''}${entries.flatMap(linesOf).join('')}`;
     record = recordFurtherAccess;
   }

@@ -2,7 +2,7 @@ import type { ReadModels } from '../../ports/readModels.ts';
 import { type WorklistSelection, walkWorklist } from './walkWorklist.ts';
 import type { WorklistEntry } from './worklistEntry.ts';
 
-const AT_ONCE = 500;
+const AT_ONCE = 200;
 
 /**
  * All encounters that a selection leaves, in parts; at least one part, which may be empty. An encounter that changes meanwhile may come
