@@ -61,6 +61,7 @@ beforeAll(async () => {
     ':schema': 'Patient',
     ':id': patient.id,
     '/workspaces/:workspace/records/:kind/:id/compare': `${root}/records/patients/${patient.id}/compare?from=1&to=2`,
+    '/workspaces/:workspace/readiness': `${root}/readiness?state=any`,
     keys: key.id,
     '/workspaces/:workspace/keys/:id/activate': `${root}/keys/${off.id}/activate`,
     requests: String(refused.headers['request-id']),
