@@ -56,6 +56,18 @@ export interface EncounterReadinessChanged {
   rules_version: string;
 }
 
+/**
+ * Data of `ReadinessRulesApplied`, in a workspace's stream of settings: what a change of what the rules go by came to. The service appends
+ * it by itself, in place of an event for each encounter.
+ */
+export interface ReadinessRulesApplied {
+  /** Id of the event that changed it. */
+  cause: string;
+  /** Encounters of the workspace in each state. */
+  before: Partial<Record<string, number>>;
+  after: Partial<Record<string, number>>;
+}
+
 /** Types of the events in an `encounterReadinessStream`, its tombstones aside. */
 export const encounterReadinessTypes: readonly string[] = [
   'EncounterBilled',

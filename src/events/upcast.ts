@@ -92,6 +92,7 @@ const ownTypes = {
   BillingChangeAcknowledged: [],
   EncounterReadinessChanged: [],
   ReadinessErased: [],
+  ReadinessRulesApplied: [],
   HoldAdded: [],
   HoldReleased: [],
   ReadinessRuleSet: [],

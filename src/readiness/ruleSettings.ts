@@ -70,8 +70,10 @@ export function evolveRuleSettings(state: RuleSettings | undefined, event: Recor
         ...before,
         requiredDocuments: withRequiredDocument(before.requiredDocuments, dataAs<RequiredDocumentSet>(data)),
       };
-    default:
+    case 'ReadinessRuleSet':
       return { ...before, choices: withChoice(before.choices, dataAs<ReadinessRuleSet>(data)) };
+    default:
+      return before;
   }
 }
 

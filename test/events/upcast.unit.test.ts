@@ -79,7 +79,7 @@ function fold(events: RecordedEvent[]): unknown {
     const all = events.reduce<HoldState | undefined>(evolveHolds, undefined);
     return Object.fromEntries(Object.entries(all ?? {}).map(foldedEntry));
   }
-  if (ruleSettingTypes.includes(type)) {
+  if ([...ruleSettingTypes, 'ReadinessRulesApplied'].includes(type)) {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
   if (readOneByOne.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;

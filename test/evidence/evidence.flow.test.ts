@@ -9,7 +9,7 @@ import { openReadModels } from '../../src/app/openBackend.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
-import { encounterReadinessStream, WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
+import { encounterReadinessStream, readinessStream, WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
 import { eventTypes } from '../../src/events/upcast.ts';
 import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
@@ -88,6 +88,12 @@ onEveryEngine((start) => {
     await setFilingLimit(service.eventLog, caller, 365);
     const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
     await setRequiredDocument(service.eventLog, caller, required);
+    const applied = newEvent(caller, 'ReadinessRulesApplied', {
+      cause: caller.requestId,
+      before: {},
+      after: {},
+    });
+    await service.eventLog.append(readinessStream(clinic()), { ...applied, id: uuidv7() }, 'any');
     const billed = encounterReadinessStream(clinic(), String(made.encounter));
     const data = { encounter_id: made.encounter, versions: [] };
     const events = [

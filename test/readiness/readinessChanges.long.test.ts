@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { encounterReadinessStream } from '../../src/events/streamNames.ts';
+import { encounterReadinessStream, readinessStream } from '../../src/events/streamNames.ts';
 import type { Claim } from '../support/billing.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -52,6 +52,13 @@ onEveryEngine((start) => {
     // A change of the rules is of all encounters, and announced for none; nor is what was built anew.
     await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off');
     expect(await announced()).toEqual([first, second, third]);
+    const [set, applied] = await service.eventLog.readStream(readinessStream(service.workspaceId('clinic')), {
+      limit: 10,
+    });
+    expect(applied).toMatchObject({
+      type: 'ReadinessRulesApplied',
+      data: { cause: set?.id, before: { blocked: 1 }, after: { blocked: 1 } },
+    });
     await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'default');
     await announced();
     await inStores(service, 'projections', 'rebuild', 'readiness');

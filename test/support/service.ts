@@ -134,6 +134,8 @@ async function recordedBy(
   return events.filter(({ type, data }) => type === 'AccessRecorded' && wanted(data)).map(({ data }) => data);
 }
 
+const byItself = ['AccessRecorded', 'EncounterReadinessChanged', 'ReadinessRulesApplied'];
+
 /**
  * The events, whole, by which `work` changed this service's workspaces: without what was read or refused, and without what the service
  * makes of changes by itself, some time later.
@@ -143,7 +145,7 @@ export async function changesBy(
   work: () => Promise<unknown>,
 ): Promise<RecordedEvent[]> {
   const events = await newEvents(service, work);
-  return events.filter(({ type }) => type !== 'AccessRecorded' && type !== 'EncounterReadinessChanged');
+  return events.filter(({ type }) => !byItself.includes(type));
 }
 
 /** The events that `work` had appended to this service's workspaces, whole. */

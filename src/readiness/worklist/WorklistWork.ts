@@ -7,6 +7,7 @@ import { allRows } from '../../reads/allRows.ts';
 import { readRuleSettings } from '../ruleSettings.ts';
 import { announceChanges } from './announceChanges.ts';
 import { type Encounters, evaluateRows } from './evaluateRows.ts';
+import { rulesVersion } from './rulesVersion.ts';
 import { WorklistRows } from './WorklistRows.ts';
 
 /** Encounters evaluated, and written, at once. */
@@ -72,9 +73,12 @@ export class WorklistWork {
           settings,
           position,
         );
-        const rulesVersion = `${readinessModel}.${settings.version}.${settings.taxonomySets ?? 0}`;
         if (!isQuiet) {
-          const announcing = { workspace, rulesVersion, quietUntil: this.#quietUntil };
+          const announcing = {
+            workspace,
+            rulesVersion: rulesVersion(settings),
+            quietUntil: this.#quietUntil,
+          };
           await announceChanges(this.#ports.eventLog, changes, announcing);
         }
         const known = this.#workspaces.has(workspace) ? [] : workspaceRows(workspace, chunk, position);

@@ -1,8 +1,6 @@
-import { v5 as uuidv5 } from 'uuid';
 import { ServiceError } from '../../errors.ts';
 import type { EncounterReadinessChanged, ReadinessCause } from '../../events/encounterReadiness.ts';
 import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
-import { newEvent } from '../../events/newEvent.ts';
 import { tombstoneTypes } from '../../events/recordErased.ts';
 import {
   documentIdsOf,
@@ -12,6 +10,7 @@ import {
 } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { Append, EventLog } from '../../ports/eventLog.ts';
+import { announcement } from './announcement.ts';
 import type { EntryChange } from './evaluateRows.ts';
 import { codesOf, type WorklistEntry } from './worklistEntry.ts';
 
@@ -42,8 +41,6 @@ export interface Announcing {
 }
 
 const TYPE = 'EncounterReadinessChanged';
-/** Of ids that are made of what is announced (RFC 9562, version 5). */
-const NAMESPACE = 'b1f6a1de-5f0c-4b0e-9c53-6d2f6f6f9a50';
 const AT_ONCE = 100;
 /** An event of billing, or tombstones, may stand behind the last announcement. */
 const LOOKED_AT = 20;
@@ -126,13 +123,8 @@ async function appendOf(
     ...(cause && { cause }),
     rules_version: rulesVersion,
   };
-  const id = uuidv5(JSON.stringify([stream, revision, cause?.event_id, rulesVersion, to, rules]), NAMESPACE);
-  const caller = {
-    workspace,
-    principal: { type: 'service', id: 'readiness' } as const,
-    requestId: requestId ?? id,
-  };
-  const event = { ...newEvent(caller, TYPE, { ...data }), id };
+  const parts = [stream, revision, cause?.event_id, rulesVersion, to, rules];
+  const event = announcement(workspace, parts, requestId, TYPE, { ...data });
   return { stream, event, expected: revision ?? 'none' };
 }
 

@@ -5,6 +5,8 @@ import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
 import { type Trigger, triggerOf } from './announceChanges.ts';
+import { readCounts } from './readCounts.ts';
+import type { Tally } from './tally.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
@@ -20,6 +22,8 @@ export interface FanOut {
   trigger: Trigger;
   /** What the rules go by has changed: no encounter is announced for it. */
   isQuiet: boolean;
+  /** Where it is quiet: encounters in each state before. */
+  before?: Tally['states'];
   /** Encounters. */
   done: number;
   total: number;
@@ -67,6 +71,7 @@ export async function fanOutOf(
     ),
   );
   const total = counts.reduce((sum, count) => sum + count, 0);
+  const before = isOfAll(event) ? (await readCounts(readModels, workspace, {}))?.states : undefined;
   return {
     id: `${workspace} fan-out ${position}`,
     partition: fanOutsPartition(workspace),
@@ -80,6 +85,7 @@ export async function fanOutOf(
       after: -1,
       trigger: triggerOf(event),
       isQuiet: isOfAll(event),
+      ...(before && { before }),
       done: 0,
       total,
     },
@@ -95,15 +101,19 @@ export async function nextOf(
   return readModels.page(worklistModel, { ...queryOf(workspace, list), after, limit });
 }
 
-/** The row of a fan-out after a step that went through `rows`, of at most `limit`. */
-export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number): Row<FanOut | Done> {
+/** The row of a fan-out after a step that went through `rows`, of at most `limit`; behind the last step it has no lists. */
+export function afterStep(row: Row<FanOut>, rows: readonly Row[], limit: number): Row<FanOut> {
   const { body } = row;
   const isThrough = rows.length < limit;
   const lists = isThrough ? body.lists.slice(1) : body.lists;
   const next = { ...row, position: row.position + 1 };
-  if (lists.length === 0) return { ...next, partition: `${body.workspace} done`, body: {} };
   const after = isThrough ? -1 : ((rows.at(-1)?.order ?? -1) as Position);
   return { ...next, body: { ...body, lists, after, done: body.done + rows.length } };
+}
+
+/** The row of a fan-out that is through. */
+export function doneRow(row: Row<FanOut>): Row<Done> {
+  return { ...row, position: row.position + 1, partition: `${row.body.workspace} done`, body: {} };
 }
 
 function queryOf(workspace: string, list: string | null) {

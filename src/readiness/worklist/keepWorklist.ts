@@ -7,7 +7,8 @@ import { allRows } from '../../reads/allRows.ts';
 import type { SameLogPorts } from '../../sameLog/beginIfOther.ts';
 import { resumeAfter } from '../../sameLog/resumeAfter.ts';
 import { whileSameLog } from '../../sameLog/whileSameLog.ts';
-import { afterStep, type FanOut, fanOutsModel, fanOutsPartition, nextOf } from './fanOut.ts';
+import { announceRules } from './announceRules.ts';
+import { afterStep, doneRow, type FanOut, fanOutsModel, fanOutsPartition, nextOf } from './fanOut.ts';
 import { followRecords } from './followRecords.ts';
 import { AT_ONCE, WorklistWork } from './WorklistWork.ts';
 import { watchClock } from './watchClock.ts';
@@ -51,7 +52,7 @@ export async function keepWorklist(
 
 /** Goes through what is under way, a step of each in turn, until the signal. */
 async function goThrough(
-  { readModels }: SameLogPorts,
+  ports: SameLogPorts,
   work: WorklistWork,
   fanOuts: Row<FanOut>[],
   signal: AbortSignal,
@@ -62,11 +63,16 @@ async function goThrough(
       await sleep(IDLE_MS, undefined, { signal }).catch(() => undefined);
       continue;
     }
-    const next = await nextOf(readModels, row.body, AT_ONCE);
+    if (row.body.lists.length === 0) {
+      await announceRules(ports, row.body);
+      await work.write([doneRow(row)]);
+      continue;
+    }
+    const next = await nextOf(ports.readModels, row.body, AT_ONCE);
     const after = afterStep(row, next, AT_ONCE);
     const { workspace, trigger, isQuiet } = row.body;
     const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), { order, trigger }]));
     await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
-    if ('lists' in after.body) fanOuts.push(after as Row<FanOut>);
+    fanOuts.push(after);
   }
 }
