@@ -24,7 +24,7 @@ export const errorMeanings = {
   idempotency_key_reused:
     'The `Idempotency-Key` was sent with another request within the last 24 hours. Send a key of its own.',
   version_conflict:
-    'The record is not as `If-Match` or `If-None-Match` asks for; `version` and `ETag` are the current ones.',
+    'The record is not as `If-Match`, `If-None-Match` or a `version` in the body asks for; `version` and `ETag` are the current ones.',
   payload_too_large: 'The body or file is too large.',
   unsupported_media_type:
     'The body has a `Content-Type` or `Content-Encoding` that this request does not take.',

@@ -1,19 +1,28 @@
 import type { RecordedEvent } from '../events/event.ts';
-import { documentIdsOf, readinessStream, recordStream } from '../events/streamNames.ts';
+import {
+  documentIdsOf,
+  encounterReadinessStream,
+  readinessStream,
+  recordStream,
+} from '../events/streamNames.ts';
 import { type Evolve, foldStream } from '../reads/foldStream.ts';
 import { documentRows } from '../reads/latestDocuments.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type DocumentCategory, type DocumentState, evolveDocument } from '../records/document.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
+import { type Billing, evolveBilling } from './billing.ts';
 import { billedRecord, namedBy, recordKey } from './factsOf.ts';
 import type { BilledRecord } from './rule.ts';
 import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
 import { readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
 
-/** A version of a record or document, or of what the rules go by, and the event that made it. */
+/** A version of a record or document, of what the rules go by, or of what was billed, and the event that made it. */
 export interface Step {
   event: Pick<RecordedEvent, 'id' | 'position' | 'recordedAt' | 'metadata'>;
-  /** Of a record or document; `workspace` for what that has set of the rules, `code_set` for a set that was loaded. */
+  /**
+   * Of a record or document; `workspace` for what that has set of the rules, `code_set` for a set that was loaded, `readiness` for what
+   * was billed.
+   */
   kind: string;
   id: string;
   version: number;
@@ -23,11 +32,15 @@ export interface Step {
   document?: { category?: DocumentCategory };
   /** What of them the event has set. */
   settings?: Partial<RuleSettings>;
+  billing?: Billing;
 }
 
+/** What a state of a stream tells. */
+type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
+
 /**
- * All versions of an encounter, of what it referred to in any of them, of its documents where any are required, and of what the
- * rules go by, that were recorded up to a moment: by the log alone. Of documents, a read model tells where in the log they are.
+ * All versions of an encounter, of what it referred to in any of them, of its documents where any are required, of what was billed of it,
+ * and of what the rules go by, that were recorded up to a moment: by the log alone. Of documents, a read model tells where in the log they are.
  */
 export class BillingHistory {
   readonly #ports: QueryPorts;
@@ -50,6 +63,7 @@ export class BillingHistory {
     if (settings.some(({ settings }) => settings?.requiredDocuments?.size)) {
       await this.#readDocuments(encounterId);
     }
+    await this.#readBilling(encounterId);
     await this.#readAll(await this.#readAll(encounters));
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
@@ -101,19 +115,28 @@ export class BillingHistory {
     return Date.parse(recordedAt) <= this.#asOf;
   }
 
-  /** Every version in a stream; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
+  #readBilling(encounterId: string): Promise<Step[]> {
+    const stream = encounterReadinessStream(this.#workspace, encounterId);
+    return this.#fold('readiness', encounterId, stream, evolveBilling, ({ billing }, before) =>
+      billing === undefined || billing === before?.billing ? undefined : { billing },
+    );
+  }
+
+  /** Every version in a stream that tells something; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
   async #fold<State extends { version: number }>(
     kind: string,
     id: string,
     stream: string,
     evolve: Evolve<State>,
-    toldBy: (state: State) => Pick<Step, 'record' | 'document' | 'settings'> & { recordedAt?: string },
+    toldBy: (state: State, before: State | undefined) => Told | undefined,
   ): Promise<Step[]> {
     const steps: Step[] = [];
     this.#versions.set(recordKey(kind, id), steps);
     const take: Evolve<State> = (before, event) => {
       const state = evolve(before, event);
-      const { recordedAt = event.recordedAt, ...told } = toldBy(state);
+      const toldNow = toldBy(state, before);
+      if (toldNow === undefined) return state;
+      const { recordedAt = event.recordedAt, ...told } = toldNow;
       const { id: eventId, position, metadata } = event;
       steps.push({
         event: { id: eventId, position, metadata, recordedAt },

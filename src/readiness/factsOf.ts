@@ -1,3 +1,4 @@
+import { type ClaimPart, claimParts, type UsedVersion } from '../events/encounterReadiness.ts';
 import { type RecordState, viewRecord } from '../records/fold.ts';
 import { textOf } from './faults.ts';
 import type { BilledRecord, BillingFacts } from './rule.ts';
@@ -54,4 +55,19 @@ export function factsOf(
     facility: named('facility', encounter, 'facility_id'),
     payer: named('payer', patient, 'primary_insurance.payer_id'),
   };
+}
+
+/** The records of a claim by the parts that they have in it. */
+export function partsOf(facts: BillingFacts): Record<ClaimPart, BilledRecord | undefined> {
+  const { encounter, patient, payer, provider, renderingProvider: rendering_provider, facility } = facts;
+  return { encounter, patient, payer, provider, rendering_provider, facility };
+}
+
+/** The versions on which a claim rests. */
+export function usedVersions(facts: BillingFacts): UsedVersion[] {
+  const parts = partsOf(facts);
+  return claimParts.flatMap((part) => {
+    const record = parts[part];
+    return record === undefined ? [] : [{ part, kind: record.kind, id: record.id, version: record.version }];
+  });
 }

@@ -1,26 +1,27 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gone, notFound, ServiceError } from '../errors.ts';
+import type { UsedVersion } from '../events/encounterReadiness.ts';
+import type { Position } from '../events/event.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
-import type { DocumentCategory } from '../records/document.ts';
 import { BillingHistory, type Step } from './BillingHistory.ts';
-import { factsOf, recordKey } from './factsOf.ts';
-import { type Finding, findingsOf, type ReadinessState, readinessState, standsAt } from './findings.ts';
-import type { BilledRecord } from './rule.ts';
-import { noSettings } from './ruleSettings.ts';
+import type { Billing } from './billing.ts';
+import { usedVersions } from './factsOf.ts';
+import { type ReadinessState, readinessState, standsAt } from './findings.ts';
+import { type CausedFinding, ReadinessReplay } from './ReadinessReplay.ts';
+import type { BilledRecord, BillingFacts } from './rule.ts';
 
 /** Steps between which other requests are served. */
 const STEPS_AT_ONCE = 100;
 
-/** A finding, and what brought it about. */
-export interface CausedFinding extends Finding {
-  /** The write from which it follows without a break. */
-  cause: Step;
-  /** Since when it stands, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
-  since: string;
-}
-
 export interface Readiness {
   encounter: BilledRecord;
+  facts: BillingFacts;
+  /** The versions on which a claim rests now. */
+  used: UsedVersion[];
+  /** What was billed of it last. */
+  billing: Billing | undefined;
+  /** Of the encounter's first version, since its last erasure where there was one. */
+  begunAt: Position;
   state: ReadinessState;
   /** The moment of which this is true, in milliseconds since 1970. */
   at: number;
@@ -42,49 +43,30 @@ export async function readReadiness(
   const steps = await new BillingHistory(ports, workspace, asOf ?? Number.POSITIVE_INFINITY).steps(
     encounterId,
   );
-  const records = new Map<string, BilledRecord | undefined>();
-  const documents = new Map<string, DocumentCategory | undefined>();
-  const factsAt = () => {
-    const facts = factsOf(records, encounterId);
-    return (
-      facts && { ...facts, documents: new Set([...documents.values()].filter((one) => one !== undefined)) }
-    );
-  };
-  let known = new Map<string, CausedFinding>();
-  let settings = noSettings;
+  const replay = new ReadinessReplay(encounterId);
   for (const [index, step] of steps.entries()) {
-    if (step.settings) settings = { ...settings, ...step.settings };
-    else if (step.document) documents.set(step.id, step.document.category);
-    else records.set(recordKey(step.kind, step.id), step.record);
-    const facts = factsAt();
-    const found = facts === undefined ? [] : findingsOf(facts, settings);
-    known = new Map(
-      found.map((finding) => {
-        const key = keyOf(finding);
-        const cause = known.get(key)?.cause ?? step;
-        return [key, { ...finding, cause, since: sinceOf(finding, cause) }];
-      }),
-    );
+    replay.take(step);
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }
-  const facts = factsAt();
+  const { facts, billing } = replay;
   if (facts === undefined) throw nothing(steps, asOf);
-  const findings = [...known.values()].filter((finding) => standsAt(finding, at));
+  const findings = replay.findings.filter((finding) => standsAt(finding, at));
   return {
     encounter: facts.encounter,
+    facts,
+    used: usedVersions(facts),
+    billing,
+    begunAt: begunAt(steps),
     at,
     state: readinessState(facts, findings),
     findings: findings.toSorted((a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns')),
   };
 }
 
-/** By this a finding is the same in every version. */
-function keyOf({ rule, record, field, from, until }: Finding): string {
-  return JSON.stringify([rule.code, record.kind, record.id, field, from, until]);
-}
-
-function sinceOf({ from = -Infinity }: Finding, { event }: Step): string {
-  return from > Date.parse(event.recordedAt) ? new Date(from).toISOString() : event.recordedAt;
+function begunAt(steps: readonly Step[]): Position {
+  const own = steps.filter(({ kind }) => kind === 'encounter');
+  const erased = own.findLastIndex(({ record }) => record === undefined);
+  return (own[erased + 1] as Step).event.position;
 }
 
 function nothing(steps: Step[], asOf: number | undefined): ServiceError {

@@ -1,3 +1,4 @@
+import type { UsedVersion } from '../events/encounterReadiness.ts';
 import type { RecordFields } from '../records/catalog.ts';
 import type { DocumentCategory } from '../records/document.ts';
 import type { RuleSettings } from './ruleSettings.ts';
@@ -27,6 +28,14 @@ export interface BillingFacts {
   payer?: BilledRecord | undefined;
   /** The categories of the encounter's documents; undefined where nobody looked, as none is required. */
   documents?: ReadonlySet<DocumentCategory> | undefined;
+  /** What was billed of the encounter last, or acknowledged since. Undefined where it was not, or the log was not asked. */
+  billed?: readonly BilledVersion[] | undefined;
+}
+
+/** A version on which a claim that was sent rests. */
+export interface BilledVersion extends UsedVersion {
+  /** As they were then; undefined where that version was erased. */
+  fields: RecordFields | undefined;
 }
 
 /** One thing that is wrong, in a field of a record. */
@@ -36,6 +45,8 @@ export interface Fault {
   field: string;
   /** A sentence without any value of a record. */
   text: string;
+  /** The version of the record that was billed, where it is wrong to differ from that. */
+  billedVersion?: number;
   /** The moment at which it begins by itself, in milliseconds since 1970; default: at once. */
   from?: number;
   /** The moment at which it ends by itself; default: never. */

@@ -1,10 +1,12 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { ServiceError } from '../../src/errors.ts';
+import { claimParts } from '../../src/events/encounterReadiness.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
 import {
   codeSetStream,
   documentStream,
+  encounterReadinessStream,
   readinessStream,
   recordStream,
 } from '../../src/events/streamNames.ts';
@@ -89,6 +91,18 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
     else this.append(time, stream, 'DocumentUploaded', { ...ids, category });
   }
 
+  /** Bills the encounter as everything is. */
+  bill(time: number): void {
+    const versions = claimParts.map((part) => {
+      const kind = part === 'rendering_provider' ? 'provider' : part;
+      const id = String(this.#sent.get(kind)?.id);
+      const stream = recordStream(workspace, kind, id);
+      return { part, kind, id, version: this.events.filter((event) => event.stream === stream).length };
+    });
+    const data = { encounter_id: 'e', claim_id: `claim-${this.events.length}`, versions };
+    this.append(time, encounterReadinessStream(workspace, 'e'), 'EncounterBilled', data);
+  }
+
   async head(): Promise<number> {
     return this.events.length;
   }
@@ -138,7 +152,8 @@ type Work =
   | { rule: string; choice: string }
   | { days: number | null }
   | { codes: readonly string[] }
-  | { category: string };
+  | { category: string }
+  | 'bill';
 
 /** What may happen behind the first finding, each after some time. */
 const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
@@ -152,11 +167,13 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
     fc.record({ days: fc.constantFrom(null, 1, 30, 400) }),
     fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
     fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),
+    fc.constant('bill' as const),
   ),
 });
 
 function carryOut(log: FakeLog, time: number, work: Work): void {
-  if ('changes' in work) log.write(time, work.changes);
+  if (work === 'bill') log.bill(time);
+  else if ('changes' in work) log.write(time, work.changes);
   else if ('rule' in work) log.set(time, 'ReadinessRuleSet', work);
   else if ('category' in work) log.toggle(time, work.category);
   else if ('days' in work) log.set(time, 'FilingLimitSet', work);
@@ -173,7 +190,7 @@ afterEach(() => {
 test.each(rules)(
   '$code: as of any moment it is what a log told that was fed only up to then',
   async ({ code }) => {
-    const { finds, settings } = ruleExamples[code] as (typeof ruleExamples)[string];
+    const { finds, settings, isBilled } = ruleExamples[code] as (typeof ruleExamples)[string];
     const happenings = fc.array(happening, { minLength: 3, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...finds), happenings, async ([changes], later) => {
@@ -181,6 +198,7 @@ test.each(rules)(
         const begun = NOW - DAY_MS;
         log.setAll(begun, settings);
         log.write(begun, {});
+        if (isBilled) log.bill(begun);
         log.write(NOW, changes);
         expect(await findingsAt(log, begun)).not.toContain(code);
         expect(await findingsAt(log, NOW)).toContain(code);

@@ -5,13 +5,16 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EncounterBilled } from '../../src/events/encounterReadiness.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
 import { encounterReadinessStream } from '../../src/events/streamNames.ts';
+import type { Claim } from '../support/billing.ts';
+import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
+import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import { appendedBy, changesBy, type TestService } from '../support/service.ts';
 
 const LONG_MS = 60_000;
 
@@ -32,6 +35,155 @@ onEveryEngine((start) => {
     expect((await service.post(path, body)).status).toBe(200);
   };
 
+  const bill = (claim: Claim, body: object, headers = {}) => service.post(billedPath(claim), body, headers);
+  const acknowledge = (claim: Claim, body: object) => service.post(`${billedPath(claim)}/acknowledge`, body);
+  const streamOf = ({ encounter }: Claim) => `clinic.readiness-${encodeURIComponent(String(encounter.id))}`;
+  /** A claim that was billed, and its id. */
+  const billedClaim = async (changes: Partial<Claim> = {}) => {
+    const claim = freshClaim(changes);
+    await sendClaim(service, claim);
+    const claim_id = phi('claim');
+    expect(await bill(claim, { claim_id })).toMatchObject({ status: 200, body: { outcome: 'created' } });
+    return { claim, claim_id };
+  };
+
+  test('what was billed is recorded with the versions of everything used, once', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    await sendClaim(service, claim, 'provider');
+    expect((await readiness(service, claim)).billed).toBeNull();
+    const claim_id = phi('claim');
+    const { encounter, patient, payer, provider, facility } = claim;
+    const versions = [
+      { part: 'encounter', kind: 'encounter', id: encounter.id, version: 1 },
+      { part: 'patient', kind: 'patient', id: patient.id, version: 1 },
+      { part: 'payer', kind: 'payer', id: payer.id, version: 1 },
+      { part: 'provider', kind: 'provider', id: provider.id, version: 2 },
+      { part: 'rendering_provider', kind: 'provider', id: provider.id, version: 2 },
+      { part: 'facility', kind: 'facility', id: facility.id, version: 1 },
+    ];
+    const openapi = await fetchDocument(service);
+    const key = { 'idempotency-key': phi('key') };
+    const events = await changesBy(service, async () => {
+      const first = await bill(claim, { claim_id, version: 1 }, key);
+      expectDocumented(openapi, 'recordEncounterBilled', first);
+      expect(first.body).toEqual({
+        ...{ success: true, message: 'Encounter billed', version: 1, outcome: 'created' },
+        ...{ versions, warnings: [] },
+      });
+      const repeated = await bill(claim, { claim_id, version: 1 }, key);
+      expect(repeated.body).toEqual(first.body);
+      expect(repeated.headers['idempotent-replayed']).toBe('true');
+      expect((await bill(claim, { claim_id })).body).toMatchObject({ outcome: 'unchanged', versions });
+    });
+    expect(events).toMatchObject([
+      { type: 'EncounterBilled', data: { encounter_id: encounter.id, claim_id, versions } },
+    ]);
+    const { billed, state, found } = await readiness(service, claim);
+    expect(billed).toEqual({
+      ...{ claim_id, versions, at: events[0]?.recordedAt },
+      principal: { type: 'api_key', id: expect.stringMatching(/^key_/), name: 'Test key' },
+    });
+    expect({ state, found }).toEqual({ state: 'ready', found: [] });
+    const again = await appendedBy(service, async () => {
+      expect((await bill(claim, { claim_id: phi('claim') })).body.outcome).toBe('updated');
+    });
+    expect(again).toEqual([`${streamOf(claim)}: EncounterBilled`]);
+  });
+
+  test('what cannot be billed, or not so, is refused and leaves no event; what is not ready is told', async () => {
+    const claim = freshClaim({ patient: { zip_code: undefined } });
+    expect((await bill(claim, { claim_id: 'c' })).status).toBe(404);
+    await sendClaim(service, claim);
+    const reader = service.as((await service.createKey('clinic', ['read', 'write:encounter'])).key);
+    const appended = await appendedBy(service, async () => {
+      expect(await bill(claim, {})).toMatchObject({
+        status: 400,
+        body: { details: [{ field: 'claim_id' }] },
+      });
+      expect(await bill(claim, { claim_id: 'c', version: 2 })).toMatchObject({
+        status: 412,
+        body: { code: 'version_conflict', version: 1 },
+      });
+      expect((await reader.post(billedPath(claim), { claim_id: 'c' })).status).toBe(403);
+      expect(await acknowledge(claim, { reason: 'None' })).toMatchObject({
+        status: 409,
+        body: { code: 'conflict' },
+      });
+      expect(await acknowledge(claim, { reason: ' ' })).toMatchObject({
+        status: 400,
+        body: { details: [{ field: 'reason' }] },
+      });
+    });
+    expect(appended).toEqual([]);
+    expect((await bill(claim, { claim_id: 'c' })).body.warnings).toMatchObject([
+      { field: 'patient.zip_code', message: expect.any(String) },
+    ]);
+    await cli('erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-117');
+    expect(await bill(claim, { claim_id: 'c' })).toMatchObject({ status: 410, body: { code: 'gone' } });
+  });
+
+  test('a later change of what a claim carries is a finding, until it is billed again or acknowledged', async () => {
+    const { claim } = await billedClaim();
+    // No claim carries these.
+    await sendLater(service, claim, 'patient', { phone: '+1 402 555 0107' });
+    await sendLater(service, claim, 'encounter', { status: 'billed' });
+    expect((await readiness(service, claim)).found).toEqual([]);
+    const insured = claim.patient.primary_insurance as object;
+    const since = await sendLater(service, claim, 'patient', {
+      primary_insurance: { ...insured, policy_number: phi('W1') },
+    });
+    await sendLater(service, claim, 'patient', {
+      primary_insurance: { ...insured, policy_number: phi('W2') },
+    });
+    await sendLater(service, claim, 'provider', { npi: '2000000002' });
+    const { state, findings, found } = await readiness(service, claim);
+    expect({ state, found }).toEqual({
+      state: 'ready',
+      found: [
+        'changed_after_billing patient.primary_insurance.policy_number',
+        'changed_after_billing provider.npi',
+      ],
+    });
+    expect(findings).toMatchObject([
+      {
+        ...{ severity: 'warns', billed_version: 1, since },
+        record: { kind: 'patient', id: claim.patient.id, version: 4 },
+        cause: { kind: 'patient', version: 3, principal: { type: 'api_key', name: 'Test key' } },
+      },
+      { billed_version: 1, record: { kind: 'provider', version: 2 }, cause: { version: 2 } },
+    ]);
+    const reason = phi('Accepted');
+    const appended = await appendedBy(service, async () => {
+      const first = await acknowledge(claim, { reason, version: 2 });
+      expectDocumented(await fetchDocument(service), 'acknowledgeBillingChanges', first);
+      expect(first.body).toMatchObject({ outcome: 'updated', version: 2, warnings: [] });
+      expect((await acknowledge(claim, { reason })).body.outcome).toBe('unchanged');
+    });
+    expect(appended).toEqual([`${streamOf(claim)}: BillingChangeAcknowledged`]);
+    const then = await readiness(service, claim);
+    expect(then.found).toEqual([]);
+    expect(then.billed?.versions).toContainEqual(expect.objectContaining({ part: 'patient', version: 1 }));
+    expect(then.billed?.acknowledged).toMatchObject({
+      versions: expect.arrayContaining([expect.objectContaining({ part: 'patient', version: 4 })]),
+      principal: { type: 'api_key', name: 'Test key' },
+    });
+    // What changes later is one again, and as of before the first ones are told.
+    await sendLater(service, claim, 'facility', { tax_id: '12-3456780' });
+    await sendLater(service, claim, 'encounter', { rendering_provider_id: null, facility_id: null });
+    expect((await readiness(service, claim)).found).toEqual([
+      'facility_missing encounter.facility_id',
+      'changed_after_billing encounter.facility_id',
+    ]);
+    expect((await readiness(service, claim, `?as_of=${since}`)).found).toEqual([
+      'changed_after_billing patient.primary_insurance.policy_number',
+    ]);
+    await bill(claim, { claim_id: phi('claim') });
+    const last = await readiness(service, claim);
+    expect(last.found).toEqual(['facility_missing encounter.facility_id']);
+    expect(last.billed?.acknowledged).toBeUndefined();
+  });
+
   test(
     'what became of an encounter in billing is erased with it, also what comes late; used again, the id begins anew',
     async () => {
@@ -39,7 +191,7 @@ onEveryEngine((start) => {
       const encounter = { id: phi('encounter'), patient_id: patient.id };
       const [claim, head] = [phi('claim'), join(folder, 'head.json')];
       const stream = encounterReadinessStream(clinic(), encounter.id);
-      const bill = () => {
+      const billLate = () => {
         const principal = { type: 'operator', id: 'test' } as const;
         const caller = { workspace: clinic(), principal, requestId: randomUUID() };
         const data: EncounterBilled = { encounter_id: encounter.id, claim_id: claim, versions: [] };
@@ -64,8 +216,8 @@ onEveryEngine((start) => {
         eventually(async () => expect((await cli('verify', ...args)).code).toBe(0));
       await post(paths.patient, patient);
       await post(paths.encounter, encounter);
-      await bill();
-      await bill();
+      await billLate();
+      await billLate();
       await verified('--save-head', head);
       const certificate = join(folder, 'certificate.json');
       const appended = await appendedBy(service, async () => {
@@ -82,12 +234,12 @@ onEveryEngine((start) => {
       expect(readFileSync(certificate, 'utf8')).toContain('ReadinessErased');
       await verified('--head', head);
       // One that was let in before.
-      await bill();
+      await billLate();
       await eventually(async () => expect(await types()).toEqual(['ReadinessErased']));
       await service.restart();
       await post(paths.patient, patient);
       await post(paths.encounter, encounter);
-      await bill();
+      await billLate();
       expect(await types()).toEqual(['ReadinessErased', 'EncounterBilled']);
       expect(await erase('encounter', encounter.id)).toMatch(/readiness +1 +6\n/);
       expect(await types()).toEqual(['ReadinessErased']);

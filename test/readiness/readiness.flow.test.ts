@@ -4,7 +4,15 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import type { Caller } from '../../src/events/newEvent.ts';
 import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { billable, type Claim } from '../support/billing.ts';
-import { freshClaim, readiness, readinessPath, sendClaim, sendLater, whenPast } from '../support/claims.ts';
+import {
+  billedPath,
+  freshClaim,
+  readiness,
+  readinessPath,
+  sendClaim,
+  sendLater,
+  whenPast,
+} from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/fieldValues.ts';
@@ -114,8 +122,20 @@ onEveryEngine((start) => {
       );
       return whenPast((set as RecordedEvent).recordedAt);
     };
-    const changes: ['filing limit' | keyof Claim, object][] = [
+    const billLater = async (path: string, body: object) => {
+      await service.post(path, body);
+      return whenPast(new Date().toISOString());
+    };
+    const others: Record<string, (change: object) => Promise<string>> = {
+      'filing limit': changeLimitLater,
+      billed: (claimed) => billLater(billedPath(claim), claimed),
+      acknowledged: (why) => billLater(`${billedPath(claim)}/acknowledge`, why),
+    };
+    const changes: ['filing limit' | 'billed' | 'acknowledged' | keyof Claim, object][] = [
       ['filing limit', {}],
+      ['billed', { claim_id: 'first' }],
+      ['billed', { claim_id: 'second' }],
+      ['acknowledged', { reason: 'Known' }],
       ['encounter', { is_completed: true }],
       ['encounter', { date_of_service: '2031-05-01' }],
       ['encounter', { date_of_service: '2026-03-14' }],
@@ -138,9 +158,7 @@ onEveryEngine((start) => {
     for (let write = 0; write < WRITES; write += 1) {
       seed = (seed * 48_271) % 2_147_483_647;
       const [kind, change] = changes[seed % changes.length] as (typeof changes)[number];
-      const at = await (kind === 'filing limit'
-        ? changeLimitLater()
-        : sendLater(service, claim, kind, change));
+      const at = await (others[kind]?.(change) ?? sendLater(service, claim, kind as keyof Claim, change));
       const { as_of: _, ...body } = (await service.get(readinessPath(claim))).body;
       told.push({ at, body });
     }

@@ -1,16 +1,32 @@
 import { describe, expect, test } from 'vitest';
+import { claimParts } from '../../src/events/encounterReadiness.ts';
+import { partsOf } from '../../src/readiness/factsOf.ts';
 import { findingsOf, standsAt } from '../../src/readiness/findings.ts';
+import type { BillingFacts } from '../../src/readiness/rule.ts';
 import { noSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
 import { documentMissing } from '../../src/readiness/rules/documentMissing.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
+import { isUsedField } from '../../src/readiness/usedFields.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/records/document.ts';
 import { claimWith, factsOf } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples, servedOn, without } from '../support/ruleExamples.ts';
 
+/** As if the billable claim had been billed in its first version, and every record sent again since. */
+function afterBilling(facts: BillingFacts): BillingFacts {
+  const before = partsOf(factsOf(claimWith()));
+  const billed = claimParts.flatMap((part) => {
+    const record = before[part];
+    return record ? [{ part, ...record }] : [];
+  });
+  const later = Object.entries(facts).map(([name, record]) => [name, { ...record, version: 2 }]);
+  return { ...Object.fromEntries(later), billed };
+}
+
 /** What stands now, each as its rule, kind and field. */
-function found(changes: Changes, settings: Partial<RuleSettings> = {}): string[] {
-  const facts = { ...factsOf(claimWith(changes)), documents: new Set(['referral'] as const) };
+function found(changes: Changes, settings: Partial<RuleSettings> = {}, isBilled = false): string[] {
+  const claim = factsOf(claimWith(changes));
+  const facts = { ...(isBilled ? afterBilling(claim) : claim), documents: new Set(['referral'] as const) };
   return findingsOf(facts, { ...noSettings, ...settings })
     .filter((finding) => standsAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
@@ -54,6 +70,13 @@ test('of required documents those that are missing are named, and none where nob
   expect(missing()).toEqual([]);
 });
 
+test('a change of whatever a rule looks at is one of what a claim carries', () => {
+  for (const path of rules.flatMap(({ reads }) => reads)) {
+    const [kind = '', field = ''] = path.split('.');
+    if (kind !== 'document') expect([path, isUsedField(kind, field)]).toEqual([path, true]);
+  }
+});
+
 test('every rule has examples of both sorts', () => {
   expect(Object.keys(ruleExamples)).toEqual(rules.map(({ code }) => code));
   for (const { finds, passes } of Object.values(ruleExamples)) {
@@ -62,17 +85,17 @@ test('every rule has examples of both sorts', () => {
 });
 
 describe.each(rules)('$code', ({ code, title, source, reads }) => {
-  const { finds = [], passes = [], settings } = ruleExamples[code] ?? {};
+  const { finds = [], passes = [], settings, isBilled } = ruleExamples[code] ?? {};
 
   test.each(finds)('finds %j', (changes, ...fields) => {
-    expect(found(changes, settings).filter((one) => one.startsWith(`${code} `))).toEqual(
+    expect(found(changes, settings, isBilled).filter((one) => one.startsWith(`${code} `))).toEqual(
       fields.map((field) => `${code} ${field}`),
     );
   });
 
   test('passes what is right beside it', () => {
     for (const changes of passes) {
-      expect(found(changes, settings).filter((one) => one.startsWith(`${code} `))).toEqual([]);
+      expect(found(changes, settings, isBilled).filter((one) => one.startsWith(`${code} `))).toEqual([]);
     }
   });
 

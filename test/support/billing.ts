@@ -2,9 +2,6 @@ import type { BilledRecord, BillingFacts } from '../../src/readiness/rule.ts';
 
 export type Fields = Record<string, unknown>;
 
-/** The parts of a claim, by what they are in it. */
-export type ClaimPart = keyof BillingFacts;
-
 const address = {
   address_line_1: '12 Elm Street',
   city: 'Omaha',

@@ -13,8 +13,17 @@ export interface ToldFinding {
   severity: string;
   field: string;
   record: { kind: string; id: string; version: number };
+  billed_version?: number;
   since: string;
   cause: { kind: string; id: string; version: number; principal: object };
+}
+
+/** What was billed, as the interface tells it. */
+export interface ToldBilled {
+  claim_id: string;
+  at: string;
+  versions: { part: string; kind: string; id: string; version: number }[];
+  acknowledged?: { at: string };
 }
 
 /** The billable claim, changed, with ids of its own, ready to be sent. */
@@ -59,6 +68,10 @@ export function readinessPath({ encounter }: Claim): string {
   return `${pathOf('encounter', String(encounter.id))}/readiness`;
 }
 
+export function billedPath({ encounter }: Claim): string {
+  return `${pathOf('encounter', String(encounter.id))}/billed`;
+}
+
 /** The readiness of a claim; `found`: per finding the rule and the field. */
 export async function readiness(client: Client, claim: Claim, query = '') {
   const { status, body } = await client.get(readinessPath(claim) + query);
@@ -70,6 +83,7 @@ export async function readiness(client: Client, claim: Claim, query = '') {
     state: string;
     version: number;
     findings: ToldFinding[];
+    billed: ToldBilled | null;
     found: string[];
   };
 }

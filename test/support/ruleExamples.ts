@@ -26,6 +26,8 @@ interface RuleExamples {
   passes: Changes[];
   /** What the workspace has set for both. */
   settings?: Partial<RuleSettings>;
+  /** The billable claim was billed before. */
+  isBilled?: true;
 }
 
 /** Of each rule, by its code. */
@@ -190,6 +192,22 @@ export const ruleExamples: Record<string, RuleExamples> = {
       { patient: { zip_code: '00000' } },
       { patient: { state: 'AS', zip_code: '96799' } },
       { patient: { country: 'MX', zip_code: '10001' } },
+    ],
+  },
+  changed_after_billing: {
+    isBilled: true,
+    finds: [
+      [{ encounter: { visit_type: 'telehealth' } }, 'encounter.visit_type'],
+      [insured({ policy_number: 'W9' }), 'patient.primary_insurance.policy_number'],
+      [without('facility', 'address_line_1', 'tax_id'), 'facility.tax_id', 'facility.address_line_1'],
+      [{ provider: { npi: '2000000002' } }, 'provider.npi'],
+      [{ payer: { payer_code: '60055' } }, 'payer.payer_code'],
+      // Another record: only what names it has changed.
+      [{ encounter: { facility_id: 'g' }, facility: { id: 'g', city: 'Lincoln' } }, 'encounter.facility_id'],
+    ],
+    passes: [
+      {},
+      { patient: { phone: '+1 402 555 0107' }, encounter: { status: 'billed', is_completed: false } },
     ],
   },
 };

@@ -33,7 +33,9 @@ import { brokenForm, fileTooLarge, notMultipart } from '../server/readMultipart.
 import { tooSlow } from '../server/requestBody.ts';
 import { rangeNotSatisfiable } from '../server/requestedRange.ts';
 import { requireKnownParameters } from '../server/requireKnownParameters.ts';
+import { billingResponses } from './billingResponses.ts';
 import type { HeaderName } from './headers.ts';
+import { refusalOf } from './refusalOf.ts';
 
 /** A way in which operations can fail. */
 export interface ErrorResponse {
@@ -44,16 +46,6 @@ export interface ErrorResponse {
 }
 
 const invalid = (field: string, message: string) => validationError([{ field, message }]);
-
-/** What an attempt is refused with. */
-function refusalOf(attempt: () => unknown): ServiceError {
-  try {
-    attempt();
-  } catch (error) {
-    return error as ServiceError;
-  }
-  throw new Error('the attempt was not refused');
-}
 
 /** Every way in which an operation can fail, as components of the document. */
 export const errorResponses = {
@@ -100,6 +92,7 @@ export const errorResponses = {
       malformed_body: malformedBody('is not valid JSON'),
     },
   },
+  ...billingResponses,
   InvalidParameter: {
     description: 'A parameter is not valid or not known, or the path is not valid percent-encoding.',
     errors: {
@@ -204,7 +197,7 @@ export const errorResponses = {
   },
   VersionConflict: {
     description:
-      'The record or document is not as `If-Match` or `If-None-Match` asks for; nothing was written. `version`, and the ' +
+      'The record or document is not as `If-Match`, `If-None-Match` or the `version` of the body asks for; nothing was written. `version`, and the ' +
       'header `ETag`, are the current one, if there is one.',
     errors: { version_conflict: versionConflict(3) },
   },

@@ -11,8 +11,10 @@ import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
 import type { ProofPorts } from './history/answerProof.ts';
+import { acknowledgeBillingChanges } from './readiness/acknowledgeBillingChanges.ts';
 import { readEncounterReadiness } from './readiness/readEncounterReadiness.ts';
 import { readReadinessWorklist } from './readiness/readReadinessWorklist.ts';
+import { recordEncounterBilled } from './readiness/recordEncounterBilled.ts';
 import { recordEndpoints } from './records/recordEndpoints.ts';
 import { listRefusedRequests } from './requests/listRefusedRequests.ts';
 import { readRefusedRequest } from './requests/readRefusedRequest.ts';
@@ -36,6 +38,8 @@ const apiEndpoints = (openapiPublic: boolean) => [
   ...catalog.flatMap(recordEndpoints),
   readEncounterReadiness,
   readReadinessWorklist,
+  recordEncounterBilled,
+  acknowledgeBillingChanges,
   sendBatch,
   searchRecords,
   ...documentEndpoints,

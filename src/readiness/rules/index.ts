@@ -1,5 +1,6 @@
 import type { Rule } from '../rule.ts';
 import { addressIncomplete } from './addressIncomplete.ts';
+import { changedAfterBilling } from './changedAfterBilling.ts';
 import { cliaNumber } from './cliaNumber.ts';
 import { coverageNotInForce } from './coverageNotInForce.ts';
 import { documentMissing } from './documentMissing.ts';
@@ -48,4 +49,5 @@ export const rules: readonly Rule[] = [
   payerCodeMissing,
   addressIncomplete,
   zipOfOtherState,
+  changedAfterBilling,
 ];

@@ -920,6 +920,50 @@ class EncounterState(TypedDict):
     is_completed: NotRequired[bool]
 
 
+class EncounterReadinessBilledPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "user", "operator", "service"]
+    id: str
+    # The key's or user's name; a deleted key keeps it
+    name: str | None
+
+
+class EncounterReadinessBilledAcknowledgedPrincipal(TypedDict):
+    """Who recorded it"""
+
+    type: Literal["api_key", "user", "operator", "service"]
+    id: str
+    # The key's or user's name; a deleted key keeps it
+    name: str | None
+
+
+class EncounterReadinessBilledAcknowledged(TypedDict):
+    """The last acknowledgement of changes since, up to these versions; left out where there was none"""
+
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: EncounterReadinessBilledAcknowledgedPrincipal
+    # The versions on which the claim rests; without parts that it does not have
+    versions: list[UsedVersion]
+
+
+class EncounterReadinessBilled(TypedDict):
+    """What was billed of it last; `null` before it was"""
+
+    # The caller's id of the claim that was sent
+    claim_id: str
+    # When it was recorded
+    at: str
+    # Who recorded it
+    principal: EncounterReadinessBilledPrincipal
+    # The versions on which the claim rests; without parts that it does not have
+    versions: list[UsedVersion]
+    # The last acknowledgement of changes since, up to these versions; left out where there was none
+    acknowledged: NotRequired[EncounterReadinessBilledAcknowledged]
+
+
 class EncounterReadiness(TypedDict):
     """Whether an encounter can be billed, and what is in the way."""
 
@@ -931,8 +975,24 @@ class EncounterReadiness(TypedDict):
     state: Literal["ready", "blocked", "not_completed"]
     # The moment for which this is told
     as_of: str
+    # What was billed of it last; `null` before it was
+    billed: EncounterReadinessBilled | None
     # What blocks comes first
     findings: list[ReadinessFinding]
+
+
+class UsedVersion(TypedDict):
+    """A record in the version on which a claim rests."""
+
+    # The part that the record has in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    # The caller's id of the record
+    id: str
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
 
 
 class ReadinessFindingRecord(TypedDict):
@@ -979,7 +1039,7 @@ class ReadinessFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state",
+        "zip_of_other_state", "changed_after_billing",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
@@ -991,6 +1051,8 @@ class ReadinessFinding(TypedDict):
     field: str
     # The record at fault, in the version that counts
     record: ReadinessFindingRecord
+    # Of `changed_after_billing`: the version of the record that was billed, or acknowledged since
+    billed_version: NotRequired[int]
     # Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
     since: str
     # The write from which it follows
@@ -1075,13 +1137,46 @@ class WorklistFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state",
+        "zip_of_other_state", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
     # The field at fault, dotted when nested
     field: str
     # The record at fault
     record: WorklistFindingRecord
+
+
+class BillingWritten(TypedDict):
+    """Something was recorded of an encounter in billing."""
+
+    success: Literal[True]
+    message: str
+    # The current version of the encounter
+    version: int
+    # `created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known
+    outcome: Literal["created", "updated", "unchanged"]
+    # The versions on which the claim rests; without parts that it does not have
+    versions: list[UsedVersion]
+    # What its readiness finds, with the kind of the record in front: `patient.zip_code`
+    warnings: list[FieldMessage]
+
+
+class BilledClaim(TypedDict):
+    """A claim for an encounter that was sent."""
+
+    # The caller's id of the claim that was sent
+    claim_id: str
+    # The version of the encounter that is meant: 412 when it is no longer the current one
+    version: NotRequired[int]
+
+
+class BillingAcknowledgement(TypedDict):
+    """That what was changed after billing may stay as it is."""
+
+    # Why no other claim is sent
+    reason: str
+    # The version of the encounter that is meant: 412 when it is no longer the current one
+    version: NotRequired[int]
 
 
 class BatchLine(TypedDict):
@@ -1598,7 +1693,7 @@ class WorklistQuery(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state",
+        "zip_of_other_state", "changed_after_billing",
     ]]
     # Only those whose patient's primary insurance is of this payer
     payer_id: NotRequired[str]

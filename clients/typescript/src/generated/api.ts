@@ -548,6 +548,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/integration/encounters/{id}/billed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that an encounter was billed
+         * @description Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An encounter that is not ready may have been billed all the same: `warnings` tell what was found. The same claim again, of the same versions, changes nothing.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["recordEncounterBilled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/integration/encounters/{id}/billed/acknowledge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Acknowledge what was changed after an encounter was billed
+         * @description Ends the findings `changed_after_billing` of the encounter as it is now, with a reason. What changes later is a finding again. Where nothing that a claim carries has changed, nothing is recorded.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["acknowledgeBillingChanges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/integration/batch": {
         parameters: {
             query?: never;
@@ -2839,13 +2883,73 @@ export interface components {
              * @example 2026-03-14T09:30:00.000Z
              */
             as_of: string;
+            /** @description What was billed of it last; `null` before it was */
+            billed: {
+                /**
+                 * @description The caller's id of the claim that was sent
+                 * @example claim-7001
+                 */
+                claim_id: string;
+                /**
+                 * Format: date-time
+                 * @description When it was recorded
+                 * @example 2026-03-14T09:30:00.000Z
+                 */
+                at: string;
+                /** @description Who recorded it */
+                principal: {
+                    /** @enum {string} */
+                    type: "api_key" | "user" | "operator" | "service";
+                    id: string;
+                    /** @description The key's or user's name; a deleted key keeps it */
+                    name: string | null;
+                };
+                /** @description The versions on which the claim rests; without parts that it does not have */
+                versions: components["schemas"]["UsedVersion"][];
+                /** @description The last acknowledgement of changes since, up to these versions; left out where there was none */
+                acknowledged?: {
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    at: string;
+                    /** @description Who recorded it */
+                    principal: {
+                        /** @enum {string} */
+                        type: "api_key" | "user" | "operator" | "service";
+                        id: string;
+                        /** @description The key's or user's name; a deleted key keeps it */
+                        name: string | null;
+                    };
+                    /** @description The versions on which the claim rests; without parts that it does not have */
+                    versions: components["schemas"]["UsedVersion"][];
+                };
+            } | null;
             /** @description What blocks comes first */
             findings: components["schemas"]["ReadinessFinding"][];
+        };
+        /** @description A record in the version on which a claim rests. */
+        UsedVersion: {
+            /**
+             * @description The part that the record has in the claim
+             * @enum {string}
+             */
+            part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+            /** @enum {string} */
+            kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+            /** @description The caller's id of the record */
+            id: string;
+            /**
+             * @description Place in the history: 1, 2, 3 …; also the `ETag`
+             * @example 1
+             */
+            version: number;
         };
         /** @description Something that is in the way of billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -2869,6 +2973,11 @@ export interface components {
                  */
                 version: number;
             };
+            /**
+             * @description Of `changed_after_billing`: the version of the record that was billed, or acknowledged since
+             * @example 6
+             */
+            billed_version?: number;
             /**
              * Format: date-time
              * @description Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself
@@ -2953,7 +3062,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
             /** @description The field at fault, dotted when nested */
@@ -2964,6 +3073,52 @@ export interface components {
                 kind: "payer" | "patient" | "provider" | "facility" | "encounter";
                 id: string;
             };
+        };
+        /** @description Something was recorded of an encounter in billing. */
+        BillingWritten: {
+            /** @enum {boolean} */
+            success: true;
+            message: string;
+            /**
+             * @description The current version of the encounter
+             * @example 2
+             */
+            version: number;
+            /**
+             * @description `created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known
+             * @enum {string}
+             */
+            outcome: "created" | "updated" | "unchanged";
+            /** @description The versions on which the claim rests; without parts that it does not have */
+            versions: components["schemas"]["UsedVersion"][];
+            /** @description What its readiness finds, with the kind of the record in front: `patient.zip_code` */
+            warnings: components["schemas"]["FieldMessage"][];
+        };
+        /** @description A claim for an encounter that was sent. */
+        BilledClaim: {
+            /**
+             * @description The caller's id of the claim that was sent
+             * @example claim-7001
+             */
+            claim_id: string;
+            /**
+             * @description The version of the encounter that is meant: 412 when it is no longer the current one
+             * @example 2
+             */
+            version?: number;
+        };
+        /** @description That what was changed after billing may stay as it is. */
+        BillingAcknowledgement: {
+            /**
+             * @description Why no other claim is sent
+             * @example The payer has accepted the claim as it was
+             */
+            reason: string;
+            /**
+             * @description The version of the encounter that is meant: 412 when it is no longer the current one
+             * @example 2
+             */
+            version?: number;
         };
         /** @description One record of a batch. */
         BatchLine: {
@@ -4976,7 +5131,7 @@ export interface operations {
                 /** @description Only encounters in this state */
                 state?: "ready" | "blocked" | "not_completed";
                 /** @description Only those with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
                 /** @description Only those whose patient's primary insurance is of this payer */
                 payer_id?: string;
                 /** @description Only those at this facility */
@@ -5001,6 +5156,84 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Worklist"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    recordEncounterBilled: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BilledClaim"];
+            };
+        };
+        responses: {
+            /** @description It is recorded, durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingWritten"];
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    acknowledgeBillingChanges: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Any text of 1 to 255 printable ASCII characters, such as a UUID, that names this request. Sent again with the same key within 24 hours, the request writes nothing and is answered as the first time. Keys of other API keys are others */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description The `id` that the encounter was sent with, percent-encoded */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BillingAcknowledgement"];
+            };
+        };
+        responses: {
+            /** @description It is recorded, durably. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BillingWritten"];
                 };
             };
             /** @description An error */

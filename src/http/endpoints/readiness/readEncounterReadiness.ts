@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { readinessAccess } from '../../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../../audit/recordAccess.ts';
 import { readinessStates } from '../../../readiness/findings.ts';
-import { type CausedFinding, readReadiness } from '../../../readiness/readReadiness.ts';
+import type { CausedFinding } from '../../../readiness/ReadinessReplay.ts';
+import { readReadiness } from '../../../readiness/readReadiness.ts';
 import { severities } from '../../../readiness/rule.ts';
 import { rules } from '../../../readiness/rules/index.ts';
 import type { HistoryPorts } from '../../../reads/history/versionPage.ts';
@@ -17,6 +18,7 @@ import { callerOf } from '../../server/exchange.ts';
 import { recordPath } from '../documentedParameters.ts';
 import { exampleSender } from '../history/versionSchemas.ts';
 import { accessSubject, momentQuerySchema, pathId, withPlus } from '../parameters.ts';
+import { billedSchema, viewBilling } from './billedSchema.ts';
 
 const entry = catalogEntry('encounter');
 
@@ -36,6 +38,11 @@ const findingSchema = z
     source: z.string().meta({ description: 'Where the demand comes from' }),
     field: z.string().meta({ description: 'The field at fault, dotted when nested' }),
     record: recordSchema.meta({ description: 'The record at fault, in the version that counts' }),
+    billed_version: versionNumber.optional().meta({
+      description:
+        'Of `changed_after_billing`: the version of the record that was billed, or acknowledged since',
+      examples: [6],
+    }),
     since: timestamp(
       'Since when it stands without a break: the moment of `cause`, or a later one at which it began by itself',
     ),
@@ -61,6 +68,7 @@ const readinessSchema = z
         '`ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found',
     }),
     as_of: timestamp('The moment for which this is told'),
+    billed: billedSchema.nullable().meta({ description: 'What was billed of it last; `null` before it was' }),
     findings: z.array(findingSchema).meta({ description: 'What blocks comes first' }),
   })
   .meta({
@@ -70,6 +78,7 @@ const readinessSchema = z
 
 const example: z.infer<typeof readinessSchema> = {
   ...{ id: 'encounter-4001', version: 2, state: 'blocked', as_of: '2026-03-15T08:00:00.000Z' },
+  billed: null,
   findings: [
     {
       ...{ rule: 'policy_number_missing', severity: 'blocks' },
@@ -115,8 +124,11 @@ export const readEncounterReadiness = endpoint({
     const { as_of: asked } = validate(querySchema, withPlus(exchange.req, 'as_of'));
     const asOf = asked === undefined ? undefined : instantOf(asked);
     const readiness = await readReadiness(ports, caller.workspace, id, asOf);
-    const { encounter, state, at, findings } = readiness;
-    await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+    const { encounter, state, at, findings, billing } = readiness;
+    await names.learn([
+      ...findings.map(({ cause }) => cause.event.metadata.principal),
+      ...[billing, billing?.acknowledged].flatMap((one) => one?.principal ?? []),
+    ]);
     await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
     return {
       body: {
@@ -124,6 +136,7 @@ export const readEncounterReadiness = endpoint({
         version: encounter.version,
         state,
         as_of: new Date(at).toISOString(),
+        billed: billing === undefined ? null : viewBilling(billing, names),
         findings: findings.map((finding) => view(finding, names)),
       },
     };
@@ -131,7 +144,7 @@ export const readEncounterReadiness = endpoint({
 });
 
 function view(
-  { rule, severity, text, field, record, since, cause }: CausedFinding,
+  { rule, severity, text, field, record, billedVersion, since, cause }: CausedFinding,
   names: HistoryPorts['names'],
 ): z.infer<typeof findingSchema> {
   const { event } = cause;
@@ -139,6 +152,7 @@ function view(
   return {
     ...{ rule: rule.code, severity, text, source: rule.source, field },
     record: { kind: record.kind, id: record.id, version: record.version },
+    ...(billedVersion !== undefined && { billed_version: billedVersion }),
     since,
     cause: {
       ...{ kind: cause.kind, id: cause.id, version: cause.version },

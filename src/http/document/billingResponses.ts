@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { notBilled } from '../../commands/billing/acknowledgeChanges.ts';
+import { keyInUse } from '../../idempotency/idempotencyRefusals.ts';
+import { validate } from '../../records/validate.ts';
+import { malformedBody } from '../server/readJson.ts';
+import { refusalOf } from './refusalOf.ts';
+
+/** Ways in which what is told of an encounter in billing can be refused. */
+export const billingResponses = {
+  InvalidBilling: {
+    description: 'The body is not valid; nothing was recorded.',
+    errors: {
+      validation_failed: refusalOf(() => validate(z.object({ claim_id: z.string() }), {})),
+      malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  NotBilled: {
+    description:
+      'The encounter has not been billed, or the first request with the `Idempotency-Key` is still under way.',
+    errors: {
+      conflict: notBilled(),
+      idempotency_key_in_use: keyInUse(),
+    },
+  },
+};

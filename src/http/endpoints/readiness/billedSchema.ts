@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import type { Billing } from '../../../readiness/billing.ts';
+import type { PrincipalNames } from '../../../reads/history/PrincipalNames.ts';
+import { principal, timestamp } from '../../document/answerSchemas.ts';
+import { claimId, usedVersionsSchema } from './billingSchemas.ts';
+
+const done = {
+  at: timestamp('When it was recorded'),
+  principal: principal('Who recorded it'),
+  versions: usedVersionsSchema,
+};
+
+/** What was billed of an encounter. */
+export const billedSchema = z
+  .object({
+    claim_id: claimId,
+    ...done,
+    acknowledged: z.object(done).optional().meta({
+      description:
+        'The last acknowledgement of changes since, up to these versions; left out where there was none',
+    }),
+  })
+  .meta({ id: 'Billed', description: 'What was billed of an encounter last.' });
+
+/** What was billed, as the interface tells it; the names of those who act must have been learnt. */
+export function viewBilling(
+  { claimId: claim_id, acknowledged, ...billed }: Billing,
+  names: PrincipalNames,
+): z.infer<typeof billedSchema> {
+  const view = ({ at, principal: by, versions }: Omit<Billing, 'claimId' | 'acknowledged'>) => ({
+    at,
+    principal: { ...by, name: names.nameOf(by) ?? null },
+    versions: [...versions],
+  });
+  return { claim_id, ...view(billed), ...(acknowledged && { acknowledged: view(acknowledged) }) };
+}

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { BillingWritten } from '../../../commands/billing/writeBilling.ts';
+import { claimParts } from '../../../events/encounterReadiness.ts';
+import type { Caller } from '../../../events/newEvent.ts';
+import { catalog, catalogEntry } from '../../../records/catalog.ts';
+import { identifier } from '../../../records/fields.ts';
+import { outcomes } from '../../../records/judgeChange.ts';
+import { fieldMessageSchema, versionNumber } from '../../document/answerSchemas.ts';
+import { tagOf } from '../../document/kindNames.ts';
+import { onceIfKeyed } from '../../idempotency/once.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { recordPath } from '../documentedParameters.ts';
+import { accessSubject, pathId } from '../parameters.ts';
+import type { RecordWritePorts } from '../records/writeOnce.ts';
+
+const entry = catalogEntry('encounter');
+
+/** A claim's id, as its sender calls it. */
+export const claimId = identifier("The caller's id of the claim that was sent", 'claim-7001');
+
+/** The version of the encounter, where that is asked for. */
+export const wantedVersion = z
+  .int({ error: 'must be a whole number' })
+  .min(1, { error: 'must be at least 1' })
+  .optional()
+  .meta({
+    description: 'The version of the encounter that is meant: 412 when it is no longer the current one',
+    examples: [2],
+  });
+
+/** The versions on which a claim rests. */
+export const usedVersionsSchema = z
+  .array(
+    z
+      .object({
+        part: z.enum(claimParts).meta({ description: 'The part that the record has in the claim' }),
+        kind: z.enum(catalog.map(({ kind }) => kind)),
+        id: z.string().meta({ description: "The caller's id of the record" }),
+        version: versionNumber,
+      })
+      .meta({ id: 'UsedVersion', description: 'A record in the version on which a claim rests.' }),
+  )
+  .meta({ description: 'The versions on which the claim rests; without parts that it does not have' });
+
+export const exampleVersions: z.infer<typeof usedVersionsSchema> = [
+  { part: 'encounter', kind: 'encounter', id: 'encounter-4001', version: 2 },
+  { part: 'patient', kind: 'patient', id: 'patient-1001', version: 7 },
+  { part: 'payer', kind: 'payer', id: 'payer-aetna', version: 1 },
+];
+
+/** The answer to what is recorded of an encounter in billing. */
+export const billingWrittenSchema = z
+  .object({
+    success: z.literal(true),
+    message: z.string(),
+    version: versionNumber.meta({ description: 'The current version of the encounter', examples: [2] }),
+    outcome: z.enum(outcomes).meta({
+      description:
+        '`created`: it was billed for the first time; `updated`: something was recorded of it before; `unchanged`: all of it was known',
+    }),
+    versions: usedVersionsSchema,
+    warnings: z.array(fieldMessageSchema).meta({
+      description: 'What its readiness finds, with the kind of the record in front: `patient.zip_code`',
+    }),
+  })
+  .meta({ id: 'BillingWritten', description: 'Something was recorded of an encounter in billing.' });
+
+export const exampleWritten: z.infer<typeof billingWrittenSchema> = {
+  ...{ success: true, message: 'Encounter billed', version: 2, outcome: 'created' },
+  versions: exampleVersions,
+  warnings: [],
+};
+
+/** What both writes have. */
+export const billingEndpoint = {
+  ...({ method: 'post', tag: tagOf(entry), permission: 'write', takesIdempotencyKey: true } as const),
+  params: recordPath(entry),
+  subject: ({ req }: Exchange) => accessSubject('encounter', req.params.id),
+} as const;
+
+/** What both writes do, once for each `Idempotency-Key`; one that changed nothing is counted for the audit trail. */
+export async function billingOnce(
+  ports: RecordWritePorts,
+  exchange: Exchange,
+  input: unknown,
+  message: string,
+  write: (caller: Caller, encounterId: string) => Promise<BillingWritten>,
+) {
+  const id = pathId(exchange.req, 'id', entry.title);
+  const written = await onceIfKeyed(ports, exchange, input, (caller) => write(caller, id));
+  const { outcome } = written;
+  if (outcome === 'unchanged') ports.tally.add(callerOf(exchange), 'record.unchanged');
+  return { body: { success: true, message, ...written } } as const;
+}

@@ -1,0 +1,99 @@
+import type { DocumentCategory } from '../records/document.ts';
+import type { Step } from './BillingHistory.ts';
+import type { Billing } from './billing.ts';
+import { factsOf, recordKey } from './factsOf.ts';
+import { type Finding, findingsOf } from './findings.ts';
+import type { BilledRecord, BilledVersion, BillingFacts } from './rule.ts';
+import { noSettings } from './ruleSettings.ts';
+
+/** A finding, and what brought it about. */
+export interface CausedFinding extends Finding {
+  /** The write from which it follows without a break. */
+  cause: Step;
+  /** Since when it stands, in ISO 8601: the moment of that write, or a later one at which it began by itself. */
+  since: string;
+}
+
+/** What the rules say of an encounter after each of the versions on which that rests, taken in the order of the log. */
+export class ReadinessReplay {
+  readonly #encounterId: string;
+  readonly #records = new Map<string, BilledRecord | undefined>();
+  /** The steps of records, each by its version. */
+  readonly #versions = new Map<string, Step>();
+  /** Categories of documents by their ids; undefined once removed. */
+  readonly #documents = new Map<string, DocumentCategory | undefined>();
+  #settings = noSettings;
+  #facts: BillingFacts | undefined;
+  #billing: Billing | undefined;
+  #known = new Map<string, CausedFinding>();
+
+  constructor(encounterId: string) {
+    this.#encounterId = encounterId;
+  }
+
+  /** Undefined where the encounter is not there, or was erased. */
+  get facts(): BillingFacts | undefined {
+    return this.#facts;
+  }
+
+  get billing(): Billing | undefined {
+    return this.#billing;
+  }
+
+  /** Also those that begin or end by themselves some day. */
+  get findings(): CausedFinding[] {
+    return [...this.#known.values()];
+  }
+
+  take(step: Step): void {
+    if (step.settings) this.#settings = { ...this.#settings, ...step.settings };
+    else if (step.document) this.#documents.set(step.id, step.document.category);
+    else if (step.billing) this.#billing = step.billing;
+    else this.#takeRecord(step);
+    const facts = factsOf(this.#records, this.#encounterId);
+    const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
+    this.#facts = facts && { ...facts, documents, billed: this.#billedVersions() };
+    const found = this.#facts === undefined ? [] : findingsOf(this.#facts, this.#settings);
+    this.#known = new Map(
+      found.map((finding) => {
+        const key = keyOf(finding);
+        const cause = this.#known.get(key)?.cause ?? this.#causeOf(finding, step);
+        return [key, { ...finding, cause, since: sinceOf(finding, cause) }];
+      }),
+    );
+  }
+
+  #takeRecord(step: Step): void {
+    const { kind, id, version, record } = step;
+    this.#records.set(recordKey(kind, id), record);
+    this.#versions.set(versionKey(kind, id, version), step);
+    // What was billed is erased with it.
+    if (kind === 'encounter' && record === undefined) this.#billing = undefined;
+  }
+
+  #billedVersions(): BilledVersion[] | undefined {
+    const { versions, acknowledged } = this.#billing ?? {};
+    return (acknowledged?.versions ?? versions)?.map((used) => {
+      const step = this.#versions.get(versionKey(used.kind, used.id, used.version));
+      return { ...used, fields: step?.record?.fields };
+    });
+  }
+
+  /** To be billed changes no record: where that is too late for a change, the change is the cause. */
+  #causeOf({ record: { kind, id, version } }: Finding, step: Step): Step {
+    return step.billing === undefined ? step : (this.#versions.get(versionKey(kind, id, version)) ?? step);
+  }
+}
+
+function versionKey(kind: string, id: string, version: number): string {
+  return `${version}-${recordKey(kind, id)}`;
+}
+
+/** By this a finding is the same in every version. */
+function keyOf({ rule, record, field, from, until }: Finding): string {
+  return JSON.stringify([rule.code, record.kind, record.id, field, from, until]);
+}
+
+function sinceOf({ from = -Infinity }: Finding, { event }: Step): string {
+  return from > Date.parse(event.recordedAt) ? new Date(from).toISOString() : event.recordedAt;
+}

@@ -1,0 +1,19 @@
+/** Fields that no claim carries: how to reach somebody, and what is for the clinic alone. Ids are told by what refers to them. */
+const notUsed: Readonly<Record<string, readonly string[]>> = {
+  encounter: ['id', 'status', 'is_completed'],
+  patient: ['id', 'phone', 'email', 'ssn_last4'],
+  payer: ['id', 'contact_email', 'contact_phone', 'fax', 'website'],
+  provider: ['id', 'email', 'phone', 'specialty'],
+  facility: ['id', 'phone', 'fax', 'email'],
+};
+
+/** Kinds of the records on which a claim rests. */
+export const usedKinds: readonly string[] = Object.keys(notUsed);
+
+/**
+ * Whether a claim carries a field of a record (X12 837P), or a rule looks at it: every field of the kinds on which a claim rests but
+ * a few. `field` may be dotted.
+ */
+export function isUsedField(kind: string, field: string): boolean {
+  return !(notUsed[kind]?.includes(field) ?? true);
+}
