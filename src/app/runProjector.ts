@@ -50,6 +50,9 @@ export async function runProjector(
 ): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const readModels = await openReadModels(config.readModelUrl);
+  // Who writes a read model learns from its checkpoint that it was set back: nobody else may read that through the same object.
+  const worklistModels = await openReadModels(config.readModelUrl);
+  const erasureModels = await openReadModels(config.readModelUrl);
   const stateStore = await openStateStore(config.stateUrl);
   const leases = await openLeases(config.stateUrl);
   const documentStore = await openDocumentStore(config.documentsUrl);
@@ -66,7 +69,7 @@ export async function runProjector(
     config.roles.includes('api') ? { ms: GATHER_MS, isAwaited: awaited.watch() } : undefined;
   const erasurePorts = {
     eventLog,
-    readModels,
+    readModels: erasureModels,
     stateStore,
     documentStore,
     webhooksOf: webhooks.idsOf.bind(webhooks),
@@ -80,7 +83,9 @@ export async function runProjector(
       );
     await Promise.all([
       repeat('project', RETRY_MS, () => projectAll(projections, { ...ports, gather: gather() }, leading)),
-      repeat('keep the worklist', RETRY_MS, () => keepWorklist({ ...ports, gather: gather() }, leading)),
+      repeat('keep the worklist', RETRY_MS, () =>
+        keepWorklist({ ...ports, readModels: worklistModels, gather: gather() }, leading),
+      ),
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
       repeat('purge', PURGE_EVERY_MS, () =>
@@ -90,7 +95,10 @@ export async function runProjector(
   });
   parked.close();
   webhooks.close();
-  const stores = [eventLog, readModels, stateStore, leases, documentStore];
+  const stores = [
+    ...[eventLog, readModels, worklistModels, erasureModels],
+    ...[stateStore, leases, documentStore],
+  ];
   await Promise.all(stores.map((store) => store.close()));
 }
 

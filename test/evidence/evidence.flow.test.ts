@@ -26,6 +26,7 @@ import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { sampleOf, samples } from '../support/samples.ts';
 import { newEvents, type TestService } from '../support/service.ts';
+import { worklist } from '../support/worklists.ts';
 
 const LONG_MS = 60_000;
 
@@ -104,6 +105,8 @@ onEveryEngine((start) => {
     for (const event of events) await service.eventLog.append(billed, { ...event, id: uuidv7() }, 'any');
     const pinged = newEvent(caller, 'WebhookPinged', { webhook_id: 'wh_none' });
     await service.eventLog.append(WEBHOOKS_STREAM, pinged, 'any');
+    // The service tells by itself what became of readiness.
+    await worklist(service);
   }
 
   async function projected() {

@@ -12,7 +12,7 @@ import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.
 const SEED = 11;
 const CHANGES = 40;
 /** More than are evaluated with the change itself. */
-const MANY = 120;
+const MANY = 230;
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -122,7 +122,7 @@ onEveryEngine((start) => {
     for (const [query, isWanted] of filters) {
       const wanted = all.filter(isWanted);
       expect(wanted.length).toBeGreaterThan(0);
-      const { items, counts } = await worklist(service, query, 2);
+      const { items, counts } = await worklist(service, query, { limit: 2 });
       expect(new Set(items)).toEqual(new Set(wanted));
       expect(items).toHaveLength(wanted.length);
       if (query.startsWith('&state')) expect(counts.rules).toEqual(countsOf(wanted).rules);

@@ -25,22 +25,24 @@ export interface WorklistCounts {
 export async function worklist(
   client: Client,
   query = '',
-  limit = 1_000,
+  { limit = 1_000, timeoutMs }: { limit?: number; timeoutMs?: number } = {},
 ): Promise<{ items: WorklistItem[]; counts: WorklistCounts }> {
-  return eventually(async () => {
-    const items: WorklistItem[] = [];
-    let first: { counts: WorklistCounts } | undefined;
-    for (let token = ''; ; ) {
-      const { status, body } = await client.get(`/integration/readiness?limit=${limit}${query}${token}`);
-      expect(status).toBe(200);
-      expect(body.progress).toEqual({ is_current: true, under_way: [] });
-      first ??= body;
-      items.push(...body.items);
-      if (body.next_page_token === null)
-        return { items, counts: (first as { counts: WorklistCounts }).counts };
-      token = `&page_token=${body.next_page_token}`;
-    }
-  });
+  const read = async (more: string) => {
+    const { status, body } = await client.get(`/integration/readiness?${more}`);
+    expect(status).toBe(200);
+    return body;
+  };
+  // What is shown is in the audit trail: whoever only waits asks for little.
+  await eventually(
+    async () => expect((await read('limit=1')).progress).toEqual({ is_current: true, under_way: [] }),
+    timeoutMs,
+  );
+  const items: WorklistItem[] = [];
+  const first = await read(`limit=${limit}${query}`);
+  for (let page = first; ; page = await read(`limit=${limit}${query}&page_token=${page.next_page_token}`)) {
+    items.push(...page.items);
+    if (page.next_page_token === null) return { items, counts: first.counts };
+  }
 }
 
 /** What the counts of these encounters have to be. */

@@ -19,8 +19,8 @@ import {
   simulate,
   simulationSchema,
 } from '../../readiness/simulation/simulate.ts';
-import { worklistModel } from '../../readiness/worklist/worklistEntry.ts';
-import { worklistPartition } from '../../readiness/worklist/worklistLists.ts';
+import { readCounts } from '../../readiness/worklist/readCounts.ts';
+import { totalOf } from '../../readiness/worklist/tally.ts';
 import { validate } from '../../records/validate.ts';
 import { count, example, printable, writeJson, writeLine, writeTable } from '../output.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
@@ -34,7 +34,6 @@ interface SimulateOptions {
   json?: boolean;
 }
 
-const MOST_COUNTED = 10_000_000;
 const OWNER_ONLY = 0o600;
 
 /** What of an earlier run is in its file. */
@@ -74,8 +73,8 @@ async function runSimulation(options: SimulateOptions, signal: AbortSignal): Pro
       const present = await readRuleSettings(eventLog, workspace);
       const question = { workspace, present, candidate: withCandidates(present, candidates), from, to };
       const file = new StateFile(state, JSON.stringify([workspace, candidates, present.version, from, to]));
-      const partition = worklistPartition(workspace);
-      const total = await readModels.countPage(worklistModel, { partition, limit: MOST_COUNTED });
+      const counts = await readCounts(readModels, workspace, { from, to });
+      const total = counts ? totalOf(counts) : 0;
       const bar = terminal().stderr.isTTY
         ? new SingleBar({ format: '{bar} {value}/{total}', stream: terminal().stderr })
         : undefined;

@@ -6,7 +6,7 @@ import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
 import { type Trigger, triggerOf } from './announceChanges.ts';
 import { readCounts } from './readCounts.ts';
-import type { Tally } from './tally.ts';
+import { type Tally, totalOf } from './tally.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
@@ -26,6 +26,7 @@ export interface FanOut {
   before?: Tally['states'];
   /** Encounters. */
   done: number;
+  /** As far as counts are kept of them; else 0. */
   total: number;
 }
 
@@ -33,9 +34,6 @@ export interface FanOut {
 type Done = Record<never, never>;
 
 export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
-
-/** Counted no further. */
-const MOST_COUNTED = 1_000_000;
 
 /** The partition that lists what is under way in a workspace, in the order in which it began. */
 export function fanOutsPartition(workspace: string): string {
@@ -65,13 +63,8 @@ export async function fanOutOf(
   const isSetting = ruleSettingTypes.includes(event.type);
   const [kind, id] = isSetting ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
   const lists = isOfAll(event) ? [null] : listsResting(kind, id);
-  const counts = await Promise.all(
-    lists.map((list) =>
-      readModels.countPage(worklistModel, { ...queryOf(workspace, list), limit: MOST_COUNTED }),
-    ),
-  );
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  const before = isOfAll(event) ? (await readCounts(readModels, workspace, {}))?.states : undefined;
+  const counted = isOfAll(event) ? {} : kind === 'patient' ? undefined : { [kind]: id };
+  const counts = counted && (await readCounts(readModels, workspace, counted));
   return {
     id: `${workspace} fan-out ${position}`,
     partition: fanOutsPartition(workspace),
@@ -85,9 +78,9 @@ export async function fanOutOf(
       after: -1,
       trigger: triggerOf(event),
       isQuiet: isOfAll(event),
-      ...(before && { before }),
+      ...(isOfAll(event) && counts && { before: counts.states }),
       done: 0,
-      total,
+      total: counts ? totalOf(counts) : 0,
     },
   };
 }

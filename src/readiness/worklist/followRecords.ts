@@ -23,7 +23,7 @@ import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
 /** Up to so many encounters that rest on a record are evaluated with the batch that changed it. */
-const FEW = 50;
+const FEW = 200;
 const POLL_MS = 5;
 /** Changes that are looked at side by side. */
 const SIDE_BY_SIDE = 16;

@@ -70,9 +70,11 @@ async function goThrough(
     }
     const next = await nextOf(ports.readModels, row.body, AT_ONCE);
     const after = afterStep(row, next, AT_ONCE);
+    fanOuts.push(after);
+    // On to the next list.
+    if (next.length === 0) continue;
     const { workspace, trigger, isQuiet } = row.body;
     const encounters = new Map(next.map(({ id, order }) => [recordIdOf(id), { order, trigger }]));
     await work.evaluate(workspace, encounters, row.order, { beside: [after], isQuiet });
-    fanOuts.push(after);
   }
 }

@@ -88,6 +88,6 @@ async function underWayIn(readModels: ReadModels, workspace: string): Promise<Wo
   return rows.flatMap(({ body }) => {
     if (!('lists' in body)) return [];
     const { kind, id, done, total } = body;
-    return [{ kind, id, done: Math.min(done, total), total }];
+    return [{ kind, id, done, total: Math.max(done, total) }];
   });
 }

@@ -108,6 +108,11 @@ export class TallyChanges {
   }
 }
 
+/** How many encounters there are in all. */
+export function totalOf({ states }: Tally): number {
+  return Object.values(states).reduce((sum, count) => sum + count, 0);
+}
+
 /** Adds counts to others; what comes to nothing is left out. */
 export function add(to: Tally, more: Tally): void {
   addEach(to.states, more.states);
