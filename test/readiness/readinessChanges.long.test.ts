@@ -15,6 +15,16 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
+  test('a rule that is set where there are no encounters changes nothing else', async () => {
+    const quiet = service.as((await service.createKey('quiet', ['read'])).key);
+    const workspace = service.workspaceId('quiet');
+    const set = ['readiness', 'set', 'facility_tax_id', 'off', '--workspace', workspace];
+    expect(await inStores(service, ...set)).toMatchObject({ code: 0 });
+    expect(await worklist(quiet)).toMatchObject({ items: [], counts: { rules: {} } });
+    const events = await service.eventLog.readStream(readinessStream(workspace), { limit: 10 });
+    expect(events.map(({ type }) => type)).toEqual(['ReadinessRuleSet']);
+  });
+
   test('readiness that changes is announced once, with the write that led to it', async () => {
     const claim = freshClaim({ encounter: { is_completed: false } });
     await sendClaim(service, claim);

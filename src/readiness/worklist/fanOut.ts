@@ -50,7 +50,7 @@ export function workspacesOf(
   { type, stream }: Pick<RecordedEvent, 'stream' | 'type'>,
   all: readonly string[],
 ): readonly string[] {
-  return type === CODE_SET_LOADED ? all : [workspaceOfStream(stream)];
+  return type === CODE_SET_LOADED ? all : all.filter((workspace) => workspace === workspaceOfStream(stream));
 }
 
 /** What has to be evaluated again in a workspace because of an event of a record, or of what the rules go by, as a row. */
