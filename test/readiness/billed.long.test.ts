@@ -7,7 +7,7 @@ import { newEvent } from '../../src/events/newEvent.ts';
 import { encounterReadinessStream } from '../../src/events/streamNames.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { paths } from '../support/fieldValues.ts';
@@ -15,6 +15,7 @@ import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { inWorkspace } from '../support/worklists.ts';
 
 const LONG_MS = 60_000;
 
@@ -27,10 +28,7 @@ onEveryEngine((start) => {
   afterAll(() => service.stop());
 
   const clinic = () => service.workspaceId('clinic');
-  const cli = (...args: string[]) =>
-    runCli([...args, '--workspace', clinic()], {
-      env: { ...storesOf(service.config), DATA_DIR: folder },
-    });
+  const cli = (...args: string[]) => inWorkspace(service, ...args);
   const post = async (path: string, body: object) => {
     expect((await service.post(path, body)).status).toBe(200);
   };

@@ -1,14 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { billable } from '../support/billing.ts';
 import { freshClaim, readiness, sendClaim, whenPast } from '../support/claims.ts';
-import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf } from '../support/fieldValues.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
-import { worklist } from '../support/worklists.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const now = Date.now();
 
@@ -18,17 +17,13 @@ function dayFromToday(days: number): string {
 }
 
 onEveryEngine((start) => {
-  const folder = temporaryFolder();
   let service: TestService;
   beforeAll(async () => {
     service = await start();
   });
   afterAll(() => service.stop());
 
-  const cli = (...args: string[]) =>
-    runCli(['readiness', ...args, '--workspace', service.workspaceId('clinic')], {
-      env: { ...storesOf(service.config), DATA_DIR: folder },
-    });
+  const cli = (...args: string[]) => inWorkspace(service, 'readiness', ...args);
 
   test('a workspace sets what becomes of a rule, which is an event; as of a time before it is as it was', async () => {
     const claim = freshClaim({ provider: { taxonomy_code: undefined }, payer: { payer_code: undefined } });
