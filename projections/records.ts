@@ -5,8 +5,10 @@ import type { ModelName, Row } from '../src/ports/readModels.ts';
 import { addedKinds, catalog, catalogEntry } from '../src/records/catalog.ts';
 import { listsOf } from '../src/records/filters.ts';
 import { evolveRecord, type RecordState } from '../src/records/fold.ts';
+import { encounter } from '../src/records/kinds/encounter.ts';
 import { patient } from '../src/records/kinds/patient.ts';
 import { referredIds } from '../src/records/referredIds.ts';
+import { visitLists } from '../src/records/visits.ts';
 import { bodyOf, type Incomplete, incompleteBody, modelName, type Projection } from './projection.ts';
 
 /** Body of a row that says of a patient that a record refers to it, or once did. */
@@ -22,12 +24,12 @@ const kindByEventType = new Map(catalog.map(({ eventType, kind }) => [eventType,
 /**
  * Every record's current state, a row a stream; partitions list one workspace's records of one kind by creation, without
  * those that were erased; these are also found by their last change, and on a list for each value by which their kind's lists
- * are narrowed. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
+ * are narrowed, encounters also on those of the visits of which they are or were. Beside them a row for each patient to which a record ever referred, so that all that was ever of a
  * patient can be found; it is written when the reference is new.
  */
 export const records: Projection<RecordsBody> = {
   name: 'records',
-  version: 4 + addedKinds,
+  version: 5 + addedKinds,
   eventTypes: [...kindByEventType.keys(), RECORD_ERASED],
   rowId: (event) => event.stream,
   evolve(row, event) {
@@ -40,7 +42,9 @@ export const records: Projection<RecordsBody> = {
       order: row?.order ?? event.position,
       position: event.position,
       body: state,
-      ...(!state.erased && { lists: listsOf(catalogEntry(kind), state.fields) }),
+      ...(!state.erased && {
+        lists: [...listsOf(catalogEntry(kind), state.fields), ...visitsOf(row, state)],
+      }),
     };
     const patients = newPatients(event, before, state);
     return patients.length === 0
@@ -56,6 +60,10 @@ export const records: Projection<RecordsBody> = {
     lists: row?.lists ?? [],
   }),
 };
+
+function visitsOf(row: Row | undefined, { kind, fields }: RecordState): string[] {
+  return kind === encounter.kind ? visitLists(row?.lists, fields) : [];
+}
 
 /** The patients to which a record refers since the event; of a tombstone those that it names, as what named them is gone. */
 function newPatients(

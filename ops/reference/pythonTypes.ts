@@ -100,7 +100,7 @@ class PythonModule {
       return { field, type: schema.required?.includes(field) ? type : `NotRequired[${type}]`, part };
     });
     if (fields.some(({ field }) => keywords.includes(field))) {
-      const items = fields.map(({ field, type }) => `"${field}": "${type}"`);
+      const items = fields.map(({ field, type }) => `"${field}": ${JSON.stringify(type)}`);
       this.alias(name, `TypedDict("${name}", {${items.join(', ')}})`);
       return;
     }

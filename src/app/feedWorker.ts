@@ -5,6 +5,7 @@ import { CatchUp, type MakeText } from '../feed/thread/CatchUp.ts';
 import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
 import { Tail } from '../feed/thread/Tail.ts';
 import type { FeedReply, FeedRequest } from '../feed/thread/threadMessages.ts';
+import { endThread } from '../threads/endThread.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { openEventLog } from './openBackend.ts';
 
@@ -47,7 +48,7 @@ async function stop(): Promise<void> {
   tail?.close();
   await Promise.all([...readers.values()].map((reader) => reader.close()));
   await eventLog.close();
-  port.close();
+  endThread();
 }
 
 function take(request: FeedRequest): void {

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { endThread } from '../threads/endThread.ts';
 import { SharedFlag } from '../threads/SharedFlag.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { runProjector } from './runProjector.ts';
@@ -11,4 +12,4 @@ port.once('message', () => stop.abort());
 await runProjector(workerData.config, new SharedFlag(workerData.awaited), stop.signal, (message) =>
   port.postMessage(message),
 );
-port.close();
+endThread();

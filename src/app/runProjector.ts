@@ -4,7 +4,9 @@ import { purgeDocuments } from '../commands/purgeDocuments.ts';
 import type { Config } from '../config.ts';
 import { completeErasures } from '../erasure/completeErasures.ts';
 import { holdsDocument } from '../erasure/holds/holdsDocument.ts';
+import { holdsMessage } from '../erasure/holds/holdsMessage.ts';
 import { describeError } from '../errors.ts';
+import { MessageStore } from '../messages/MessageStore.ts';
 import { systemClock } from '../ports/clock.ts';
 import { isSetBack } from '../ports/readModelRefusals.ts';
 import { ParkedTally } from '../projector/ParkedTally.ts';
@@ -75,6 +77,7 @@ export async function runProjector(
     webhooksOf: webhooks.idsOf.bind(webhooks),
   };
   const isHeld = (stream: string) => holdsDocument(eventLog, stream);
+  const messages = new MessageStore({ stateStore, documentStore });
   const purgePorts = { eventLog, stateStore, documentStore, clock: systemClock, isHeld };
   await whileLeader(leases, PROJECTOR_LEASE, leaseOwner(config), signal, async (leading) => {
     const repeat = (task: string, pauseMs: number, work: () => Promise<void>) =>
@@ -88,6 +91,9 @@ export async function runProjector(
       ),
       repeat('take up parked events', TAKE_UP_EVERY_MS, () => takeUpParked(projections, ports, leading)),
       repeat('erase', RETRY_MS, () => completeErasures(erasurePorts, leading)),
+      repeat('remove expired messages', PURGE_EVERY_MS, () =>
+        messages.removeExpired(systemClock.now(), (message) => holdsMessage(eventLog, message), leading),
+      ),
       repeat('purge', PURGE_EVERY_MS, () =>
         purgeDocuments(purgePorts, config.documentRetentionDays, leading),
       ),

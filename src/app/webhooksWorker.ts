@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
+import { endThread } from '../threads/endThread.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { openWebhooks } from './openWebhooks.ts';
 
@@ -10,4 +11,4 @@ port.once('message', () => stop.abort());
 const { config, schedule } = workerData;
 const deliver = await openWebhooks(config, (message) => port.postMessage(message), { schedule });
 await deliver(stop.signal);
-port.close();
+endThread();

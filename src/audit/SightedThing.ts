@@ -9,7 +9,7 @@ const CHUNK = 500;
 /** With it everything before it in its stream was erased. */
 type Erasure = Pick<RecordedEvent, 'position' | 'recordedAt'>;
 
-/** A version of a record or document, and its place in the log. */
+/** A version of a record or document, or an event of what became of an encounter in billing, and its place in the log. */
 export interface SightedVersion {
   version: number;
   position: Position;
@@ -19,7 +19,7 @@ export interface SightedVersion {
   erasedBy?: Erasure;
 }
 
-/** A record or document that people may have seen, and its versions, in order, those that were erased included. */
+/** A record or document, or what became of an encounter in billing (`readiness`), that people may have seen, and its versions, in order, those that were erased included. */
 export interface SightedThing {
   kind: string;
   /** The caller's id of the record; of a document, that of its encounter. */

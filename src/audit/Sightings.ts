@@ -13,6 +13,7 @@ const rangeActions: readonly AccessAction[] = [
   'record.search',
   'record.readiness',
   'readiness.export',
+  'readiness.simulation',
   'retention.list',
   'events.read',
   'events.sent',

@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { auditFacets } from '../../projections/audit/auditSignature.ts';
-import { recordStream } from '../events/streamNames.ts';
+import { encounterReadinessStream, recordStream } from '../events/streamNames.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalog } from '../records/catalog.ts';
 import { requiredDate } from '../records/fields.ts';
 import { instantOf } from '../records/instantOf.ts';
+import { encounter } from '../records/kinds/encounter.ts';
 import { patient } from '../records/kinds/patient.ts';
 import { validate, validationError } from '../records/validate.ts';
 import { isPageView } from './isPageView.ts';
@@ -91,5 +92,7 @@ async function sightedThings(
   id: string,
 ): Promise<SightedThing[]> {
   if (seen === 'all' && kind === patient.kind) return patientThings(ports, workspace, id);
-  return [await sightedThing(ports.eventLog, recordStream(workspace, kind, id))];
+  const streams = [recordStream(workspace, kind, id)];
+  if (kind === encounter.kind) streams.push(encounterReadinessStream(workspace, id));
+  return Promise.all(streams.map((stream) => sightedThing(ports.eventLog, stream)));
 }

@@ -1,7 +1,7 @@
 import { documentsModel, everyDocumentPartition } from '../../projections/documents.ts';
 import { patientReferencesModel, recordsModel, referrersPartition } from '../../projections/records.ts';
 import { notFound } from '../errors.ts';
-import { kindOfStream, recordStream } from '../events/streamNames.ts';
+import { encounterReadinessStream, kindOfStream, recordIdOf, recordStream } from '../events/streamNames.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import { allRows } from '../reads/allRows.ts';
 import { caughtUp } from '../reads/page.ts';
@@ -13,8 +13,8 @@ import { type SightedThing, sightedThing } from './SightedThing.ts';
 const AT_ONCE = 16;
 
 /**
- * All that is or was of a patient: its record, every record that refers or ever referred to it, and the documents of those that are
- * encounters; what was erased, too. As of every write acknowledged before the call. Rejects with `not_found` when there never was
+ * All that is or was of a patient: its record, every record that refers or ever referred to it, and of those that are encounters
+ * the documents, and what became of them in billing; what was erased, too. As of every write acknowledged before the call. Rejects with `not_found` when there never was
  * such a patient, with `unreadable` and `unavailable`.
  */
 export async function patientThings(
@@ -31,11 +31,10 @@ export async function patientThings(
     allRows(readModels, patientReferencesModel, referrersPartition(stream)),
   );
   const referrers = references.map(({ body }) => body.stream);
-  const documents = await inTurns(
-    referrers.filter((one) => kindOfStream(one) === encounter.kind),
-    (one) => documentsOf(readModels, one),
-  );
-  const others = [...referrers, ...documents.flat()];
+  const encounters = referrers.filter((one) => kindOfStream(one) === encounter.kind);
+  const documents = await inTurns(encounters, (one) => documentsOf(readModels, one));
+  const readiness = encounters.map((one) => encounterReadinessStream(workspace, recordIdOf(one)));
+  const others = [...referrers, ...documents.flat(), ...readiness];
   return [own, ...(await inTurns(others, (one) => sightedThing(eventLog, one)))];
 }
 

@@ -7,6 +7,7 @@ import { erasureStep } from '../events/recordErased.ts';
 import { documentStream, recordStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
+import type { MessageStore } from '../messages/MessageStore.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -170,10 +171,18 @@ function decideUpload(
   };
 }
 
-/** Settles the uploads that a process that died left half done: kept when the log names them, else discarded. */
-export async function settleAbandonedUploads(eventLog: EventLog, store: DocumentStore): Promise<void> {
+/**
+ * Settles the uploads that a process that died left half done: kept when the log names them, or a message that is kept has that id, else
+ * discarded.
+ */
+export async function settleAbandonedUploads(
+  eventLog: EventLog,
+  store: DocumentStore,
+  messages: Pick<MessageStore, 'has'>,
+): Promise<void> {
   for (const { objectId, stream } of await store.abandoned()) {
-    const named = stream !== undefined && (await namesObject(eventLog, stream, objectId));
+    const named =
+      stream === undefined ? await messages.has(objectId) : await namesObject(eventLog, stream, objectId);
     if (named === undefined) continue;
     await (named ? store.confirm(objectId) : store.discard(objectId));
   }

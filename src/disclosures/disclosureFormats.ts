@@ -93,6 +93,7 @@ export function whatText({ what, what_more }: Pick<Disclosure, 'what' | 'what_mo
 function thingText({ kind, id, document_id, versions }: DisclosedThing): string {
   const isOne = versions !== undefined && /^\d+$/.test(versions);
   const which = versions === undefined ? '' : ` (version${isOne ? '' : 's'} ${versions})`;
+  if (kind === 'readiness') return `readiness of encounter ${id}${which}`;
   if (kind !== 'document') return `${kind} ${id}${which}`;
   return document_id === undefined
     ? `documents of encounter ${id}`

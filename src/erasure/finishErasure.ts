@@ -3,6 +3,7 @@ import { dataAs, type RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { type RecordErased, tombstoneTypes } from '../events/recordErased.ts';
 import { documentIdsOf, encounterReadinessStream, recordStream } from '../events/streamNames.ts';
+import { MessageStore } from '../messages/MessageStore.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
@@ -34,6 +35,7 @@ export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): P
     others.push(...(await eraseReadiness(ports, done)));
   }
   await removeErased(ports, done);
+  await new MessageStore(ports).eraseAbout(done.stream);
   for (const webhookId of ports.webhooksOf(workspace)) {
     await removeAttempts(ports.stateStore, webhookId, done.stream);
   }

@@ -1,3 +1,7 @@
+/** How an encounter stands in billing. */
+export const readinessStates = ['ready', 'blocked', 'not_completed', 'voided'] as const;
+export type ReadinessState = (typeof readinessStates)[number];
+
 /** The parts that records have in a claim for an encounter. */
 export const claimParts = [
   'encounter',
@@ -33,7 +37,9 @@ export interface BillingChangeAcknowledged {
   versions: UsedVersion[];
 }
 
-/** The write that led to a change of readiness: a version of a record, or of a document of the encounter. */
+/**
+ * The write that led to a change of readiness: a version of a record, of a document of the encounter, or of what was billed of it (`readiness`).
+ */
 export interface ReadinessCause {
   event_id: string;
   kind: string;
@@ -64,8 +70,21 @@ export interface ReadinessRulesApplied {
   /** Id of the event that changed it. */
   cause: string;
   /** Encounters of the workspace in each state. */
-  before: Partial<Record<string, number>>;
-  after: Partial<Record<string, number>>;
+  before: Partial<Record<ReadinessState, number>>;
+  after: Partial<Record<ReadinessState, number>>;
+}
+
+/**
+ * Data of `ReadinessCounted`, in a stream of the workspace's own: how many encounters there were when a day ended. The service appends it
+ * by itself.
+ */
+export interface ReadinessCounted {
+  /** UTC: `2026-03-14`. */
+  day: string;
+  /** Encounters in each state. */
+  states: Partial<Record<string, number>>;
+  /** By state, how many of them have a finding of each rule. */
+  rules: Partial<Record<string, Record<string, number>>>;
 }
 
 /** Types of the events in an `encounterReadinessStream`, its tombstones aside. */

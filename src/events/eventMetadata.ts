@@ -9,6 +9,14 @@ export interface Principal {
   id: string;
 }
 
+/** What an EMR sent: the id of the configured source, and that of the message, which is kept for some time. */
+export interface EventSource {
+  /** Of a message that was read again: number of the configuration of the source by which that was done. */
+  configuration?: number;
+  id: string;
+  message: string;
+}
+
 /** What every event carries beside its data: who sent it, from where, in which request. */
 export interface EventMetadata {
   workspace: string;
@@ -20,6 +28,8 @@ export interface EventMetadata {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
+  /** Where it comes from, where that is a message of an EMR. */
+  source?: EventSource;
   /** EventStoreDB's conventional name; the request that caused the event. */
   $correlationId: string;
   /** Version of the shape of the event's data. */

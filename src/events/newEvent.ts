@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { sortMembers } from './canonicalJson.ts';
 import type { DisclosureTerms } from './disclosureTerms.ts';
 import type { JsonObject, NewEvent } from './event.ts';
-import type { EventMetadata, Principal } from './eventMetadata.ts';
+import type { EventMetadata, EventSource, Principal } from './eventMetadata.ts';
 import { makeSalt } from './makeSalt.ts';
 import { currentVersion } from './upcast.ts';
 
@@ -17,6 +17,8 @@ export interface Caller {
   clientRequestId?: string;
   /** The trace that the request is part of (W3C Trace Context). */
   traceparent?: string;
+  /** The message of an EMR that it carries out. */
+  source?: EventSource;
   /** To whom what is read goes, and why, as far as that was said: for the audit trail. */
   disclosedTo?: DisclosureTerms | undefined;
   /** The request was tried before, with an `Idempotency-Key`, and nobody knows what became of that. */
@@ -44,7 +46,8 @@ export function eventIdOf({ earlier, requestId }: Pick<Caller, 'earlier' | 'requ
  * other. Members of data and metadata are sorted, as in the text that the event's leaf covers.
  */
 export function newEvent(caller: Caller, type: string, data: JsonObject): NewEvent {
-  const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = caller;
+  const { workspace, principal, requestId, clientIp, userAgent, clientRequestId, source, traceparent } =
+    caller;
   // In the order in which they are sorted.
   const metadata: Partial<EventMetadata> = { $correlationId: requestId };
   if (clientIp !== undefined) metadata.clientIp = clientIp;
@@ -53,6 +56,10 @@ export function newEvent(caller: Caller, type: string, data: JsonObject): NewEve
   metadata.requestId = requestId;
   metadata.salt = makeSalt();
   metadata.schemaVersion = currentVersion(type);
+  if (source !== undefined) {
+    const { configuration, id, message } = source;
+    metadata.source = { ...(configuration !== undefined && { configuration }), id, message };
+  }
   if (traceparent !== undefined) metadata.traceparent = traceparent;
   if (userAgent !== undefined) metadata.userAgent = userAgent;
   metadata.workspace = workspace;

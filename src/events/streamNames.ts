@@ -48,9 +48,19 @@ export function holdsStream(workspace: string): string {
   return `${workspace}.holds`;
 }
 
+/** The sources of a workspace. */
+export function sourcesStream(workspace: string): string {
+  return `${workspace}.sources`;
+}
+
 /** What a workspace has set of the rules of readiness. */
 export function readinessStream(workspace: string): string {
   return `${workspace}.readiness`;
+}
+
+/** How many encounters of a workspace were ready at the end of each day. */
+export function readinessCountsStream(workspace: string): string {
+  return `${workspace}.readiness_counts`;
 }
 
 /**
@@ -59,6 +69,11 @@ export function readinessStream(workspace: string): string {
  */
 export function encounterReadinessStream(workspace: string, encounterId: string): string {
   return recordStream(workspace, 'readiness', encounterId);
+}
+
+/** Whether a stream is a `readinessStream` or an `encounterReadinessStream`. */
+export function isReadinessStream(stream: string): boolean {
+  return stream.startsWith('readiness', stream.indexOf('.') + 1);
 }
 
 /** A set of codes that was loaded for the whole installation, such as `nucc`. */

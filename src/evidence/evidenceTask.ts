@@ -1,5 +1,4 @@
 import type { KeyObject } from 'node:crypto';
-import type { ServiceError } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { ExportJob } from './export/exportEvents.ts';
 import type { VerificationJob } from './verification/Verifications.ts';
@@ -15,12 +14,4 @@ export type EvidenceMessage =
   | { kind: 'reached'; position: Position; until: Position; events: number }
   | { kind: 'verified'; history: VerifiedHistory }
   | { kind: 'bytes'; bytes: Uint8Array }
-  | { kind: 'exported' }
-  | ({ kind: 'failed' } & ThreadFailure);
-
-/** Why it failed: a `ServiceError`, or what operators may see of any other error. */
-export interface ThreadFailure {
-  known: Pick<ServiceError, 'code' | 'message' | 'problem'> | undefined;
-  /** Its stack frames. */
-  frames: readonly string[];
-}
+  | { kind: 'exported' };

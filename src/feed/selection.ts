@@ -1,3 +1,4 @@
+import { readinessStream } from '../events/streamNames.ts';
 import type { EventFilter } from '../ports/eventLog.ts';
 import { feedEventTypes, kindsOf } from './format/cloudEvent.ts';
 
@@ -25,5 +26,8 @@ export function logFilter({
   eventTypes,
 }: Pick<Selection, 'workspace' | 'eventTypes'>): EventFilter {
   if (eventTypes.length === feedEventTypes.length) return { streamPrefixes: [`${workspace}.`] };
-  return { streamPrefixes: [...kindsOf(eventTypes)].map((kind) => `${workspace}.${kind}-`) };
+  const prefixOf = (kind: string) =>
+    // Beside the streams of the encounters there is the workspace's own.
+    kind === 'readiness' ? readinessStream(workspace) : `${workspace}.${kind}-`;
+  return { streamPrefixes: [...kindsOf(eventTypes)].map(prefixOf) };
 }

@@ -60,6 +60,14 @@ export interface PageQuery {
   limit: number;
 }
 
+export interface HeadsQuery {
+  partition: string;
+  /** Each named once. */
+  lists: readonly string[];
+  /** Of each list. */
+  limit: number;
+}
+
 export interface ChangesQuery {
   partition: string;
   /** Rows whose position is above this one; default: all. */
@@ -95,6 +103,9 @@ export interface ReadModels {
 
   /** Rows of one partition, or on one of its lists, by rising `order`. */
   page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]>;
+
+  /** The first rows on each of some lists of one partition, by rising `order`: of each list in its place among `lists`. */
+  heads<Body extends object>(model: ModelName<Body>, query: HeadsQuery): Promise<Row<Body>[][]>;
 
   /** How many rows of one partition there are, or on one of its lists; counted no further than `limit`. */
   countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number>;

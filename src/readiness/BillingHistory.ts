@@ -1,20 +1,26 @@
+import { recordsModel } from '../../projections/records.ts';
 import type { RecordedEvent } from '../events/event.ts';
 import {
+  codeSetStream,
   documentIdsOf,
   encounterReadinessStream,
   readinessStream,
+  recordIdOf,
   recordStream,
 } from '../events/streamNames.ts';
 import { type Evolve, foldStream } from '../reads/foldStream.ts';
 import { documentRows } from '../reads/latestDocuments.ts';
+import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type DocumentCategory, type DocumentState, evolveDocument } from '../records/document.ts';
 import { evolveRecord, type RecordState } from '../records/fold.ts';
 import { type Billing, evolveBilling } from './billing.ts';
 import { billedRecord, namedBy, recordKey } from './factsOf.ts';
 import type { BilledRecord } from './rule.ts';
-import { evolveRuleSettings, type RuleSettings } from './ruleSettings.ts';
+import { choiceOf, evolveRuleSettings, noSettings, type RuleSettings } from './ruleSettings.ts';
+import { suspectedDuplicate } from './rules/encounter/suspectedDuplicate.ts';
 import { readTaxonomySets, TAXONOMY } from './taxonomySet.ts';
+import { visitRows } from './visits/visitRows.ts';
 
 /** A version of a record or document, of what the rules go by, or of what was billed, and the event that made it. */
 export interface Step {
@@ -35,33 +41,56 @@ export interface Step {
   billing?: Billing;
 }
 
+/** The steps in streams that other encounters may rest on as well, by the names of the streams. */
+export interface RememberedSteps {
+  get(stream: string): Promise<Step[]> | undefined;
+  set(stream: string, steps: Promise<Step[]>): unknown;
+}
+
+/** On these rests the one encounter alone. */
+const ownKinds = ['encounter', 'document', 'readiness'];
+
 /** What a state of a stream tells. */
 type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
 
 /**
- * All versions of an encounter, of what it referred to in any of them, of its documents where any are required, of what was billed of it,
- * and of what the rules go by, that were recorded up to a moment: by the log alone. Of documents, a read model tells where in the log they are.
+ * All versions of an encounter, of what it referred to in any of them, of other encounters of its visits, of its documents where any are
+ * required, of what was billed of it, and of what the rules go by, that were recorded up to a moment: by the log alone. Of other
+ * encounters and documents, read models tell where in the log they are.
  */
 export class BillingHistory {
   readonly #ports: QueryPorts;
   readonly #workspace: string;
   readonly #asOf: number;
+  readonly #remembered: RememberedSteps | undefined;
   readonly #versions = new Map<string, Step[]>();
 
-  /** `asOf`: milliseconds since 1970. */
-  constructor(ports: QueryPorts, workspace: string, asOf: number) {
+  /**
+   * `asOf`: milliseconds since 1970. `remembered`: what was read for other encounters of the workspace as of the same moment; what is read
+   * for this one is added.
+   */
+  constructor(ports: QueryPorts, workspace: string, asOf: number, remembered?: RememberedSteps) {
     this.#ports = ports;
     this.#workspace = workspace;
     this.#asOf = asOf;
+    this.#remembered = remembered;
   }
 
-  /** Every version, in the order of the log; empty where there was no such encounter. Rejects with `unavailable`, `unreadable`. */
-  async steps(encounterId: string): Promise<Step[]> {
+  /**
+   * Every version, in the order of the log; empty where there was no such encounter. `isPresent`: also other encounters that were written just
+   * now. Rejects with `unavailable`, `unreadable`.
+   */
+  async steps(encounterId: string, { isPresent = true } = {}): Promise<Step[]> {
     const encounters = await this.#read('encounter', encounterId);
     if (encounters.length === 0) return [];
     const [settings] = await Promise.all([this.#readSettings(), this.#readTaxonomySets()]);
     if (settings.some(({ settings }) => settings?.requiredDocuments?.size)) {
       await this.#readDocuments(encounterId);
+    }
+    const present = { ...noSettings, ...settings.at(-1)?.settings };
+    if (choiceOf(present, suspectedDuplicate) !== 'off') {
+      if (isPresent) await caughtUp(this.#ports, recordsModel, 'readiness');
+      await this.#readOthers(encounterId, encounters);
     }
     await this.#readBilling(encounterId);
     await this.#readAll(await this.#readAll(encounters));
@@ -84,6 +113,15 @@ export class BillingHistory {
     }));
   }
 
+  /** Every version of the other encounters that are or were of a visit of which the encounter is or was. */
+  async #readOthers(encounterId: string, encounters: readonly Step[]): Promise<void> {
+    const versions = encounters.flatMap(({ record }) => record ?? []);
+    const rows = await visitRows(this.#ports.readModels, this.#workspace, versions);
+    const ids = new Set([...rows.values()].flat().map(({ id }) => recordIdOf(id)));
+    ids.delete(encounterId);
+    await Promise.all([...ids].map((id) => this.#read('encounter', id)));
+  }
+
   async #readDocuments(encounterId: string): Promise<void> {
     const rows = await documentRows(this.#ports, this.#workspace, [encounterId]);
     const told = (state: DocumentState) => ({
@@ -101,14 +139,14 @@ export class BillingHistory {
   }
 
   async #readTaxonomySets(): Promise<void> {
-    const sets = await readTaxonomySets(this.#ports.eventLog);
-    const steps = sets
-      .filter(({ event }) => this.#isWanted(event))
-      .map(({ event, codes }) => ({
-        ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
-        settings: { taxonomyCodes: codes },
-      }));
-    this.#versions.set(recordKey('code_set', TAXONOMY), steps);
+    const read = async () =>
+      (await readTaxonomySets(this.#ports.eventLog))
+        .filter(({ event }) => this.#isWanted(event))
+        .map(({ event, codes }) => ({
+          ...{ event, kind: 'code_set', id: TAXONOMY, version: event.revision + 1 },
+          settings: { taxonomyCodes: codes },
+        }));
+    await this.#take('code_set', TAXONOMY, codeSetStream(TAXONOMY), read);
   }
 
   #isWanted({ recordedAt }: Pick<RecordedEvent, 'recordedAt'>): boolean {
@@ -123,7 +161,7 @@ export class BillingHistory {
   }
 
   /** Every version in a stream that tells something; `toldBy` gives what a state tells, and since when where that is not the event's own time. */
-  async #fold<State extends { version: number }>(
+  #fold<State extends { version: number }>(
     kind: string,
     id: string,
     stream: string,
@@ -131,7 +169,6 @@ export class BillingHistory {
     toldBy: (state: State, before: State | undefined) => Told | undefined,
   ): Promise<Step[]> {
     const steps: Step[] = [];
-    this.#versions.set(recordKey(kind, id), steps);
     const take: Evolve<State> = (before, event) => {
       const state = evolve(before, event);
       const toldNow = toldBy(state, before);
@@ -147,7 +184,19 @@ export class BillingHistory {
       });
       return state;
     };
-    await foldStream(this.#ports.eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
+    return this.#take(kind, id, stream, async () => {
+      await foldStream(this.#ports.eventLog, stream, take, { isWanted: (event) => this.#isWanted(event) });
+      return steps;
+    });
+  }
+
+  /** The steps in a stream, which are read where nobody has before. */
+  async #take(kind: string, id: string, stream: string, read: () => Promise<Step[]>): Promise<Step[]> {
+    const remembered = ownKinds.includes(kind) ? undefined : this.#remembered;
+    const reading = remembered?.get(stream) ?? read();
+    remembered?.set(stream, reading);
+    const steps = await reading;
+    this.#versions.set(recordKey(kind, id), steps);
     return steps;
   }
 }

@@ -4,7 +4,8 @@ import type { Billing } from './billing.ts';
 import { factsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import type { BilledRecord, BilledVersion, BillingFacts } from './rule.ts';
-import { noSettings } from './ruleSettings.ts';
+import { noSettings, type RuleSettings } from './ruleSettings.ts';
+import { sameVisitOf } from './visits/sameVisitOf.ts';
 
 /** A finding, and what brought it about. */
 export interface CausedFinding extends Finding {
@@ -36,6 +37,10 @@ export class ReadinessReplay {
     return this.#facts;
   }
 
+  get settings(): RuleSettings {
+    return this.#settings;
+  }
+
   get billing(): Billing | undefined {
     return this.#billing;
   }
@@ -52,7 +57,14 @@ export class ReadinessReplay {
     else this.#takeRecord(step);
     const facts = factsOf(this.#records, this.#encounterId);
     const documents = new Set([...this.#documents.values()].filter((one) => one !== undefined));
-    this.#facts = facts && { ...facts, documents, billed: this.#billedVersions() };
+    const { firstBilled } = this.#billing ?? {};
+    this.#facts = facts && {
+      ...facts,
+      documents,
+      sameVisit: sameVisitOf(facts.encounter, [...this.#records.values()]),
+      billed: this.#billedVersions(),
+      firstBilled,
+    };
     const found = this.#facts === undefined ? [] : findingsOf(this.#facts, this.#settings);
     this.#known = new Map(
       found.map((finding) => {
@@ -68,7 +80,7 @@ export class ReadinessReplay {
     this.#records.set(recordKey(kind, id), record);
     this.#versions.set(versionKey(kind, id, version), step);
     // What was billed is erased with it.
-    if (kind === 'encounter' && record === undefined) this.#billing = undefined;
+    if (kind === 'encounter' && id === this.#encounterId && record === undefined) this.#billing = undefined;
   }
 
   #billedVersions(): BilledVersion[] | undefined {

@@ -7,6 +7,7 @@ import { dataAs, type Position, type RecordedEvent } from '../events/event.ts';
 import type { Principal } from '../events/eventMetadata.ts';
 import { erasureStep, READINESS_ERASED } from '../events/recordErased.ts';
 import { upcast } from '../events/upcast.ts';
+import type { FirstBilled } from './rule.ts';
 
 /** Who did something, and when: ISO 8601, UTC. */
 interface Done {
@@ -17,9 +18,13 @@ interface Done {
 /** What was billed of an encounter last. */
 export interface Billing extends Done {
   claimId: string;
+  /** Of the event. */
+  position: Position;
   versions: readonly UsedVersion[];
-  /** That changes since may stay, up to these versions. */
-  acknowledged?: Done & { versions: readonly UsedVersion[] };
+  /** When a claim was first sent to each payer: also of what was billed before. */
+  firstBilled: FirstBilled;
+  /** That changes since may stay, up to these versions, and why. */
+  acknowledged?: Done & { reason: string; versions: readonly UsedVersion[] };
 }
 
 /** What became of an encounter in billing, as folded from its `encounterReadinessStream`. */
@@ -30,6 +35,11 @@ export interface BillingState {
   since?: Position;
   /** Undefined before it was billed. */
   billing?: Billing;
+}
+
+/** Who has billed, and acknowledged what changed since. */
+export function billingPrincipals(billing: Billing | undefined): Principal[] {
+  return [billing, billing?.acknowledged].flatMap((one) => one?.principal ?? []);
 }
 
 /**
@@ -45,11 +55,22 @@ export function evolveBilling(state: BillingState | undefined, event: RecordedEv
   const done = { at: event.recordedAt, principal: event.metadata.principal };
   if (event.type === 'EncounterBilled') {
     const { claim_id: claimId, versions } = dataAs<EncounterBilled>(upcast(event).data);
-    return { ...next, billing: { ...done, claimId, versions } };
+    const firstBilled = withBilled(state?.billing?.firstBilled, versions, Date.parse(done.at));
+    const { position } = event;
+    return { ...next, billing: { ...done, claimId, position, versions, firstBilled } };
   }
   if (event.type === 'BillingChangeAcknowledged' && state?.billing) {
-    const { versions } = dataAs<BillingChangeAcknowledged>(upcast(event).data);
-    return { ...next, billing: { ...state.billing, acknowledged: { ...done, versions } } };
+    const { reason, versions } = dataAs<BillingChangeAcknowledged>(upcast(event).data);
+    return { ...next, billing: { ...state.billing, acknowledged: { ...done, reason, versions } } };
   }
   return next;
+}
+
+function withBilled(
+  before: FirstBilled = new Map(),
+  versions: readonly UsedVersion[],
+  at: number,
+): FirstBilled {
+  const payer = versions.find(({ part }) => part === 'payer');
+  return payer === undefined || before.has(payer.id) ? before : new Map([...before, [payer.id, at]]);
 }

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../events/event.ts';
 import { type Caller, newActorEvent } from '../events/newEvent.ts';
 import { readinessStream } from '../events/streamNames.ts';
-import { appendBehind } from '../ports/appendBehind.ts';
+import { appendDecided } from '../ports/appendDecided.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { type RuleSettings, readRuleSettings } from './ruleSettings.ts';
 
@@ -21,12 +21,9 @@ export async function changeRuleSettings(
   decide: (settings: RuleSettings) => SettingsChange | undefined,
 ): Promise<void> {
   const { workspace } = caller;
-  for (;;) {
-    const settings = await readRuleSettings(eventLog, workspace);
+  const read = () => readRuleSettings(eventLog, workspace);
+  await appendDecided(eventLog, readinessStream(workspace), read, (settings) => {
     const change = decide(settings);
-    if (change === undefined) return;
-    const event = newActorEvent(caller, workspace, change.type, change.data);
-    // Where something else was set meanwhile it is decided again.
-    if (await appendBehind(eventLog, readinessStream(workspace), event, settings.version - 1)) return;
-  }
+    return change && newActorEvent(caller, workspace, change.type, change.data);
+  });
 }

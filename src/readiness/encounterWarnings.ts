@@ -7,10 +7,13 @@ import { findingsOf, standsAt } from './findings.ts';
 import type { RuleSettings } from './ruleSettings.ts';
 import { rules } from './rules/index.ts';
 
-const ofEncounterAlone = rules.filter(({ reads }) => reads.every((field) => field.startsWith('encounter.')));
+const ofEncounterAlone = rules.filter(
+  ({ reads, comparesEncounters }) =>
+    !comparesEncounters && reads.every((field) => field.startsWith('encounter.')),
+);
 
 /**
- * What the rules that read the encounter alone find in it, if it is completed, as remarks on a write that sent these fields.
+ * What the rules that read the encounter alone find in it, if it is completed and not void, as remarks on a write that sent these fields.
  * `record`: its merged fields behind the write; where they are not known, what was not sent may be there from before.
  */
 export function encounterWarnings(

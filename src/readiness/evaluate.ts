@@ -1,54 +1,107 @@
-import { bodyOf } from '../../projections/projection.ts';
+import { bodyOf, type Incomplete } from '../../projections/projection.ts';
 import { recordsModel } from '../../projections/records.ts';
-import { recordStream } from '../events/streamNames.ts';
-import type { ReadModels } from '../ports/readModels.ts';
+import { UnreadableError } from '../errors.ts';
+import type { Position } from '../events/event.ts';
+import { recordIdOf, recordStream } from '../events/streamNames.ts';
+import type { ReadModels, Row } from '../ports/readModels.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
+import type { RecordState } from '../records/fold.ts';
+import { visitList } from '../records/visits.ts';
 import { documentCategories } from './documents/documentCategories.ts';
-import { billedRecord, factsOf, type Named, namedBy, recordKey } from './factsOf.ts';
+import { billedRecord, factsOf, type Named, namedBy, partsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf } from './findings.ts';
+import { readBilling } from './readBilling.ts';
 import type { BilledRecord, BillingFacts } from './rule.ts';
-import type { RuleSettings } from './ruleSettings.ts';
+import { choiceOf, type RuleSettings } from './ruleSettings.ts';
+import { suspectedDuplicate } from './rules/encounter/suspectedDuplicate.ts';
+import { sameVisitOf } from './visits/sameVisitOf.ts';
+import { visitRows } from './visits/visitRows.ts';
 
 type Records = Map<string, BilledRecord | undefined>;
+/** Where in the log the latest versions are. */
+type Positions = Map<BilledRecord, Position>;
 
 /** What the rules say of an encounter, and of what. */
 export interface Evaluation {
   facts: BillingFacts;
   /** Also those that begin or end by themselves some day. */
   findings: Finding[];
+  /** Of the last write of the records of the claim, of those at fault, or of what was billed. */
+  position: Position;
 }
 
 /**
- * What the rules say of these encounters, by their ids, by what the read models of records and documents have; without those that
- * are not there, or cannot be read. Rejects with `unavailable`.
+ * What the rules say of these encounters, by their ids, by what the read models of records and documents have, and, where a filing limit
+ * holds, the log of what was billed; without those that are not there, or cannot be read. Rejects with `unavailable`.
  */
 export async function evaluate(
-  readModels: ReadModels,
+  { eventLog, readModels }: QueryPorts,
   workspace: string,
   encounterIds: readonly string[],
   settings: RuleSettings,
 ): Promise<Map<string, Evaluation>> {
   const records: Records = new Map();
-  const load = (named: readonly Named[]) => loadRecords(readModels, workspace, records, named);
+  const positions: Positions = new Map();
+  const load = (named: readonly Named[]) => loadRecords(readModels, workspace, { records, positions }, named);
   const encounters = await load(encounterIds.map((id) => ['encounter', id]));
   const named = await load(encounters.flatMap(namedBy));
   await load(named.flatMap(namedBy));
-  const { requiredDocuments } = settings;
-  const documents = await documentCategories(readModels, workspace, encounters, requiredDocuments);
+  const { requiredDocuments, filingLimits } = settings;
+  const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
+  const compared = choiceOf(settings, suspectedDuplicate) === 'off' ? [] : encounters;
+  const [documents, billed, sameVisits] = await Promise.all([
+    documentCategories(readModels, workspace, encounters, requiredDocuments),
+    readBilling(eventLog, workspace, all, filingLimits),
+    loadSameVisits(readModels, workspace, positions, compared),
+  ]);
   return new Map(
-    encounterIds.flatMap((id) => {
-      const named = factsOf(records, id);
-      if (named === undefined) return [];
-      const facts = { ...named, documents: documents.get(id) };
-      return [[id, { facts, findings: findingsOf(facts, settings) }]];
+    all.flatMap((named) => {
+      const { id } = named.encounter;
+      const billing = billed.get(id);
+      if (billing instanceof UnreadableError) return [];
+      const { firstBilled, position = 0 } = billing ?? {};
+      const facts = {
+        ...named,
+        ...{ documents: documents.get(id), firstBilled, sameVisit: sameVisits.get(id) },
+      };
+      const findings = findingsOf(facts, settings);
+      const used = [...Object.values(partsOf(facts)), ...findings.map(({ record }) => record)];
+      const written = used.map((record) => (record && positions.get(record)) ?? 0);
+      return [[id, { facts, findings, position: Math.max(...written, position) }]];
     }),
   );
+}
+
+/** The other encounters of the visits of some, by the ids of these. */
+async function loadSameVisits(
+  readModels: ReadModels,
+  workspace: string,
+  positions: Positions,
+  encounters: readonly BilledRecord[],
+): Promise<Map<string, BilledRecord[]>> {
+  const rows = await visitRows(readModels, workspace, encounters);
+  return new Map(
+    encounters.map((encounter) => {
+      const others = rows.get(visitList(encounter.fields) ?? '') ?? [];
+      const records = others.map((row) => recordOf(row, positions));
+      return [encounter.id, sameVisitOf(encounter, records)];
+    }),
+  );
+}
+
+/** The record of a row, whose position is noted; undefined where there is none, or it cannot be read. */
+function recordOf(row: Row<RecordState | Incomplete>, positions: Positions): BilledRecord | undefined {
+  const state = bodyOf(row);
+  const record = state && billedRecord(state, recordIdOf(row.id));
+  if (record) positions.set(record, row.position);
+  return record;
 }
 
 /** Adds the latest versions of what is named and not yet there; gives those that were added. */
 async function loadRecords(
   readModels: ReadModels,
   workspace: string,
-  records: Records,
+  { records, positions }: { records: Records; positions: Positions },
   named: readonly Named[],
 ): Promise<BilledRecord[]> {
   const wanted = new Map<string, Named>();
@@ -58,8 +111,7 @@ async function loadRecords(
   const rows = await readModels.load(recordsModel, [...wanted.keys()]);
   return rows.flatMap((row) => {
     const [kind = '', id = ''] = wanted.get(row.id) ?? [];
-    const state = bodyOf(row);
-    const record = state && billedRecord(state, id);
+    const record = recordOf(row, positions);
     records.set(recordKey(kind, id), record);
     return record ? [record] : [];
   });

@@ -39,6 +39,11 @@ export function isInUs({ fields }: BilledRecord): boolean {
   return fields.country === undefined || fields.country === 'US';
 }
 
+/** Whether an encounter is void: kept and readable, and not billed. */
+export function isVoid({ fields }: Pick<BilledRecord, 'fields'>): boolean {
+  return typeof fields.voided_at === 'string';
+}
+
 /** The day of a date or date-time, as it was written. */
 export function dayOf(date: string): string {
   return date.slice(0, 10);

@@ -34,12 +34,17 @@ export function withFilingLimit(
 
 /**
  * The first moment at which the payer of the primary insurance takes no claim any more, in milliseconds since 1970: the
- * midnight (UTC) after the last day. Undefined where there is no limit, date of service or payer.
+ * midnight (UTC) after the last day. Undefined where there is no limit, date of service or payer, or the payer has had a claim before.
  */
-export function filingEnd({ encounter, patient }: BillingFacts, limits: FilingLimits): number | undefined {
+export function filingEnd(
+  { encounter, patient, firstBilled }: BillingFacts,
+  limits: FilingLimits,
+): number | undefined {
   const service = textOf(encounter, 'date_of_service');
   const payerId = textOf(patient, 'primary_insurance.payer_id');
   if (service === undefined || payerId === undefined) return undefined;
   const days = limits.byPayer.get(payerId) ?? limits.default;
-  return days === undefined ? undefined : instantOf(dayOf(service)) + (days + 1) * DAY_MS;
+  if (days === undefined) return undefined;
+  const end = instantOf(dayOf(service)) + (days + 1) * DAY_MS;
+  return (firstBilled?.get(payerId) ?? end) < end ? undefined : end;
 }

@@ -1,3 +1,5 @@
+import type { ReadinessState } from '../events/encounterReadiness.ts';
+import { isVoid } from './faults.ts';
 import type { BillingFacts, Fault, Rule, Severity } from './rule.ts';
 import { choiceOf, type RuleSettings } from './ruleSettings.ts';
 import { rules } from './rules/index.ts';
@@ -8,13 +10,17 @@ export interface Finding extends Fault {
   severity: Severity;
 }
 
-/** What the rules, or some of them, find in the facts, also what begins or ends by itself some day; in the order of the rules. */
+/**
+ * What the rules, or some of them, find in the facts, also what begins or ends by itself some day; in the order of the rules. In a void
+ * encounter only those find anything that hold for one.
+ */
 export function findingsOf(
   facts: BillingFacts,
   settings: RuleSettings,
   applied: readonly Rule[] = rules,
 ): Finding[] {
-  return applied.flatMap((rule) => {
+  const holding = isVoid(facts.encounter) ? applied.filter((rule) => rule.holdsForVoid) : applied;
+  return holding.flatMap((rule) => {
     const severity = choiceOf(settings, rule);
     return severity === 'off'
       ? []
@@ -30,14 +36,14 @@ export function standsAt(
   return from <= at && at < until;
 }
 
-export const readinessStates = ['ready', 'blocked', 'not_completed'] as const;
-export type ReadinessState = (typeof readinessStates)[number];
+export { type ReadinessState, readinessStates } from '../events/encounterReadiness.ts';
 
-/** How an encounter stands by the findings that stand: what is not completed is not billed, whatever else is right. */
+/** How an encounter stands by the findings that stand: what is void, or not completed, is not billed, whatever else is right. */
 export function readinessState(
   { encounter }: BillingFacts,
   standing: readonly Pick<Finding, 'severity'>[],
 ): ReadinessState {
+  if (isVoid(encounter)) return 'voided';
   if (encounter.fields.is_completed !== true) return 'not_completed';
   return standing.some(({ severity }) => severity === 'blocks') ? 'blocked' : 'ready';
 }

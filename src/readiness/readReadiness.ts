@@ -49,28 +49,29 @@ export async function readReadiness(
     if (index % STEPS_AT_ONCE === STEPS_AT_ONCE - 1) await nextTurn();
   }
   const { facts, billing } = replay;
-  if (facts === undefined) throw nothing(steps, asOf);
+  const ownSteps = steps.filter(({ kind, id }) => kind === 'encounter' && id === encounterId);
+  if (facts === undefined) throw nothing(ownSteps, asOf);
   const findings = replay.findings.filter((finding) => standsAt(finding, at));
   return {
     encounter: facts.encounter,
     facts,
     used: usedVersions(facts),
     billing,
-    begunAt: begunAt(steps),
+    begunAt: begunAt(ownSteps),
     at,
     state: readinessState(facts, findings),
     findings: findings.toSorted((a, b) => Number(a.severity === 'warns') - Number(b.severity === 'warns')),
   };
 }
 
-function begunAt(steps: readonly Step[]): Position {
-  const own = steps.filter(({ kind }) => kind === 'encounter');
+/** Of the steps of an encounter. */
+function begunAt(own: readonly Step[]): Position {
   const erased = own.findLastIndex(({ record }) => record === undefined);
   return (own[erased + 1] as Step).event.position;
 }
 
-function nothing(steps: Step[], asOf: number | undefined): ServiceError {
-  const last = steps.findLast(({ kind }) => kind === 'encounter');
+function nothing(own: readonly Step[], asOf: number | undefined): ServiceError {
+  const last = own.at(-1);
   if (last) return gone('Encounter', last.event.recordedAt);
   if (asOf !== undefined) return new ServiceError('not_found', 'There was no such encounter at that time.');
   return notFound('Encounter');

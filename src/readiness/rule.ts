@@ -28,9 +28,18 @@ export interface BillingFacts {
   payer?: BilledRecord | undefined;
   /** The categories of the encounter's documents; undefined where nobody looked, as none is required. */
   documents?: ReadonlySet<DocumentCategory> | undefined;
+  /** The other encounters of its visit, in the order of creation; undefined where nobody looked. */
+  sameVisit?: readonly BilledRecord[] | undefined;
   /** What was billed of the encounter last, or acknowledged since. Undefined where it was not, or the log was not asked. */
   billed?: readonly BilledVersion[] | undefined;
+  /**
+   * When it was first billed to each payer, in milliseconds since 1970, by the payers' ids. Undefined where it was not, or nobody looked, as
+   * no filing limit holds.
+   */
+  firstBilled?: FirstBilled | undefined;
 }
+
+export type FirstBilled = ReadonlyMap<string, number>;
 
 /** A version on which a claim that was sent rests. */
 export interface BilledVersion extends UsedVersion {
@@ -64,6 +73,12 @@ export interface Rule {
   source: string;
   /** The fields that it looks at, each as `kind.field`. */
   reads: readonly string[];
+  /** It goes by what the log alone has, which the worklist does not ask: what it finds blocks in no workspace, so that both tell the same state. */
+  isFromLogAlone?: true;
+  /** It holds the encounter against others: what the encounter says does not suffice. */
+  comparesEncounters?: true;
+  /** It holds for a void encounter, too: in one, nothing else is found. */
+  holdsForVoid?: true;
   /** What is wrong: a pure function of the facts, and of what the workspace has set. */
   check(facts: BillingFacts, settings: RuleSettings): Fault[];
 }

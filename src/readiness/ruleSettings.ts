@@ -50,9 +50,15 @@ export const noSettings: RuleSettings = {
   requiredDocuments: new Map(),
 };
 
-/** The choice of a workspace for a rule. */
-export function choiceOf({ choices }: RuleSettings, { code, severity }: Rule): RuleChoice {
-  return choices.get(code) ?? severity;
+/** What may be chosen of this rule. */
+export function choicesFor({ isFromLogAlone }: Rule): readonly RuleChoice[] {
+  return isFromLogAlone ? ruleChoices.filter((choice) => choice !== 'blocks') : ruleChoices;
+}
+
+/** The choice of a workspace for a rule; one that may no longer be made counts as `warns`. */
+export function choiceOf({ choices }: RuleSettings, rule: Rule): RuleChoice {
+  const choice = choices.get(rule.code) ?? rule.severity;
+  return choicesFor(rule).includes(choice) ? choice : 'warns';
 }
 
 /** Folds the next event of the stream of settings; the state before stays as it is. Throws an `UnreadableError`. */

@@ -1,6 +1,6 @@
 /** Fields that no claim carries: how to reach somebody, and what is for the clinic alone. Ids are told by what refers to them. */
 const notUsed: Readonly<Record<string, readonly string[]>> = {
-  encounter: ['id', 'status', 'is_completed'],
+  encounter: ['id', 'status', 'is_completed', 'void_reason'],
   patient: ['id', 'phone', 'email', 'ssn_last4'],
   payer: ['id', 'contact_email', 'contact_phone', 'fax', 'website'],
   provider: ['id', 'email', 'phone', 'specialty'],

@@ -30,8 +30,9 @@ export function changedKind({ type, stream }: Pick<RecordedEvent, 'type' | 'stre
   return type === RECORD_ERASED ? kindOfStream(stream) : kindByEventType.get(type);
 }
 
-/** The types of the events that change records of a kind, or documents. */
+/** The types of the events that change records of a kind, or documents; of `readiness`, those of what became of encounters in billing. */
 export function eventTypesOf(kind: string): string[] {
+  if (kind === 'readiness') return [...encounterReadinessTypes, READINESS_ERASED];
   const types = [...kindByEventType].filter(([, one]) => one === kind).map(([type]) => type);
   return kind === 'document' ? types : [...types, RECORD_ERASED];
 }

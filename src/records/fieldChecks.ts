@@ -1,6 +1,6 @@
 import type { FieldMessage } from '../errors.ts';
 import { instantOf } from './instantOf.ts';
-import { isUspsState } from './uspsStates.ts';
+import { isUspsState } from './states/uspsStates.ts';
 
 /** What is doubtful about a value that was accepted, if anything; `fields` are those that were sent with it. */
 export type Check = (value: string, fields: Record<string, unknown>) => string | undefined;

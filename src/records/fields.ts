@@ -73,7 +73,7 @@ export function name(example: string) {
 }
 
 /** An optional string; `null` clears it. */
-export function text(example: string, description?: string) {
+export function text(example: string | undefined, description?: string) {
   return bounded(MAX_STRING_LENGTH)
     .nullable()
     .optional()
@@ -141,7 +141,7 @@ export function oneOf<const Values extends readonly [string, ...string[]]>(
 }
 
 /** An ISO 8601 date-time or plain date, checked against the calendar. */
-export function requiredDate(example: string, description?: string) {
+export function requiredDate(example: string | undefined, description?: string) {
   return z
     .string()
     .regex(iso8601, {
@@ -151,7 +151,7 @@ export function requiredDate(example: string, description?: string) {
 }
 
 /** The optional form of `requiredDate`. */
-export function date(example: string, description?: string) {
+export function date(example: string | undefined, description?: string) {
   return requiredDate(example, description).nullable().optional();
 }
 

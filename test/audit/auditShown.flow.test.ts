@@ -57,7 +57,9 @@ onEveryEngine((start) => {
     });
     const all = await positions();
     const sent = accesses.filter(({ action }) => action === 'events.sent').map(shownIn);
-    expect(sent.map(({ count }) => count)).toEqual([2, 10]);
+    // The first ones may come one by one.
+    expect(sent).toHaveLength(2);
+    expect(sent.reduce((sum, { count = 0 }) => sum + count, 0)).toBe(12);
     expect(sent[0]?.ranges[0]?.from).toBe(all[0]);
     for (const position of all) {
       const covering = sent.filter(({ ranges }) =>

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
+import { jsonEvent } from '@eventstore/db-client';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
@@ -240,6 +242,22 @@ suite('an EventStoreDB server that fails', () => {
     await client.close();
     await expect(client.call(signal, (driver) => driver)).rejects.toThrow('closed');
     expect((await workspace.append(log, workspace.stream())).revision).toBe(0);
+  }, 60_000);
+
+  test('what goes on on a client that was given up is not sent, also where the driver connected it anew', async () => {
+    const client = new DriverClient(server.url);
+    const driver = await client.call({ aborted: false }, (present) => present);
+    const stream = workspace.stream();
+    const { id, type, data } = workspace.event();
+    const append = () => driver.appendToStream(stream, jsonEvent({ id, type, data: { data } }));
+    await server.kill();
+    await expect(append()).rejects.toThrow();
+    await server.start();
+    await eventually(() => driver.getStreamMetadata(stream));
+    await client.close();
+    await expect(append()).rejects.toThrow();
+    await expect(once(driver.subscribeToAll(), 'confirmation')).rejects.toThrow();
+    expect(await eventually(() => log.readStream(stream, { limit: 1 }))).toEqual([]);
   }, 60_000);
 
   test('a follower that is stopped while the server is away ends', async () => {

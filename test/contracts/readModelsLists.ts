@@ -54,6 +54,33 @@ export function listsContract(at: () => Two): void {
     expect(await onList(store, model, 'nobody')).toEqual([]);
   });
 
+  test('the heads of lists are the first rows of each, however long it is', async () => {
+    const { store, other, model } = at();
+    const heads = async (lists: string[], limit: number, partition = 'p') =>
+      (await other.heads(model, { partition, lists, limit })).map(idsOf);
+    expect(await heads(['a', 'b'], 3)).toEqual([[], []]);
+    const rows = [1, 2, 3, 4, 5].map((order) => listed(order, order % 2 ? ['a', 'f=%2F "$'] : ['b']));
+    const elsewhere = listed(6, ['a'], { partition: 'q' });
+    await store.write({ model, rows: [...rows, elsewhere].reverse(), checkpoint: 6 });
+    expect(await heads(['b', 'nobody', 'f=%2F "$', 'a'], 3)).toEqual([
+      ['r2', 'r4'],
+      [],
+      ['r1', 'r3', 'r5'],
+      ['r1', 'r3', 'r5'],
+    ]);
+    expect(await heads(['a', 'b'], 1)).toEqual([['r1'], ['r2']]);
+    expect(await heads(['a'], 9, 'q')).toEqual([['r6']]);
+    expect(await heads([], 9)).toEqual([]);
+    const long = Array.from({ length: 60 }, (_, index) => listed(index + 10, ['long', `own ${index}`]));
+    await store.write({ model, rows: long, checkpoint: 70 });
+    const own = long.map((_, index) => `own ${index}`).slice(0, 20);
+    expect(await heads(['long', ...own], 4)).toEqual([
+      idsOf(long.slice(0, 4)),
+      ...idsOf(long.slice(0, 20)).map((id) => [id]),
+    ]);
+    expect(await store.heads(model, { partition: 'p', lists: ['b'], limit: 1 })).toEqual([rows.slice(1, 2)]);
+  });
+
   test('the rows of a partition and of a list are counted, no further than is asked for', async () => {
     const { store, other, model } = at();
     expect(await store.countPage(model, { partition: 'p', limit: 10 })).toBe(0);

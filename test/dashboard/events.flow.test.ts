@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Role } from '../../src/principals/users/user.ts';
+import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -9,6 +10,7 @@ import { samples } from '../support/samples.ts';
 import type { TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -88,6 +90,35 @@ onEveryEngine((start) => {
       { event_types: ['PayerUpserted', 'RecordErased/payer'] },
     ]);
     expect((await visitor.get(`${root}?kind=unicorn`)).status).toBe(400);
+  });
+
+  test('what becomes of encounters in billing is a kind of its own, and leads to them', async () => {
+    const claim = freshClaim();
+    const [id, claim_id] = [String(claim.encounter.id), phi('claim')];
+    await sendClaim(service, claim);
+    await worklist(service);
+    expect((await service.post(billedPath(claim), { claim_id })).status).toBe(200);
+    await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off');
+    await worklist(service);
+    const visitor = await visit('compliance');
+    const ofReadiness = await stream('&kinds=readiness');
+    expect(ofReadiness).toHaveLength(3);
+    const { text } = await visitor.get(`${root}?kind=readiness`);
+    expect(payloads(text)).toEqual(ofReadiness);
+    expect(text).toContain(`/records/encounters/${encodeURIComponent(id)}"`);
+    expect(text).toContain(`/workspaces/${service.workspaceId('clinic')}/readiness">all encounters`);
+    const all = await stream();
+    expect(payloads((await visitor.get(root)).text)).toEqual(all.slice(0, 20));
+    expect((await visitor.get(`${root}?kind=encounter`)).text).not.toContain('readiness/');
+    const hidden = (await (await visit('viewer')).get(`${root}?kind=readiness`)).text;
+    expect(payloads(hidden).map(({ type }) => type)).toEqual(ofReadiness.map(({ type }) => type));
+    for (const secret of [id, claim_id]) expect(hidden).not.toContain(secret);
+    await inWorkspace(service, 'erase', 'encounter', id, '--reason', 'x');
+    const erased = (await visitor.get(`${root}?kind=readiness`)).text;
+    expect(payloads(erased).map(({ type }) => type)).toEqual([
+      ...['chartledger.encounter.readiness_erased.v1', 'chartledger.readiness.rules_applied.v1'],
+    ]);
+    expect(erased.split('This event was erased.')).toHaveLength(3);
   });
 
   test('who may not see PHI has the de-identified view, and nothing beside it', async () => {

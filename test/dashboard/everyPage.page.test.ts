@@ -3,6 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';
+import { analyse } from '../support/analyses.ts';
+import { changeAfterBilling } from '../support/claims.ts';
 import {
   expectAccessible,
   expectOperable,
@@ -13,9 +15,11 @@ import {
 import { addressOf, dashboardPages } from '../support/dashboardPages.ts';
 import { openLoopback } from '../support/delivery.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { sendMessages } from '../support/messages.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService } from '../support/service.ts';
+import { configureSources } from '../support/sources.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { createWebhook } from '../support/webhooks.ts';
 
@@ -35,6 +39,7 @@ beforeAll(async () => {
   for (const city of ['Omaha', 'Lincoln']) await service.post('/integration/patients', { ...patient, city });
   const encounter = await createEncounter(service);
   await service.upload(documentsPath(encounter), documentForm());
+  await changeAfterBilling(service, encounter);
   const [document] = (await service.get(documentsPath(encounter))).body.items;
   const [key, off] = [await service.createKey('clinic'), await service.createKey('clinic')];
   await service.keys.setKeyState(off.id, 'deactivated');
@@ -46,6 +51,8 @@ beforeAll(async () => {
     body: JSON.stringify({ state: 'disabled' }),
   });
   const refused = await service.post('/integration/patients', { id: patient.id, nickname: 'Ada' });
+  await configureSources(service.eventLog, workspace, key.id);
+  const [, message] = await sendMessages(service);
   const user = await dashboard.createUser('viewer');
   const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: 'test' } as const;
   const hold = await addHold(service.eventLog, caller, undefined, 'Case 2031-17');
@@ -57,6 +64,8 @@ beforeAll(async () => {
     ':field': 'city',
     ':user': user.id,
     ':hold': hold,
+    ':source': 'lab',
+    '/workspaces/:workspace/messages/:message': `${root}/messages/${message}?content=shown`,
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
     ':id': patient.id,
@@ -81,6 +90,7 @@ beforeAll(async () => {
   users.close();
   before.set('/invitation', await dashboard.open(`/invitation?token=${token}`));
   page = await dashboard.openAs('admin', '/account');
+  await analyse(page, workspace);
 }, 120_000);
 afterAll(async () => {
   await dashboard.stop();

@@ -9,16 +9,22 @@ import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { UserLinks } from '../../src/principals/users/UserLinks.ts';
 import type { Role } from '../../src/principals/users/user.ts';
 import { patient } from '../../src/records/kinds/patient.ts';
+import { analyse, countDays } from '../support/analyses.ts';
+import { changeAfterBilling } from '../support/claims.ts';
 import { startDashboard, type TestDashboard, type TestUser } from '../support/dashboard.ts';
 import { addressOf, dashboardPages, screenshotFile } from '../support/dashboardPages.ts';
 import { documentsPath } from '../support/documents.ts';
 import { makeUser } from '../support/makeUser.ts';
+import { sendMessages } from '../support/messages.ts';
 import { startTestService } from '../support/service.ts';
+import { configureSources } from '../support/sources.ts';
 import { setUpApp } from '../support/TestApp.ts';
 import { createWebhook, patch, webhooksPath } from '../support/webhooks.ts';
 
 const LONG_MS = 120_000;
 const SEED = 1;
+/** Of the last days, made up. */
+const BLOCKED = [412, 405, 408, 396, 380, 377, 371, 352, 349, 341, 336, 330, 318, 321, 312];
 const QUALITY = 75;
 const MARGIN = 32;
 const SIZE = { width: 1440, height: 900 };
@@ -50,7 +56,10 @@ beforeAll(async () => {
   const { patientId, encounterId, documentId } = told(groups);
   const client = service.as(emr.key);
   await client.delete(documentsPath(encounterId, documentId));
+  await changeAfterBilling(client, encounterId);
   const refused = await client.post('/integration/patients', { id: patientId, nickname: 'Ada' });
+  await configureSources(service.eventLog, workspace, emr.id);
+  const messages = await sendMessages(client);
   const settings = { url: 'https://billing.example.com/hooks/chartledger', description: 'Billing' };
   const [webhook, disabled] = [await createWebhook(client, settings), await createWebhook(client, settings)];
   await patch(client, `${webhooksPath}/${disabled.id}`, { state: 'disabled' });
@@ -62,6 +71,8 @@ beforeAll(async () => {
     ':field': 'city',
     ':user': (await newUser('eve@clinic.example', 'viewer')).id,
     ':hold': await addHold(service.eventLog, caller, held, 'Case 2031-17'),
+    '/workspaces/:workspace/messages/:message': `${root}/messages/${messages.at(-1)}?content=shown`,
+    ':source': 'lab',
     ':operation': 'upsertPatient',
     ':schema': 'Patient',
     ':id': patientId,
@@ -74,6 +85,8 @@ beforeAll(async () => {
     encounters: encounterId,
   };
   page = await dashboard.openFor(await newUser('ada@clinic.example', 'admin'), root);
+  await countDays(service, workspace, BLOCKED);
+  await analyse(page, workspace);
   await openOthers();
 }, LONG_MS);
 afterAll(async () => {

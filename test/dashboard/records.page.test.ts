@@ -97,7 +97,8 @@ describe('finding a record', () => {
         await alone.post('/integration/encounters', encounter);
         const answer = await shown.show(shown.pathOf('encounters', encounter.id));
         expect(answer?.status()).toBe(200);
-        await shown.page.getByRole('link', { name: 'Try again' }).waitFor();
+        // Its readiness as well as its documents.
+        await shown.page.getByRole('link', { name: 'Try again' }).nth(1).waitFor();
       } finally {
         await lagging.stop();
         await alone.stop();

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { progressNote } from '../../src/dashboard/readiness/progressNote.ts';
 import type { Shown } from '../../src/events/shown.ts';
+import { countDays } from '../support/analyses.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
 import { freshClaim, sendClaim } from '../support/claims.ts';
@@ -10,7 +11,7 @@ import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
-import { worklist } from '../support/worklists.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const A_PAGE = 50;
 /** More than a part of an export has, and than the page of a record looks at. */
@@ -85,6 +86,7 @@ onEveryEngine((start) => {
       'Blocked: 2': '/readiness?state=blocked',
       'Ready: 1': '/readiness?state=ready',
       'Not completed: 0': '/readiness?state=not_completed',
+      'Void: 0': '/readiness?state=voided',
       'All: 3': '/readiness?state=any',
     });
     expect(accesses).toContainEqual({
@@ -190,6 +192,8 @@ onEveryEngine((start) => {
   test('is shown in pages', async () => {
     const claim = freshClaim({ payer: { payer_code: undefined } });
     await sendClaim(service, claim);
+    // All of them are of one visit.
+    await inWorkspace(service, 'readiness', 'set', 'suspected_duplicate', 'off');
     const send = async (length: number) => {
       const lines = Array.from({ length }, () => ({
         kind: 'encounter',
@@ -235,6 +239,31 @@ onEveryEngine((start) => {
     const others = await whats('&without_views=yes');
     expect(others[0]).toBe(exported);
     expect(others).not.toContain(read);
+  });
+
+  test('shows how it came to this, day by day', async () => {
+    const workspace = service.workspaceId('clinic');
+    expect(await show('/readiness')).toContain('It begins with the end of the first day.');
+    await countDays(service, workspace, [7]);
+    const day = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+    const chart = (page: string) => /<h2>Day by day.*?<\/section>/s.exec(page)?.[0] ?? '';
+    expect(chart(await show('/readiness'))).toContain(`<title>${day}: 7</title>`);
+    expect(chart(await show('/readiness?state=any'))).toContain(`<title>${day}: 9</title>`);
+    expect(chart(await show('/readiness?rule=facility_tax_id'))).toContain(`<title>${day}: 7</title>`);
+    expect(chart(await show(`/readiness?payer_id=${billable.payer.id}`))).toBe('');
+  });
+
+  test('void encounters are told from others, and are blocked by nothing', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined }, encounter: { voided_at: '2026-03-20' } });
+    await sendClaim(service, claim);
+    await worklist(service);
+    const page = await show('/readiness?state=voided');
+    expect(listed(page)).toEqual(idsOf(claim));
+    expect(tabs(page)).toHaveProperty('Void: 1');
+    const [, line] = (await show('/readiness/export?state=voided')).split('\r\n');
+    expect(line).toMatch(new RegExp(`^${claim.encounter.id},voided,.*,,,,,$`));
+    expect(await show('/records?kind=encounters&sort=-updated_at')).toContain('>void</span>');
+    expect(await show(recordPath('payers', claim.payer))).toContain('Blocks no encounter.');
   });
 });
 

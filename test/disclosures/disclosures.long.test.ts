@@ -48,6 +48,7 @@ onEveryEngine((start) => {
     await post('/integration/encounters', { id: moved, patient_id: patient.id });
     await post('/integration/encounters', { id: moved, patient_id: other.id });
     expect((await service.upload(documentsPath(own), form)).status).toBe(200);
+    await post(`/integration/encounters/${encodeURIComponent(own)}/billed`, { claim_id: phi('claim') });
   }, LONG_MS);
   afterAll(async () => {
     await service.stop();
@@ -91,6 +92,7 @@ onEveryEngine((start) => {
       await registryReader.get(documentsPath(own, documentId));
       await (await keyOf('lister', ['read'])).get('/integration/patients');
       await (await keyOf('events', ['events'])).get('/events?kinds=patient,document');
+      await (await keyOf('claims', ['events'])).get('/events?kinds=readiness');
       await (await keyOf('analytics', ['events:deidentified'])).get('/events');
       const blind = await keyOf('blind', ['read', 'events']);
       await blind.get(pathOf(other));
@@ -104,7 +106,7 @@ onEveryEngine((start) => {
         ...billing,
       });
       webhookId = hook.id;
-      await eventually(() => expect(endpoint.accepted).toHaveLength(6));
+      await eventually(() => expect(endpoint.accepted).toHaveLength(7));
       await cli(
         ...['export', '--format', 'ndjson', '--kind', 'encounter', '--recipient', 'Auditor'],
         '--purpose',
@@ -135,6 +137,7 @@ onEveryEngine((start) => {
           ],
         },
       ]);
+      expect(by(found, 'claims')).toMatchObject([{ what: [{ kind: 'readiness', id: own, versions: '1' }] }]);
       for (const name of ['blind', 'refused', 'maker']) expect(by(found, name)).toEqual([]);
       const exports = found.filter(({ action }) => action === 'export');
       expect(exports).toMatchObject([
@@ -176,7 +179,7 @@ onEveryEngine((start) => {
           expect(sent.at(-1)).toMatchObject({ ...billing, status: 'exempt' });
           const underBilling = sent.filter(({ purpose }) => purpose === billing.purpose);
           expect(new Set(underBilling.flatMap(({ what }) => what.map(({ kind }) => kind)))).toEqual(
-            new Set(['patient', 'encounter', 'document']),
+            new Set(['patient', 'encounter', 'document', 'readiness']),
           );
         }, LONG_MS);
         expect((await maker.delete(memberOf({ id: webhookId }))).status).toBe(200);

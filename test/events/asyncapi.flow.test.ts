@@ -11,6 +11,7 @@ import { closed, expectDocumented, fetchDocument, type OpenApi, operationOf } fr
 import { phi } from '../support/phi.ts';
 import { sampleOf } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: the document is walked freely
 type AsyncApi = Record<string, any>;
@@ -63,6 +64,12 @@ onEveryEngine((start) => {
     const id = phi('document');
     expect((await service.upload(path, documentForm({ document_id: id }))).status).toBe(200);
     expect((await service.delete(`${path}/${encodeURIComponent(id)}`)).status).toBe(200);
+    const billed = '/integration/encounters/encounter-4001/billed';
+    expect((await service.post(billed, { claim_id: phi('claim') })).status).toBe(200);
+    const sent = { id: 'encounter-4001', patient_id: 'patient-1001', visit_type: 'telehealth' };
+    expect((await service.post('/integration/encounters', sent)).status).toBe(200);
+    const reason = { reason: phi('Accepted as it was') };
+    expect((await service.post(`${billed}/acknowledge`, reason)).status).toBe(200);
   }
 
   /** Erases a record of each kind, and a document; answers with how many events the stream tells of that. */
@@ -75,6 +82,8 @@ onEveryEngine((start) => {
     }
     const upload = await service.upload(documentsPath(String(made.encounter)), documentForm());
     expect(upload.status).toBe(200);
+    const billed = `/integration/encounters/${made.encounter}/billed`;
+    expect((await service.post(billed, { claim_id: phi('claim') })).status).toBe(200);
     const options = ['--workspace', service.workspaceId('clinic'), '--reason', 'Request 2026-117'];
     for (const [kind, id] of Object.entries(made).reverse()) {
       const { code, stderr } = await runCli(['erase', kind, id, ...options], {
@@ -82,7 +91,7 @@ onEveryEngine((start) => {
       });
       expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     }
-    return catalog.length + 1;
+    return catalog.length + 2;
   }
 
   /** The whole stream, as a key of that permission reads it. */
@@ -161,12 +170,20 @@ onEveryEngine((start) => {
     });
 
     test('hold of every event that the service writes, in both views', async () => {
-      const written = 3 * catalog.length + 2;
+      // What is there before the worklist is begun would be no news.
+      await worklist(service);
+      const written = 3 * catalog.length + 5;
       expect(await appendedBy(service, writeEverything)).toHaveLength(written);
       const erased = await eraseOneOfEach();
+      expect(await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off')).toMatchObject({
+        code: 0,
+      });
+      await worklist(service);
       const [full, deidentified] = [await readStream('events'), await readStream('events:deidentified')];
       expect(new Set(full.map(({ type }) => type))).toEqual(new Set(types));
-      expect([full.length, deidentified.length]).toEqual([written + erased, written + erased]);
+      const byItself = full.filter(({ type }) => /readiness_changed|rules_applied/.test(type)).length;
+      const all = written + erased + byItself;
+      expect([full.length, deidentified.length]).toEqual([all, all]);
       const both = [...full, ...deidentified];
       expect(new Set(both.map(({ dataschema }) => dataschema?.replace(service.url, '')))).toEqual(
         new Set(names.map(schemaPath)),
@@ -185,7 +202,8 @@ onEveryEngine((start) => {
         Object.keys(schemas.get(name)?.body.properties.sent.properties),
       ) as [string[], string[]];
       expect(full).toEqual(expect.arrayContaining(deidentified));
-      if (!/\.(?:removed|erased)\.v1$/.test(type)) expect(full.length).toBeGreaterThan(deidentified.length);
+      if (!/[._](?:removed|erased|applied)\.v1$/.test(type))
+        expect(full.length).toBeGreaterThan(deidentified.length);
     });
   });
 

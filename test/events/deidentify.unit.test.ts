@@ -79,6 +79,27 @@ describe('the event', () => {
     expect(subject).toBe(`document/${data.sent.encounter_id}/${data.sent.document_id}`);
   });
 
+  test('of readiness names the encounter, the records of the claim and the cause by the hashes that these have', () => {
+    const [of, id] = ['encounter/1', 'payer/1'];
+    const told = (type: string, fields: Fields) =>
+      deidentify('clinic', cloudEventOf(type, { id: of, encounter_id: of, ...fields }));
+    const hashOf = (kind: string, one: string) => shownFields(kind, { id: one }).id;
+    const versions = [{ part: 'payer', kind: 'payer', id, version: 2 }];
+    const billed = told('EncounterBilled', { claim_id: 'claim-1', versions });
+    expect(billed.subject).toBe(`readiness/${hashOf('encounter', of)}`);
+    expect(billed.data.sent).toEqual({
+      encounter_id: hashOf('encounter', of),
+      versions: [{ ...versions[0], id: hashOf('payer', id) }],
+    });
+    const event = cloudEventOf('payer', { id });
+    const cause = { event_id: event.id, kind: 'payer', id, version: 2 };
+    expect(told('EncounterReadinessChanged', { to: 'ready', cause, rules_version: 'v' }).data.sent).toEqual({
+      encounter_id: hashOf('encounter', of),
+      to: 'ready',
+      cause: { ...cause, event_id: deidentify('clinic', event).id, id: hashOf('payer', id) },
+    });
+  });
+
   test('of a type that the stream does not carry is refused', () => {
     expect(() =>
       deidentify('clinic', { ...cloudEventOf('patient', { id: 'a' }), type: 'constructor' }),

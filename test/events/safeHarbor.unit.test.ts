@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { CloudEvent } from '../../src/feed/format/cloudEvent.ts';
+import { type CloudEvent, feedEventTypes } from '../../src/feed/format/cloudEvent.ts';
 import { deidentifiedFields } from '../../src/feed/format/deidentifiedFields.ts';
+import { readinessSchemas } from '../../src/feed/format/readinessEvents.ts';
 import { documentSchemas } from '../../src/feed/format/schemas.ts';
 import { catalog } from '../../src/records/catalog.ts';
 import { insurance } from '../../src/records/kinds/patient.ts';
@@ -9,6 +10,10 @@ import { insuranceRows, specTables } from '../support/specTables.ts';
 
 const named = (kind: string, fields: string[]) => fields.map((field) => `${kind}.${field}`);
 const documentFields = [...Object.keys(documentSchemas.DocumentUploaded.shape), 'object_id'];
+/** Those of readiness, each named by the type of its event in the log. */
+const readinessFields = Object.entries(readinessSchemas).flatMap(([type, { shape }]) =>
+  named(type, Object.keys(shape)),
+);
 
 /** Every field of the specification that an event of the stream can have, as `kind.field`. */
 const specFields = [
@@ -19,6 +24,7 @@ const specFields = [
     ),
   ),
   ...named('document', documentFields),
+  ...readinessFields,
 ];
 
 /** Every field that one can have. */
@@ -26,6 +32,7 @@ const allFields = [
   ...catalog.flatMap(({ kind, schema }) => named(kind, Object.keys(schema.shape))),
   ...named('insurance', Object.keys(insurance.schema.shape)),
   ...named('document', documentFields),
+  ...readinessFields,
 ];
 
 /**
@@ -60,6 +67,7 @@ const safeHarbor: Record<string, string[]> = {
     'insurance.effective_date',
     'insurance.termination_date',
     'encounter.date_of_service',
+    'encounter.voided_at',
   ],
   '(D) telephone numbers': ['patient.phone', 'provider.phone', 'facility.phone', 'payer.contact_phone'],
   '(E) fax numbers': ['payer.fax', 'facility.fax'],
@@ -70,13 +78,17 @@ const safeHarbor: Record<string, string[]> = {
     'encounter.id',
     'encounter.patient_id',
     'document.encounter_id',
+    'EncounterBilled.encounter_id',
+    'BillingChangeAcknowledged.encounter_id',
+    'EncounterReadinessChanged.encounter_id',
+    'ReadinessErased.encounter_id',
   ],
   '(I) health plan beneficiary numbers': [
     'insurance.policy_number',
     'insurance.group_number',
     'insurance.subscriber_id',
   ],
-  '(J) account numbers': ['payer.payer_code', 'facility.tax_id'],
+  '(J) account numbers': ['payer.payer_code', 'facility.tax_id', 'EncounterBilled.claim_id'],
   '(K) certificate and license numbers': ['provider.npi', 'facility.npi', 'facility.clia_number'],
   '(L) vehicle identifiers': [],
   '(M) device identifiers': [],
@@ -99,6 +111,10 @@ const safeHarbor: Record<string, string[]> = {
     'document.filename',
     'provider.specialty',
     'encounter.status',
+    'encounter.void_reason',
+    'BillingChangeAcknowledged.reason',
+    'EncounterReadinessChanged.rules_version',
+    'ReadinessRulesApplied.cause',
   ],
 };
 
@@ -116,6 +132,11 @@ const hashed = [
   'insurance.payer_id',
   'document.encounter_id',
   'document.document_id',
+  'EncounterBilled.encounter_id',
+  'BillingChangeAcknowledged.encounter_id',
+  'EncounterReadinessChanged.encounter_id',
+  'ReadinessErased.encounter_id',
+  'ReadinessRulesApplied.cause',
 ];
 
 /** Fields that identify nobody, with a value that is shown and what is shown of it. */
@@ -140,6 +161,11 @@ const identifiesNobody: Record<string, [value: unknown, shown: unknown]> = {
   'encounter.is_completed': [false, false],
   'document.category': ['lab_results', 'lab_results'],
   'document.format': ['docx', 'docx'],
+  'EncounterReadinessChanged.from': ['ready', 'ready'],
+  'EncounterReadinessChanged.to': ['blocked', 'blocked'],
+  'EncounterReadinessChanged.rules': [['payer_code_missing'], ['payer_code_missing']],
+  'ReadinessRulesApplied.before': [{ ready: 3 }, { ready: 3 }],
+  'ReadinessRulesApplied.after': [{ blocked: 3 }, { blocked: 3 }],
 };
 
 const split = (name: string) => name.split('.') as [string, string];
@@ -150,16 +176,25 @@ const identifying = Object.entries(safeHarbor).flatMap(([category, names]) =>
 
 describe('each field', () => {
   test('of the specification stands under one identifier of the Safe Harbor, or identifies nobody', () => {
-    const nested = ['primary', 'secondary', 'tertiary'].map((rank) => `patient.${rank}_insurance`);
+    const nested = [
+      ...['primary', 'secondary', 'tertiary'].map((rank) => `patient.${rank}_insurance`),
+      ...[
+        'EncounterBilled.versions',
+        'BillingChangeAcknowledged.versions',
+        'EncounterReadinessChanged.cause',
+      ],
+    ];
     const classed = [...identifying.map(([, name]) => name), ...Object.keys(identifiesNobody), ...nested];
     expect(classed.sort()).toEqual(specFields.sort());
     expect(Object.keys(safeHarbor).join('')).toMatch(/^(?:\(([A-R])\)[^(]+){18}$/);
   });
 
   test('has a decision, and no decision is left of a field that is gone', () => {
-    const kinds = [...catalog.map(({ kind }) => kind), 'document'];
+    const kinds = feedEventTypes.map(
+      (one) => [one.kind === 'readiness' ? one.logType : one.kind, one] as const,
+    );
     const decided = [
-      ...kinds.flatMap((kind) => named(kind, Object.keys(deidentifiedFields(kind)))),
+      ...[...new Map(kinds)].flatMap(([kind, told]) => named(kind, Object.keys(deidentifiedFields(told)))),
       ...named('insurance', Object.keys(insurance.rules)),
     ];
     expect(decided.sort()).toEqual(allFields.sort());
@@ -183,7 +218,7 @@ describe('each field', () => {
 
   test.each(Object.entries(identifiesNobody))('%s is shown', (name, [value, expected]) => {
     const [kind, field] = split(name);
-    expect(shownFields(kind, { [field]: value })[field]).toBe(expected);
+    expect(shownFields(kind, { [field]: value })[field]).toEqual(expected);
   });
 
   test.each([
@@ -197,6 +232,9 @@ describe('each field', () => {
     ['provider.taxonomy_code', 'Dr Nguyen'],
     ['patient.date_of_birth', 'Maria, 1984'],
     ['patient.id', 17],
+    ['EncounterReadinessChanged.to', 'seen by Maria'],
+    ['EncounterReadinessChanged.rules', ['Maria, 1984']],
+    ['ReadinessRulesApplied.after', { maria: 1 }],
   ])('%s is left out when it holds anything else: %p', (name, value) => {
     const [kind, field] = split(name);
     expect(shownFields(kind, { [field]: value })).not.toHaveProperty([field]);

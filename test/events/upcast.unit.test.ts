@@ -5,6 +5,7 @@ import { evolveHolds, type HoldState } from '../../src/erasure/holds/holdState.t
 import { encounterReadinessTypes } from '../../src/events/encounterReadiness.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { createUpcaster, currentVersion, eventTypes, upcast } from '../../src/events/upcast.ts';
+import { evolveSources, type SourceState } from '../../src/ingest/sources/sourceState.ts';
 import { evolveKeys, noKeys } from '../../src/principals/keys/keyState.ts';
 import { emptyUsers } from '../../src/principals/users/user.ts';
 import { evolveUsers } from '../../src/principals/users/userEvents.ts';
@@ -52,7 +53,7 @@ function listed(state: unknown): unknown {
 }
 
 /** Types that are read one by one. */
-const readOneByOne = ['AccessRecorded', 'UserTotpCodeUsed', 'EncounterReadinessChanged'];
+const readOneByOne = ['AccessRecorded', 'UserTotpCodeUsed', 'EncounterReadinessChanged', 'ReadinessCounted'];
 
 const billingTypes = [...encounterReadinessTypes, 'ReadinessErased'];
 
@@ -83,7 +84,12 @@ function fold(events: RecordedEvent[]): unknown {
     return listed(events.reduce<RuleSettings | undefined>(evolveRuleSettings, undefined));
   }
   if (readOneByOne.includes(type)) return upcast(events.at(-1) as RecordedEvent).data;
-  if (billingTypes.includes(type)) return events.reduce<BillingState | undefined>(evolveBilling, undefined);
+  if (billingTypes.includes(type)) {
+    return listed(events.reduce<BillingState | undefined>(evolveBilling, undefined));
+  }
+  if (type.startsWith('Source')) {
+    return listed(events.reduce<SourceState | undefined>(evolveSources, undefined));
+  }
   if (type === 'CodeSetLoaded') {
     const [{ codes, release } = {}] = events.reduce(evolveTaxonomySets, { version: 0, sets: [] }).sets;
     return listed({ codes, release });

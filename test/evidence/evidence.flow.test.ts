@@ -9,12 +9,20 @@ import { openReadModels } from '../../src/app/openBackend.ts';
 import { addHold } from '../../src/erasure/holds/addHold.ts';
 import { releaseHold } from '../../src/erasure/holds/releaseHold.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
-import { encounterReadinessStream, readinessStream, WEBHOOKS_STREAM } from '../../src/events/streamNames.ts';
+import {
+  encounterReadinessStream,
+  readinessCountsStream,
+  readinessStream,
+  WEBHOOKS_STREAM,
+} from '../../src/events/streamNames.ts';
 import { eventTypes } from '../../src/events/upcast.ts';
 import { signObject } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
+import { configureSource } from '../../src/ingest/sources/configureSource.ts';
+import { removeSource } from '../../src/ingest/sources/removeSource.ts';
 import type { ReadModels, Row } from '../../src/ports/readModels.ts';
+import { noKeys } from '../../src/principals/keys/keyState.ts';
 import { setRequiredDocument } from '../../src/readiness/documents/setRequiredDocument.ts';
 import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { setRule } from '../../src/readiness/setRule.ts';
@@ -89,12 +97,18 @@ onEveryEngine((start) => {
     await setFilingLimit(service.eventLog, caller, 365);
     const required = { visit_type: 'inpatient', category: 'referral', required: true } as const;
     await setRequiredDocument(service.eventLog, caller, required);
+    const { eventLog } = service;
+    const ports = { eventLog, directory: { known: noKeys() } };
+    await configureSource(ports, caller, { id: 'epic', format: 'fhir' });
+    await removeSource(eventLog, caller, 'epic');
     const applied = newEvent(caller, 'ReadinessRulesApplied', {
       cause: caller.requestId,
       before: {},
       after: {},
     });
     await service.eventLog.append(readinessStream(clinic()), { ...applied, id: uuidv7() }, 'any');
+    const counted = newEvent(caller, 'ReadinessCounted', { day: '2026-03-14', states: {}, rules: {} });
+    await service.eventLog.append(readinessCountsStream(clinic()), { ...counted, id: uuidv7() }, 'any');
     const billed = encounterReadinessStream(clinic(), String(made.encounter));
     const data = { encounter_id: made.encounter, versions: [] };
     const events = [

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { parse as parseUuid, v7 as uuidv7 } from 'uuid';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
@@ -9,6 +8,7 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 
@@ -37,7 +37,7 @@ async function forge({
   id?: string;
   recordedAt: string;
 }): Promise<RecordedEvent> {
-  const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  const db = openLogFile(service);
   const last = db.prepare('SELECT * FROM events ORDER BY position DESC LIMIT 1').get() ?? {};
   const stream = `${service.workspaceId('clinic')}.payer-forged-${uuidv7()}`;
   const { lastInsertRowid } = db.prepare('INSERT INTO streams (name) VALUES (?)').run(stream);

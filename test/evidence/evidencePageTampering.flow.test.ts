@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
@@ -6,6 +5,7 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { EvidencePage } from '../support/evidencePage.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
@@ -32,7 +32,7 @@ afterAll(() => service.stop());
 
 /** Gives the event other data, past the service. */
 function change(data: string): void {
-  const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  const db = openLogFile(service);
   const { changes } = db.prepare('UPDATE events SET data = ? WHERE position = ?').run(data, event.position);
   db.close();
   expect(changes).toBe(1);

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
@@ -11,6 +11,7 @@ import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { makeUser } from '../support/makeUser.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
@@ -31,7 +32,7 @@ beforeAll(async () => {
   const payers = Array.from({ length: PAYERS }, samples.payer);
   for (const payer of payers) await service.post('/integration/payers', payer);
   readModels = await openReadModels(service.config.readModelUrl);
-  db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  db = openLogFile(service);
 }, LONG_MS);
 afterAll(async () => {
   db.close();

@@ -174,3 +174,28 @@ test('a state store that is away for a while does not cost the result', async ()
   isAway = false;
   await outcomeIs(one, 'holds');
 });
+
+test('who reads that one has ended begins the next, though the store was slow to say that it took the end', async () => {
+  const late = Promise.withResolvers<void>();
+  let isSlow = false;
+  const swap: StateStore['swap'] = async (...args) => {
+    const swapped = await stateStore.swap(...args);
+    if (isSlow) await late.promise;
+    return swapped;
+  };
+  const store = new Proxy(stateStore, {
+    get: (target, name: keyof StateStore) => (name === 'swap' ? swap : target[name].bind(target)),
+  });
+  const one = verifications({ store });
+  await one.start('clinic', user, record);
+  await eventually(() => expect(running).toHaveLength(1));
+  isSlow = true;
+  running[0]?.resolve(found());
+  await outcomeIs(one, 'holds');
+  isSlow = false;
+  await one.start('clinic', user, record);
+  await eventually(() => expect(running).toHaveLength(2));
+  late.resolve();
+  running[1]?.resolve(found());
+  await outcomeIs(one, 'holds');
+});

@@ -198,3 +198,35 @@ test('an import goes on with the input, options and key that it began with, or b
   expect(existsSync(join(folder, 'payers.ndjson'))).toBe(true);
   expect(readdirSync(folder)).toEqual(['payers.ndjson']);
 });
+
+test('FHIR that was cut off goes on behind the lines that were answered, and a store that is away is waited for', async () => {
+  const folder = temporaryFolder();
+  const lines = manyIds.slice(0, 1_500).map((id) => JSON.stringify({ resourceType: 'Patient', id }));
+  writeFileSync(join(folder, 'Patient.ndjson'), lines.join('\n'));
+  const issue = [{ severity: 'error', code: 'login', diagnostics: 'Send an API key.' }];
+  const outcome = { resourceType: 'OperationOutcome', issue };
+  const sent: unknown[] = [];
+  service = await startFakeService(({ number, lines: received }) => {
+    const [first] = received as unknown as { id: string }[];
+    sent.push([received.length, first?.id]);
+    if (number === 1) return { status: 401, body: outcome };
+    const isAway = number === 2;
+    const summary = { created: received.length - (isAway ? 1 : 0), updated: 0, unchanged: 0 };
+    const told = JSON.stringify({ line: 3, status: 503, outcome });
+    return { status: 200, text: `${isAway ? `${told}\n` : ''}${JSON.stringify({ summary })}\n` };
+  });
+  const importing = () =>
+    spawnCli(['import', '.', '--format', 'fhir', '--url', service.url, '--json'], {
+      ...{ cwd: folder, env: { CHARTLEDGER_API_KEY: apiKey } },
+    });
+  const cutOff = await importing();
+  expect(cutOff).toMatchObject({ code: 1, stderr: expect.stringContaining('Send an API key.') });
+  expect(JSON.parse(cutOff.stdout)).toMatchObject({ accepted: 1_000, created: 1_000 });
+  expect(statesIn(folder)).toHaveLength(1);
+  const whole = await importing();
+  expect(whole).toMatchObject({ code: 0, stderr: expect.stringContaining('a store is away') });
+  expect(JSON.parse(whole.stdout)).toMatchObject({ accepted: 1_500, created: 1_500, rejected: 0 });
+  const rest = [500, 'payer-1000'];
+  expect(sent).toEqual([[1_000, 'payer-0'], rest, rest, rest]);
+  expect(statesIn(folder)).toEqual([]);
+});

@@ -3,8 +3,8 @@ import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 import { MappedSource } from '../../src/cli/import/mapping/MappedSource.ts';
 import { readMapping } from '../../src/cli/import/mapping/readMapping.ts';
-import { stateCode } from '../../src/cli/import/mapping/stateCode.ts';
-import { isUspsState } from '../../src/records/uspsStates.ts';
+import { stateCode } from '../../src/records/states/stateCode.ts';
+import { isUspsState } from '../../src/records/states/uspsStates.ts';
 import { temporaryFolder } from '../support/cli.ts';
 import type { SpecKind } from '../support/specTables.ts';
 
@@ -136,7 +136,8 @@ test('states by name become codes; what is not known stays for the service to ju
   for (const name of ['Nebraska', 'new york', ' Puerto Rico ', 'District of Columbia']) {
     expect(isUspsState(stateCode(name) as string)).toBe(true);
   }
-  expect([stateCode('NE'), stateCode('Ontario'), stateCode('')]).toEqual(['NE', 'Ontario', '']);
+  const others = ['NE', 'Ontario', '', 'constructor', '__proto__'];
+  expect(others.map(stateCode)).toEqual(others);
 });
 
 async function recordsOf(source: MappedSource, kind: SpecKind) {

@@ -26,6 +26,7 @@ const frozen: Record<string, string[]> = {
   [`records_v${1 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   [`records_v${2 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   [`records_v${3 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
+  [`records_v${4 + versionOfRecords}`]: ['RecordErased', ...records, ...addedRecords].sort(),
   documents_v2: erasedDocuments,
   encounters_v1: ['EncounterUpserted', 'RecordErased'],
   [`search_v${versionOfRecords}`]: [...erasedDocuments, 'RecordErased', ...records, ...addedRecords].sort(),

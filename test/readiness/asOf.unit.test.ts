@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { records } from '../../projections/records.ts';
 import { ServiceError } from '../../src/errors.ts';
 import { claimParts } from '../../src/events/encounterReadiness.ts';
 import type { JsonObject, RecordedEvent } from '../../src/events/event.ts';
@@ -11,14 +12,14 @@ import {
   recordStream,
 } from '../../src/events/streamNames.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
-import type { PageQuery } from '../../src/ports/readModels.ts';
+import type { HeadsQuery, PageQuery, Row } from '../../src/ports/readModels.ts';
 import { type Readiness, readReadiness } from '../../src/readiness/readReadiness.ts';
 import { type RuleSettings, ruleChoices } from '../../src/readiness/ruleSettings.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { CODE_SET_LOADED, TAXONOMY } from '../../src/readiness/taxonomySet.ts';
 import type { QueryPorts } from '../../src/reads/readRecord.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
-import { type Claim, claimWith, type Fields } from '../support/billing.ts';
+import { type Claim, claimWith, type Fields, otherEncounter } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples } from '../support/ruleExamples.ts';
 
 const DAY_MS = 86_400_000;
@@ -53,18 +54,20 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
   }
 
   /** Makes the records what they are in this claim; those that are so already get no event. */
-  write(time: number, changes: Changes): void {
+  write(time: number, { other, ...changes }: Changes): void {
     const claim: Claim = structuredClone(claimWith(changes));
-    for (const kind of kinds) {
-      const fields = JSON.parse(JSON.stringify(claim[kind])) as Fields;
-      const before = this.#sent.get(kind);
-      if (JSON.stringify(before) === JSON.stringify(fields)) continue;
-      this.#sent.set(kind, fields);
-      const cleared = Object.keys(before ?? {}).filter((field) => !(field in fields));
-      const data = { ...fields, ...Object.fromEntries(cleared.map((field) => [field, null])) };
-      const stream = recordStream(workspace, kind, String(fields.id));
-      this.append(time, stream, catalogEntry(kind).eventType, data);
-    }
+    for (const kind of kinds) this.#send(time, kind, claim[kind]);
+    if (other) this.#send(time, 'encounter', otherEncounter(other), 'other');
+  }
+
+  #send(time: number, kind: string, given: Fields, part = kind): void {
+    const fields = JSON.parse(JSON.stringify(given)) as Fields;
+    const before = this.#sent.get(part);
+    if (JSON.stringify(before) === JSON.stringify(fields)) return;
+    this.#sent.set(part, fields);
+    const cleared = Object.keys(before ?? {}).filter((field) => !(field in fields));
+    const data = { ...fields, ...Object.fromEntries(cleared.map((field) => [field, null])) };
+    this.append(time, recordStream(workspace, kind, String(fields.id)), catalogEntry(kind).eventType, data);
   }
 
   set(time: number, type: string, data: object): void {
@@ -114,6 +117,18 @@ class FakeLog implements Pick<EventLog, 'readStream' | 'head'> {
     return [...new Set(streams.filter((stream) => stream.includes('.document-')))].map((id) => ({ id }));
   }
 
+  /** Encounters by their visits, as the read model of records knows. */
+  async heads(_model: string, { partition, lists, limit }: HeadsQuery): Promise<Row[][]> {
+    const rows = new Map<string, Row>();
+    for (const event of this.events.filter(({ type }) => records.eventTypes?.includes(type))) {
+      const before = rows.get(event.stream) as Parameters<typeof records.evolve>[0];
+      const [row] = [records.evolve(before, event)].flat() as [Row];
+      rows.set(event.stream, row);
+    }
+    const listed = [...rows.values()].filter((row) => row.partition === partition);
+    return lists.map((list) => listed.filter((row) => row.lists?.includes(list)).slice(0, limit));
+  }
+
   async checkpoint(): Promise<number> {
     return this.head();
   }
@@ -147,6 +162,10 @@ const claims = Object.values(ruleExamples).flatMap(({ finds, passes }) => [
   ...passes,
 ]);
 
+function voided({ encounter, ...changes }: Changes): Changes {
+  return { ...changes, encounter: { ...encounter, voided_at: '2026-03-15' } };
+}
+
 type Work =
   | { changes: Changes }
   | { rule: string; choice: string }
@@ -160,10 +179,22 @@ const happening: fc.Arbitrary<{ afterMs: number; work: Work }> = fc.record({
   afterMs: fc.constantFrom(0, 1, 3_600_000, DAY_MS, 20 * DAY_MS),
   work: fc.oneof(
     { weight: 8, arbitrary: fc.constantFrom(...claims).map((changes) => ({ changes })) },
+    { weight: 4, arbitrary: fc.constantFrom(...claims).map((changes) => ({ changes: voided(changes) })) },
     fc.record({
       rule: fc.constantFrom(...rules.map(({ code }) => code)),
       choice: fc.constantFrom(...ruleChoices, 'default'),
     }),
+    {
+      weight: 2,
+      arbitrary: fc
+        .constantFrom(
+          {},
+          { date_of_service: '2026-03-15' },
+          { facility_id: undefined },
+          { voided_at: '2026-03-15' },
+        )
+        .map((other) => ({ changes: { other } })),
+    },
     fc.record({ days: fc.constantFrom(null, 1, 30, 400) }),
     fc.record({ codes: fc.constantFrom(['207Q00000X'], ['101Y00000X']) }),
     fc.record({ category: fc.constantFrom('referral', 'discharge_summary') }),

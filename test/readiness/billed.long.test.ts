@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EncounterBilled } from '../../src/events/encounterReadiness.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
-import { encounterReadinessStream } from '../../src/events/streamNames.ts';
+import { encounterReadinessStream, readinessStream } from '../../src/events/streamNames.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';
@@ -15,7 +15,7 @@ import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { inWorkspace } from '../support/worklists.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
 
 const LONG_MS = 60_000;
 
@@ -164,7 +164,7 @@ onEveryEngine((start) => {
     expect(then.billed?.versions).toContainEqual(expect.objectContaining({ part: 'patient', version: 1 }));
     expect(then.billed?.acknowledged).toMatchObject({
       versions: expect.arrayContaining([expect.objectContaining({ part: 'patient', version: 4 })]),
-      principal: { type: 'api_key', name: 'Test key' },
+      ...{ reason, principal: { type: 'api_key', name: 'Test key' } },
     });
     // What changes later is one again, and as of before the first ones are told.
     await sendLater(service, claim, 'facility', { tax_id: '12-3456780' });
@@ -180,6 +180,29 @@ onEveryEngine((start) => {
     const last = await readiness(service, claim);
     expect(last.found).toEqual(['facility_missing encounter.facility_id']);
     expect(last.billed?.acknowledged).toBeUndefined();
+  });
+
+  test('that it blocks cannot be set; where it was set, it warns, and the worklist tells the same state', async () => {
+    const principal = { type: 'operator', id: 'test' } as const;
+    const caller = { workspace: clinic(), principal, requestId: randomUUID() };
+    const set = (choice: string) => {
+      const event = newEvent(caller, 'ReadinessRuleSet', { rule: 'changed_after_billing', choice });
+      return service.eventLog.append(readinessStream(clinic()), { ...event, id: randomUUID() }, 'any');
+    };
+    await set('blocks');
+    const { claim } = await billedClaim();
+    await sendLater(service, claim, 'provider', { npi: '2000000002' });
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'ready',
+      findings: [{ rule: 'changed_after_billing', severity: 'warns' }],
+    });
+    const { items } = await worklist(service);
+    expect(items.find(({ id }) => id === claim.encounter.id)?.state).toBe('ready');
+    const listed = JSON.parse((await cli('readiness', 'rules', '--json')).stdout);
+    expect(listed).toContainEqual(
+      expect.objectContaining({ rule: 'changed_after_billing', choice: 'warns' }),
+    );
+    await set('default');
   });
 
   test(

@@ -5,6 +5,7 @@ import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
+import { phi } from '../support/phi.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
 
 const future = { date_of_service: '2091-05-01' };
@@ -115,6 +116,8 @@ onEveryEngine((start) => {
     expect(await patch({ status: 'seen' })).toEqual({ warnings: [], events: 1 });
     expect(await patch({ is_completed: true })).toEqual({ warnings: [told.facility], events: 1 });
     expect(await patch(future)).toEqual({ warnings: [told.future, told.facility], events: 1 });
+    expect(await patch({ voided_at: '2026-03-20' })).toEqual({ warnings: [], events: 1 });
+    expect(await patch({ voided_at: null })).toEqual({ warnings: [told.future, told.facility], events: 1 });
     expect(await patch({ is_completed: null })).toEqual({ warnings: [], events: 1 });
   });
 
@@ -133,6 +136,15 @@ onEveryEngine((start) => {
       ]);
     });
     expect(appended).toHaveLength(2);
+  });
+
+  test('of one that is sent as void nothing is said but what is doubtful in any', async () => {
+    const { encounter } = await claimWithout({ ...future, facility_id: undefined });
+    const sent = { ...encounter, voided_at: '2026-03-20', void_reason: phi('Entered twice') };
+    expect(await warningsOf(() => service.post(paths.encounter, sent))).toEqual({
+      warnings: [{ field: 'date_of_service', message: 'lies in the future' }],
+      events: 1,
+    });
   });
 
   test('what a workspace has switched off is not said, soon after it was set', async () => {

@@ -4,6 +4,7 @@ import type { RecordedEvent } from '../../src/events/event.ts';
 import type { Caller } from '../../src/events/newEvent.ts';
 import { setFilingLimit } from '../../src/readiness/setFilingLimit.ts';
 import { billable, type Claim } from '../support/billing.ts';
+import { choices } from '../support/choices.ts';
 import {
   billedPath,
   freshClaim,
@@ -16,13 +17,13 @@ import {
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { pathOf } from '../support/fieldValues.ts';
+import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, newEvents, refusalsBy, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import type { Visitor } from '../support/visitor.ts';
 
 const { primary_insurance: primary } = billable.patient;
-/** Randomness that is the same in every run. */
 const SEED = 7;
 const WRITES = 25;
 
@@ -44,12 +45,47 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
+  const recordPage = (plural: string, { id }: Record<string, unknown>) =>
+    `/workspaces/${service.workspaceId('clinic')}/records/${plural}/${encodeURIComponent(String(id))}`;
+  const pageOf = ({ encounter }: Claim) => recordPage('encounters', encounter);
+
   test('a claim in which nothing is wrong is ready; one that is not completed is not, whatever it has', async () => {
     const claim = freshClaim();
     await sendClaim(service, claim);
     expect(await readiness(service, claim)).toMatchObject({ state: 'ready', version: 1, findings: [] });
     await sendLater(service, claim, 'encounter', { is_completed: false });
     expect((await readiness(service, claim)).state).toBe('not_completed');
+  });
+
+  test('a void encounter is voided, whatever else, and not billed; it counts again once that is cleared', async () => {
+    const claim = freshClaim({ payer: { payer_code: undefined } });
+    await sendClaim(service, claim);
+    const bill = () => service.post(billedPath(claim), { claim_id: phi('claim') });
+    expect((await bill()).status).toBe(200);
+    const [voided_at, void_reason] = ['2026-03-20', phi('Entered twice')];
+    const since = await sendLater(service, claim, 'encounter', { voided_at, void_reason });
+    const isVoid = { state: 'voided', version: 2, found: ['changed_after_billing encounter.voided_at'] };
+    expect(await readiness(service, claim)).toMatchObject(isVoid);
+    const appended = await appendedBy(service, async () => {
+      const refused = await bill();
+      expect(refused).toMatchObject({ status: 409, body: { code: 'conflict' } });
+      expectDocumented(await fetchDocument(service), 'recordEncounterBilled', refused);
+    });
+    expect(appended).toEqual([]);
+    const { text } = await visitor.get(pageOf(claim));
+    for (const what of ['It is void, and not to be billed.', `<dt>Void since</dt><dd>${voided_at}</dd>`]) {
+      expect(text).toContain(what);
+    }
+    expect(text).toContain(`<dt>Reason</dt><dd>${void_reason}</dd>`);
+    await sendLater(service, claim, 'encounter', { is_completed: false });
+    expect((await readiness(service, claim)).state).toBe('voided');
+    const cleared = { is_completed: true, voided_at: null, void_reason: null };
+    const again = await sendLater(service, claim, 'encounter', cleared);
+    expect(await readiness(service, claim)).toMatchObject({
+      state: 'blocked',
+      findings: [{ rule: 'payer_code_missing', since: again, cause: { kind: 'encounter', version: 4 } }],
+    });
+    expect(await readiness(service, claim, `?as_of=${since}`)).toMatchObject(isVoid);
   });
 
   test('what is wrong blocks or warns, what blocks first', async () => {
@@ -137,6 +173,8 @@ onEveryEngine((start) => {
       ['billed', { claim_id: 'second' }],
       ['acknowledged', { reason: 'Known' }],
       ['encounter', { is_completed: true }],
+      ['encounter', { voided_at: '2026-03-20' }],
+      ['encounter', { voided_at: null }],
       ['encounter', { date_of_service: '2031-05-01' }],
       ['encounter', { date_of_service: '2026-03-14' }],
       ['encounter', { rendering_provider_id: other.provider.id }],
@@ -154,10 +192,9 @@ onEveryEngine((start) => {
       ['payer', { payer_code: null }],
     ];
     const told: { at: string; body: object }[] = [];
-    let seed = SEED;
+    const next = choices(SEED);
     for (let write = 0; write < WRITES; write += 1) {
-      seed = (seed * 48_271) % 2_147_483_647;
-      const [kind, change] = changes[seed % changes.length] as (typeof changes)[number];
+      const [kind, change] = changes[next(changes.length)] as (typeof changes)[number];
       const at = await (others[kind]?.(change) ?? sendLater(service, claim, kind as keyof Claim, change));
       const { as_of: _, ...body } = (await service.get(readinessPath(claim))).body;
       told.push({ at, body });
@@ -201,8 +238,7 @@ onEveryEngine((start) => {
   test('the page of an encounter tells it, now and as it was, with the way to the record and the write', async () => {
     const claim = freshClaim();
     await sendClaim(service, claim);
-    const records = `/workspaces/${service.workspaceId('clinic')}/records`;
-    const page = `${records}/encounters/${encodeURIComponent(String(claim.encounter.id))}`;
+    const page = pageOf(claim);
     const show = async (query = '') => {
       const { status, text } = await visitor.get(page + query);
       expect(status).toBe(200);
@@ -210,7 +246,7 @@ onEveryEngine((start) => {
     };
     const { updated_at: ready } = (await service.get(pathOf('encounter', String(claim.encounter.id)))).body;
     await sendLater(service, claim, 'facility', { tax_id: null });
-    const facility = `${records}/facilities/${encodeURIComponent(String(claim.facility.id))}`;
+    const facility = recordPage('facilities', claim.facility);
     let text = '';
     const accesses = await accessesBy(service, async () => {
       text = await show();

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { billable } from '../support/billing.ts';
-import { freshClaim, readiness, sendClaim, whenPast } from '../support/claims.ts';
+import { billedPath, freshClaim, readiness, readinessPath, sendClaim, whenPast } from '../support/claims.ts';
 import { documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
+import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf } from '../support/fieldValues.ts';
+import { phi } from '../support/phi.ts';
 import { appendedBy, newEvents, type TestService } from '../support/service.ts';
 import { signedIn } from '../support/signedIn.ts';
 import { inWorkspace, worklist } from '../support/worklists.ts';
@@ -68,6 +70,13 @@ onEveryEngine((start) => {
     );
     expect(await cli('set', 'no_such_rule', 'off')).toMatchObject({ code: 1, stdout: '' });
     expect((await cli('set', 'payer_code_missing', 'maybe')).code).not.toBe(0);
+    const refused = await appendedBy(service, async () => {
+      expect(await cli('set', 'changed_after_billing', 'blocks')).toEqual({
+        ...{ code: 1, stdout: '' },
+        stderr: expect.stringContaining('only to warns, off, default'),
+      });
+    });
+    expect(refused).toEqual([]);
     await set('taxonomy_code_missing', 'default');
   });
 
@@ -126,6 +135,51 @@ onEveryEngine((start) => {
       }
     });
     expect(refused).toEqual([]);
+  });
+
+  test('who was billed in time meets the filing limit, on the worklist as well', async () => {
+    const payer = billable.patient.primary_insurance;
+    const claim = freshClaim({
+      encounter: { date_of_service: dayFromToday(-40) },
+      patient: { primary_insurance: { ...payer, effective_date: undefined, termination_date: undefined } },
+    });
+    const limit = (days: string) => cli('filing-limit', days, '--payer', String(claim.payer.id));
+    const told = async () => {
+      const { state, found } = await readiness(service, claim);
+      const { items } = await worklist(service, `&payer_id=${claim.payer.id}`);
+      const listed = items.map((item) => [item.state, item.findings.map(({ rule }) => rule)]);
+      expect(listed).toEqual([[state, found.map((one) => one.split(' ')[0])]]);
+      return { state, found };
+    };
+    await sendClaim(service, claim, 'payer');
+    await limit('45');
+    await sendClaim(service, claim);
+    const near = { state: 'ready', found: ['filing_limit_near encounter.date_of_service'] };
+    expect(await told()).toEqual(near);
+    const { as_of: before } = (await service.get(readinessPath(claim))).body;
+    await whenPast(before);
+    const billed = await newEvents(service, async () => {
+      const { body } = await service.post(billedPath(claim), { claim_id: phi('claim') });
+      expect(body.warnings).toEqual([]);
+      expect(await told()).toEqual({ state: 'ready', found: [] });
+    });
+    const own = billed.filter(({ stream }) => /\.readiness-/.test(stream));
+    expect(own).toMatchObject([
+      { type: 'EncounterBilled' },
+      {
+        type: 'EncounterReadinessChanged',
+        data: { to: 'ready', rules: [], cause: { kind: 'readiness', event_id: own[0]?.id } },
+      },
+    ]);
+    const { key } = await service.createKey('clinic', ['events']);
+    const stream = await service.as(key).get('/events?kinds=readiness&view=deidentified');
+    const { sent } = eventsOf(stream).at(-1)?.data ?? {};
+    expect(sent).toMatchObject({ to: 'ready', cause: { kind: 'readiness', id: sent?.encounter_id } });
+    expect(await readiness(service, claim, `?as_of=${before}`)).toMatchObject(near);
+    // The claim came too late for this one.
+    await limit('30');
+    expect(await told()).toEqual({ state: 'blocked', found: ['timely_filing encounter.date_of_service'] });
+    await limit('none');
   });
 
   test('a required document is an event; without one an encounter of the visit type is not ready', async () => {

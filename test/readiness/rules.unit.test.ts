@@ -4,12 +4,16 @@ import { partsOf } from '../../src/readiness/factsOf.ts';
 import { findingsOf, standsAt } from '../../src/readiness/findings.ts';
 import type { BillingFacts } from '../../src/readiness/rule.ts';
 import { noSettings, type RuleSettings } from '../../src/readiness/ruleSettings.ts';
-import { documentMissing } from '../../src/readiness/rules/documentMissing.ts';
+import { filingLimitNear } from '../../src/readiness/rules/dates/filingLimitNear.ts';
+import { timelyFiling } from '../../src/readiness/rules/dates/timelyFiling.ts';
+import { documentMissing } from '../../src/readiness/rules/encounter/documentMissing.ts';
+import { suspectedDuplicate } from '../../src/readiness/rules/encounter/suspectedDuplicate.ts';
 import { rules } from '../../src/readiness/rules/index.ts';
 import { isUsedField } from '../../src/readiness/usedFields.ts';
+import { sameVisitOf } from '../../src/readiness/visits/sameVisitOf.ts';
 import { catalogEntry } from '../../src/records/catalog.ts';
 import { type DocumentCategory, documentFieldsSchema } from '../../src/records/document.ts';
-import { claimWith, factsOf } from '../support/billing.ts';
+import { claimWith, factsOf, otherEncounter, recordOf } from '../support/billing.ts';
 import { type Changes, NOW, ruleExamples, servedOn, without } from '../support/ruleExamples.ts';
 
 /** As if the billable claim had been billed in its first version, and every record sent again since. */
@@ -24,9 +28,18 @@ function afterBilling(facts: BillingFacts): BillingFacts {
 }
 
 /** What stands now, each as its rule, kind and field. */
-function found(changes: Changes, settings: Partial<RuleSettings> = {}, isBilled = false): string[] {
+function found(
+  { other, ...changes }: Changes,
+  settings: Partial<RuleSettings> = {},
+  isBilled = false,
+): string[] {
   const claim = factsOf(claimWith(changes));
-  const facts = { ...(isBilled ? afterBilling(claim) : claim), documents: new Set(['referral'] as const) };
+  const others = other === undefined ? [] : [recordOf('encounter', otherEncounter(other))];
+  const facts = {
+    ...(isBilled ? afterBilling(claim) : claim),
+    documents: new Set(['referral'] as const),
+    sameVisit: sameVisitOf(claim.encounter, [claim.encounter, ...others]),
+  };
   return findingsOf(facts, { ...noSettings, ...settings })
     .filter((finding) => standsAt(finding, NOW))
     .map(({ rule, record, field }) => `${rule.code} ${record.kind}.${field}`);
@@ -45,8 +58,37 @@ test('in a claim that has all, nothing is found', () => {
   expect(found({})).toEqual([]);
 });
 
+test('in a void encounter nothing is found but what has changed since it was billed', () => {
+  for (const [code, { finds, settings, isBilled }] of Object.entries(ruleExamples)) {
+    for (const [{ encounter, ...changes }] of finds) {
+      const voided = found(
+        { ...changes, encounter: { ...encounter, voided_at: '2026-03-15' } },
+        settings,
+        isBilled,
+      );
+      expect([code, voided.filter((one) => !one.startsWith('changed_after_billing '))]).toEqual([code, []]);
+      expect(voided.includes('changed_after_billing encounter.voided_at')).toBe(isBilled === true);
+    }
+  }
+});
+
 test('without a filing limit, a claim can be as old as it may', () => {
   expect(found(servedOn('2001-01-01')).filter((one) => /filing/.test(one))).toEqual([]);
+});
+
+test('who was billed in time has no filing limit ahead; another payer has, and one that was billed too late', () => {
+  const filingLimits = { default: 30, byPayer: new Map() };
+  const facts = factsOf(claimWith(servedOn('2026-02-12')));
+  const filing = (payer: string, day: string) => {
+    const firstBilled = new Map([[payer, Date.parse(day)]]);
+    return [timelyFiling, filingLimitNear].flatMap((rule) =>
+      rule.check({ ...facts, firstBilled }, { ...noSettings, filingLimits }).map(() => rule.code),
+    );
+  };
+  const both = ['timely_filing', 'filing_limit_near'];
+  expect(filing('y', '2026-03-14T23:59:59.999Z')).toEqual([]);
+  expect(filing('y', '2026-03-15T00:00:00.000Z')).toEqual(both);
+  expect(filing('other', '2026-03-14')).toEqual(both);
 });
 
 test('once a taxonomy set is loaded, a code that only reads as one is none', () => {
@@ -68,6 +110,16 @@ test('of required documents those that are missing are named, and none where nob
   expect(missing(new Set(['referral']))).toEqual([`${text}: consent_form.`]);
   expect(missing(new Set(['referral', 'consent_form', 'lab_results']))).toEqual([]);
   expect(missing()).toEqual([]);
+});
+
+test('of many encounters of one visit five are named', () => {
+  const { encounter } = factsOf(claimWith());
+  const others = Array.from({ length: 8 }, (_, at) =>
+    recordOf('encounter', otherEncounter({ id: `o${at}` })),
+  );
+  const sameVisit = sameVisitOf(encounter, others);
+  const named = suspectedDuplicate.check({ encounter, sameVisit }, noSettings).map(({ record }) => record.id);
+  expect(named).toEqual(['o0', 'o1', 'o2', 'o3', 'o4']);
 });
 
 test('a change of whatever a rule looks at is one of what a claim carries', () => {

@@ -61,7 +61,7 @@ onEveryEngine((start) => {
       byRule: { [rule]: { found: 0, gone: MANY + 2 } },
     });
     expect(Object.values(result?.byPayer ?? {})).toEqual([{ 'blocked ready': MANY + 1 }]);
-    expect(accesses).toMatchObject([{ action: 'record.readiness', shown: { count: MANY + 3 } }]);
+    expect(accesses).toMatchObject([{ action: 'readiness.simulation', shown: { count: MANY + 3 } }]);
     const { stdout } = await simulated('--rules', path);
     expect(stdout).toContain(`Of ${MANY + 3} encounters ${MANY + 1} would be in another state.`);
     expect(stdout).toMatch(new RegExp(`^${rule} +0 +${MANY + 2} +encounter`, 'm'));
@@ -73,11 +73,12 @@ onEveryEngine((start) => {
 
   test('one that was cut off goes on where it was', async () => {
     const readModels = await openReadModels(service.config.readModelUrl);
+    const ports = { eventLog: service.eventLog, readModels };
     const candidate = withCandidates(noSettings, { rules: { [rule]: 'warns' } });
     const question = { workspace: service.workspaceId('clinic'), present: noSettings, candidate };
-    const steps = await Array.fromAsync(simulate(readModels, question));
+    const steps = await Array.fromAsync(simulate(ports, question));
     expect(steps).toHaveLength(2);
-    const rest = await Array.fromAsync(simulate(readModels, question, steps[0]));
+    const rest = await Array.fromAsync(simulate(ports, question, steps[0]));
     expect(rest).toEqual(steps.slice(1));
     expect(rest[0]?.flips).toEqual({ 'blocked ready': MANY + 1 });
     await readModels.close();
@@ -87,6 +88,7 @@ onEveryEngine((start) => {
     for (const [value, named] of [
       [{ rules: { nothing: 'off' } }, 'nothing'],
       [{ rules: { [rule]: 'maybe' } }, rule],
+      [{ rules: { changed_after_billing: 'blocks' } }, 'changed_after_billing'],
       [{ filing_limits: { default: 0 } }, 'filing_limits.default'],
       [{ filing_limit: 90 }, 'filing_limit'],
     ] as const) {

@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readinessModel } from '../../projections/readinessModel.ts';
+import { openReadModels } from '../../src/app/openBackend.ts';
+import type { Shown } from '../../src/events/shown.ts';
+import { readinessCountsStream } from '../../src/events/streamNames.ts';
+import { minuteOf } from '../../src/readiness/worklist/worklistLists.ts';
 import { sendBatch } from '../support/batches.ts';
 import type { Claim } from '../support/billing.ts';
+import { choices } from '../support/choices.ts';
 import { freshClaim, readinessPath, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
@@ -8,11 +14,22 @@ import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
-/** Randomness that is the same in every run. */
 const SEED = 11;
 const CHANGES = 40;
 /** More than are evaluated with the change itself. */
 const MANY = 230;
+
+const DAY_MS = 86_400_000;
+
+/** Sets up to when the service has looked at the clock. */
+async function setClock({ config }: TestService, at: number): Promise<void> {
+  const readModels = await openReadModels(config.readModelUrl);
+  const clock = { id: 'clock', partition: 'clock', order: 0, body: { minute: minuteOf(at) } };
+  const [known] = await readModels.load(readinessModel, ['clock']);
+  const rows = [{ ...clock, position: (known?.position ?? 0) + 1 }];
+  await readModels.write({ model: readinessModel, rows, checkpoint: 0 });
+  await readModels.close();
+}
 
 onEveryEngine((start) => {
   let service: TestService;
@@ -48,6 +65,8 @@ onEveryEngine((start) => {
     const changes: ((claim: Claim) => [keyof Claim, object])[] = [
       () => ['encounter', { is_completed: false }],
       () => ['encounter', { is_completed: true }],
+      () => ['encounter', { voided_at: '2026-03-20' }],
+      () => ['encounter', { voided_at: null }],
       () => ['encounter', { date_of_service: '2031-05-01' }],
       () => ['encounter', { date_of_service: '2026-03-11' }],
       () => ['encounter', { facility_id: null }],
@@ -63,11 +82,7 @@ onEveryEngine((start) => {
       () => ['payer', { payer_code: null }],
       () => ['payer', { payer_code: '60054' }],
     ];
-    let seed = SEED;
-    const next = (below: number) => {
-      seed = (seed * 48_271) % 2_147_483_647;
-      return seed % below;
-    };
+    const next = choices(SEED);
     for (let change = 0; change < CHANGES; change += 1) {
       const claim = claims[next(claims.length)] as Claim;
       const [kind, fields] = (changes[next(changes.length)] as (typeof changes)[number])(claim);
@@ -98,6 +113,7 @@ onEveryEngine((start) => {
     const claims = neighbours(9);
     for (const [index, claim] of claims.entries()) {
       if (index % 3 === 0) claim.encounter.is_completed = false;
+      if (index === 5) claim.encounter.voided_at = '2026-03-20';
       if (index % 4 === 0)
         claim.patient.primary_insurance = {
           ...(claim.patient.primary_insurance as object),
@@ -119,7 +135,8 @@ onEveryEngine((start) => {
       ['&from=2026-03-11', (item) => day(item) >= '2026-03-11'],
       ['&to=2026-03-11', (item) => day(item) !== '' && day(item) <= '2026-03-11'],
     ];
-    for (const [query, isWanted] of filters) {
+    const isVoid = ({ state }: (typeof all)[number]) => state === 'voided';
+    for (const [query, isWanted] of [...filters, ['&state=voided', isVoid] as const]) {
       const wanted = all.filter(isWanted);
       expect(wanted.length).toBeGreaterThan(0);
       const { items, counts } = await worklist(service, query, { limit: 2 });
@@ -155,16 +172,36 @@ onEveryEngine((start) => {
       ready: MANY + 1,
       blocked: 0,
       not_completed: 0,
+      voided: 0,
     });
     Object.assign(claim.payer, { payer_code: null });
     await sendClaim(service, claim, 'payer');
     await service.restart();
     const { items, counts } = await worklist(service, ofPayer);
     expect(counts).toEqual({
-      states: { ready: 0, blocked: MANY + 1, not_completed: 0 },
-      rules: { payer_code_missing: MANY + 1 },
+      states: { ready: 0, blocked: MANY + 1, not_completed: 0, voided: 0 },
+      rules: { payer_code_missing: MANY + 1, suspected_duplicate: MANY + 1 },
     });
-    expect(items.every(({ findings }) => findings.length === 1)).toBe(true);
+    expect(items.every(({ findings }) => findings.length === 1 + 5)).toBe(true);
+    // Too many for one entry of the audit trail, which still names each.
+    const accesses = await accessesBy(service, () =>
+      service.get(`/integration/readiness?limit=1000${ofPayer}`),
+    );
+    const shown = accesses.map((access) => access.shown as unknown as Required<Shown>);
+    expect(shown).toHaveLength(5);
+    expect(shown.reduce((sum, { count }) => sum + count, 0)).toBe(MANY + 1);
+    const named = shown.flatMap(({ things }) => things.filter(({ kind }) => kind === 'encounter'));
+    expect(new Set(named.map(({ record_id }) => record_id))).toEqual(new Set(items.map(({ id }) => id)));
+    expect(shown.every(({ things }) => things.some(({ kind }) => kind === 'payer'))).toBe(true);
+    // One that all others name is of another visit, and named no more.
+    Object.assign(claim.encounter, { date_of_service: '2026-03-13' });
+    await sendClaim(service, claim, 'encounter');
+    const after = (await worklist(service, ofPayer)).items.map(({ id, findings }) => [
+      id === claim.encounter.id,
+      findings.length,
+      findings.some(({ record }) => record.id === claim.encounter.id),
+    ]);
+    expect(after).toEqual([[true, 1, false], ...Array(MANY).fill([false, 1 + 5, false])]);
   });
 
   test('is the same when it was built anew', async () => {
@@ -191,20 +228,6 @@ onEveryEngine((start) => {
         items: [{ state: 'ready', findings: [] }],
         counts: { states: { ready: 1, blocked: 0 }, rules: {} },
       });
-    });
-  });
-
-  test('an encounter that was erased is in it no more', async () => {
-    const claim = freshClaim();
-    await sendClaim(service, claim);
-    const ofFacility = `&facility_id=${claim.facility.id}`;
-    expect((await worklist(service, ofFacility)).items).toHaveLength(1);
-    const erasing = ['erase', 'encounter', String(claim.encounter.id), '--reason', 'Request 2026-118'];
-    const erased = await inWorkspace(service, ...erasing);
-    expect(erased).toMatchObject({ code: 0 });
-    expect(await worklist(service, ofFacility)).toEqual({
-      items: [],
-      counts: { states: { ready: 0, blocked: 0, not_completed: 0 }, rules: {} },
     });
   });
 
@@ -238,6 +261,26 @@ onEveryEngine((start) => {
         },
       },
     ]);
+  });
+
+  test('how many there were at the end of a day is kept, once', async () => {
+    const { states } = (await worklist(service)).counts;
+    const yesterday = new Date(Date.now() - DAY_MS);
+    const stream = readinessCountsStream(service.workspaceId('clinic'));
+    const counted = () => service.eventLog.readStream(stream, { limit: 10 });
+    expect(await counted()).toEqual([]);
+    for (const minutes of [0, 1]) {
+      // As after a night in which the service was down.
+      await service.restart(() => setClock(service, yesterday.getTime() + minutes * 60_000));
+      await eventually(async () =>
+        expect((await counted()).map(({ type }) => type)).toEqual(['ReadinessCounted']),
+      );
+      await worklist(service);
+    }
+    const [event] = await counted();
+    expect(event?.data).toMatchObject({ day: yesterday.toISOString().slice(0, 10) });
+    const told = event?.data.states as object;
+    expect({ ready: 0, blocked: 0, not_completed: 0, voided: 0, ...told }).toEqual(states);
   });
 
   test('what cannot be asked for is refused by its field', async () => {

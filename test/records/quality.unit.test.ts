@@ -39,6 +39,7 @@ const table: [SpecKind, string, string[], string[]][] = [
   ['payer', 'name', ['Aetna'], ['  ']],
   ['patient', 'date_of_birth', ['1900-01-01', '1984-02-29T00:00:00+05:00'], ['1899-12-31', '2999-01-01']],
   ['encounter', 'date_of_service', ['2026-03-14T09:30:00Z'], ['0026-03-14', '2999-01-01T00:00:00Z']],
+  ['encounter', 'voided_at', ['2026-03-14T09:30:00Z'], ['0026-03-14', '2999-01-01T00:00:00Z']],
   ['provider', 'specialty', ['Family Medicine'], ['']],
   ['payer', 'country', ['US', 'DE'], ['USA', 'us', 'United States']],
 ];
@@ -97,6 +98,13 @@ test('a laboratory needs a CLIA number', () => {
   expect(warned('facility', { facility_type: 'laboratory' })).toEqual(['clia_number']);
   expect(warned('facility', { facility_type: 'laboratory', clia_number: '28D1234567' })).toEqual([]);
   expect(warned('facility', { facility_type: 'clinic' })).toEqual([]);
+});
+
+test('a reason for which an encounter is void says that it is void', () => {
+  expect(warned('encounter', { void_reason: 'Entered twice' })).toEqual(['void_reason']);
+  expect(warned('encounter', { void_reason: 'Entered twice', voided_at: null })).toEqual(['void_reason']);
+  expect(warned('encounter', { void_reason: 'Entered twice', voided_at: '2026-03-14' })).toEqual([]);
+  expect(warned('encounter', { void_reason: null })).toEqual([]);
 });
 
 test('no example in the interface description has a warning', () => {

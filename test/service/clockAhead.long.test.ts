@@ -1,6 +1,6 @@
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runCli, storesOf } from '../support/cli.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -21,7 +21,7 @@ const readiness = async () => (await service.as(undefined).get('/readyz')).body;
 
 /** The newest event is of a moment when the clock was wrong. */
 function setLastTime(time: number): void {
-  const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+  const db = openLogFile(service);
   db.prepare('UPDATE events SET recorded_at = ? WHERE position = (SELECT max(position) FROM events)').run(
     time,
   );

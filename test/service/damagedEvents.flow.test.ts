@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { documentsModel } from '../../projections/documents.ts';
 import { recordsModel } from '../../projections/records.ts';
@@ -7,6 +6,7 @@ import { createEncounter, documentForm, documentsPath } from '../support/documen
 import { eventsOf } from '../support/eventReader.ts';
 import { eventually } from '../support/eventually.ts';
 import { pathOf, paths } from '../support/fieldValues.ts';
+import { openLogFile } from '../support/logFile.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
 
@@ -19,7 +19,7 @@ afterAll(() => service.stop());
 /** Spoils the stored bytes of an event, and has the read models built again from what is left. */
 async function damage(stream: string, revision: number): Promise<void> {
   await service.restart(async () => {
-    const db = new DatabaseSync(service.config.eventLogUrl.slice('sqlite:'.length));
+    const db = openLogFile(service);
     const { changes } = db
       .prepare(
         "UPDATE events SET data = '{' WHERE revision = ? AND stream_id = (SELECT id FROM streams WHERE name = ?)",

@@ -4,20 +4,34 @@ import { outputFolder } from './output.ts';
 
 const folder = `${outputFolder}/totals`;
 
-/** Ends a run with `N passed, N failed, N skipped`, counting the runs of `npm run test:all` so far together. */
+/**
+ * Ends a run with `N passed, N failed, N skipped`, counting the runs of `npm run test:all` so far together, behind the names of
+ * those that failed: of a long output only the end may be kept.
+ */
 export class ClosingLine implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly SerializedError[]): void {
     const counts = { passed: 0, failed: unhandled.length, skipped: 0 };
+    const failures = unhandled.map(() => 'an error outside of the tests');
     for (const module of modules) {
-      const tests = [...module.children.allTests()].map((test) => test.result().state);
-      for (const state of tests) counts[state === 'pending' ? 'failed' : state] += 1;
+      const failed = failures.length;
+      for (const test of module.children.allTests()) {
+        const { state } = test.result();
+        counts[state === 'pending' ? 'failed' : state] += 1;
+        if (state === 'failed' || state === 'pending')
+          failures.push(`${module.relativeModuleId} > ${test.fullName}`);
+      }
       // What fails outside of every test: a file that cannot be loaded, a hook.
-      if (!module.ok() && !tests.includes('failed')) counts.failed += 1;
+      if (module.ok() || failures.length > failed) continue;
+      counts.failed += 1;
+      failures.push(module.relativeModuleId);
     }
-    writeFileSync(`${folder}/${process.env.TEST_PHASE ?? 'fast'}.json`, JSON.stringify(counts));
+    const phase = process.env.TEST_PHASE ?? 'fast';
+    const names = failures.map((name) => `Failed (${phase}): ${name}`);
+    writeFileSync(`${folder}/${phase}.json`, JSON.stringify({ ...counts, failures: names }));
     const all = readdirSync(folder).map((name) => JSON.parse(readFileSync(`${folder}/${name}`, 'utf8')));
     const sum = (name: string) => all.reduce((total, one) => total + one[name], 0);
-    const line = `${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`;
+    const failed = all.flatMap((one) => one.failures).map((name) => `${name}\n`);
+    const line = `${failed.join('')}${sum('passed')} passed, ${sum('failed')} failed, ${sum('skipped')} skipped\n`;
     writeFileSync(`${outputFolder}/closing-line.txt`, line);
     process.stdout.write(`\n${line}`);
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { destination } from 'pino';
+import { analyseInThread } from '../../src/app/analyses/analyseInThread.ts';
 import { openEvidence } from '../../src/app/evidence/openEvidence.ts';
 import { feedThread } from '../../src/app/feedThread.ts';
 import { lastingKeys, loadSessionSecret } from '../../src/app/keyFiles.ts';
@@ -21,9 +22,12 @@ import { EventFeed } from '../../src/feed/EventFeed.ts';
 import { StoreWatch } from '../../src/health/StoreWatch.ts';
 import { type Batches, openBatches } from '../../src/http/endpoints/batch/Batches.ts';
 import { apiRoutes, healthRoutes } from '../../src/http/endpoints/index.ts';
+import { fhirRoutes } from '../../src/http/fhir/fhirRoutes.ts';
 import { createApp } from '../../src/http/server/createApp.ts';
 import { Reservations } from '../../src/idempotency/Reservations.ts';
+import { RememberedSources } from '../../src/ingest/sources/RememberedSources.ts';
 import { createLogger } from '../../src/logger.ts';
+import { MessageStore } from '../../src/messages/MessageStore.ts';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
@@ -33,6 +37,7 @@ import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
 import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../src/principals/users/signInLimits.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
+import { openAnalyses } from '../../src/readiness/analyses.ts';
 import { RememberedRuleSettings } from '../../src/readiness/RememberedRuleSettings.ts';
 import { PrincipalNames } from '../../src/reads/history/PrincipalNames.ts';
 import { KnownKeys } from '../../src/sameLog/KnownKeys.ts';
@@ -103,6 +108,8 @@ export async function startFaultyApp(
     existence,
     referenceWaits: new ReferenceWaits(existence),
     ruleSettings: new RememberedRuleSettings(eventLog),
+    sources: new RememberedSources(eventLog),
+    messages: new MessageStore({ stateStore, documentStore }),
     reservations: new Reservations({
       stateStore,
       clock: systemClock,
@@ -118,6 +125,11 @@ export async function startFaultyApp(
     publicUrl: undefined,
   };
   const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
+  const analyses = openAnalyses({
+    stateStore,
+    run: analyseInThread(service.config),
+    onFailure: (error) => logger.error({ error }),
+  });
   const draining = new AbortController().signal;
   const around = { logger, draining, clientIp: () => '127.0.0.1' };
   const gate = { directory, limit: async () => undefined, unknownKeys: new UnknownKeyTally(eventLog) };
@@ -136,6 +148,7 @@ export async function startFaultyApp(
       openapiPublic: false,
       retentionYears: undefined,
       evidence,
+      analyses,
     },
   });
   const storeWatch = new StoreWatch(ports, around.logger);
@@ -149,7 +162,7 @@ export async function startFaultyApp(
       findings: [],
     }),
   };
-  const routes = [...apiRoutes(ports, false), ...healthRoutes(health)];
+  const routes = [...apiRoutes(ports, false), ...fhirRoutes(ports), ...healthRoutes(health)];
   const app = createApp(routes, { ...around, gate, eventLog }, dashboard);
   const server = createServer(app);
   server.listen(0, '127.0.0.1');
@@ -164,7 +177,7 @@ export async function startFaultyApp(
       directory.close();
       webhookDirectory.close();
       users.close();
-      await evidence.close();
+      await Promise.all([evidence.close(), analyses.close()]);
       await limiters.close();
       await feed.close();
       await Promise.all([realReadModels.close(), realStateStore.close(), realDocumentStore.close()]);

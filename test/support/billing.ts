@@ -43,12 +43,20 @@ export function claimWith(changes: Partial<Claim> = {}): Claim {
   return claim;
 }
 
+/** Another encounter than that of the billable claim, and like it but for what is changed. */
+export function otherEncounter(changes: Fields): Fields {
+  return { ...billable.encounter, id: 'o', ...changes };
+}
+
+/** A record in its first version: an undefined field is left out. */
+export function recordOf(kind: string, given: Fields): BilledRecord {
+  const fields = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  return { kind, id: String(fields.id), version: 1, fields: { ...fields, id: String(fields.id) } };
+}
+
 /** The facts of a claim with one provider. */
 export function factsOf(claim: Claim): BillingFacts {
-  const record = (kind: keyof Claim): BilledRecord => {
-    const fields = Object.fromEntries(Object.entries(claim[kind]).filter(([, value]) => value !== undefined));
-    return { kind, id: String(fields.id), version: 1, fields: { ...fields, id: String(fields.id) } };
-  };
+  const record = (kind: keyof Claim) => recordOf(kind, claim[kind]);
   const provider = record('provider');
   return {
     ...{ encounter: record('encounter'), patient: record('patient'), provider, renderingProvider: provider },

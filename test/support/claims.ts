@@ -23,7 +23,7 @@ export interface ToldBilled {
   claim_id: string;
   at: string;
   versions: { part: string; kind: string; id: string; version: number }[];
-  acknowledged?: { at: string };
+  acknowledged?: { at: string; reason: string };
 }
 
 /** The billable claim, changed, with ids of its own, ready to be sent. */
@@ -70,6 +70,13 @@ export function readinessPath({ encounter }: Claim): string {
 
 export function billedPath({ encounter }: Claim): string {
   return `${pathOf('encounter', String(encounter.id))}/billed`;
+}
+
+/** Bills an encounter, and changes it so that its claim is another one. */
+export async function changeAfterBilling(client: Client, encounterId: string): Promise<void> {
+  const path = pathOf('encounter', encounterId);
+  expect((await client.post(`${path}/billed`, { claim_id: phi('claim') })).status).toBe(200);
+  expect((await client.patch(path, { date_of_service: '2026-03-13' })).status).toBe(200);
 }
 
 /** The readiness of a claim; `found`: per finding the rule and the field. */

@@ -101,7 +101,7 @@ export class Client {
             const bytes = Buffer.concat(chunks);
             const text = bytes.toString();
             const isPlain = res.headers['content-encoding'] === undefined && text !== '';
-            const isJson = isPlain && res.headers['content-type']?.startsWith('application/json');
+            const isJson = isPlain && /^application\/(?:fhir\+)?json/.test(res.headers['content-type'] ?? '');
             resolve({
               status: res.statusCode ?? 0,
               headers: res.headers,

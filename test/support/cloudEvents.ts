@@ -1,7 +1,12 @@
 import { expect } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { documentStream, recordStream } from '../../src/events/streamNames.ts';
-import { type CloudEvent, feedEventTypes, toCloudEvent } from '../../src/feed/format/cloudEvent.ts';
+import {
+  type CloudEvent,
+  type FeedEventType,
+  feedEventTypes,
+  toCloudEvent,
+} from '../../src/feed/format/cloudEvent.ts';
 import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 
 export type Fields = Record<string, unknown>;
@@ -9,20 +14,23 @@ export type Fields = Record<string, unknown>;
 export const deidentify = createDeidentifier(Buffer.alloc(32, 7));
 export const pseudonym = expect.stringMatching(/^[\w-]{22}$/);
 
-/** The third event of a record or document of the workspace `clinic`, which holds these fields. */
+/**
+ * The third event of a record or document of the workspace `clinic`, which holds these fields; of readiness, that of a type in the
+ * log instead of a kind.
+ */
 export function recordedEventOf(
   kind: string,
   fields: Fields,
   recordedAt = '2026-03-14T09:30:15.250Z',
 ): RecordedEvent {
-  const type = feedEventTypes.find((one) => one.kind === kind)?.eventType as string;
+  const told = feedEventTypes.find((one) => one.kind === kind || one.logType === kind) as FeedEventType;
   const stream =
     kind === 'document'
       ? documentStream('clinic', String(fields.encounter_id), String(fields.document_id))
-      : recordStream('clinic', kind, String(fields.id));
+      : recordStream('clinic', told.kind, String(fields.id));
   return {
     id: '019cebb7-54c0-7c1e-9b3a-5f0a6d2c8e41',
-    type,
+    type: told.logType,
     data: fields,
     metadata: { workspace: 'clinic', schemaVersion: 1, clientIp: '192.0.2.7' },
     stream,

@@ -9,11 +9,14 @@ const noPages = [
   '/workspaces/:workspace/figures',
   '/workspaces/:workspace/events/news',
   '/workspaces/:workspace/audit/export',
-  '/workspaces/:workspace/readiness/export',
+  ...['export', 'simulation/state', 'scorecard/state', 'scorecard/export'].map(
+    (part) => `/workspaces/:workspace/readiness/${part}`,
+  ),
   '/workspaces/:workspace/keys/:id/made',
   '/workspaces/:workspace/webhooks/:id/made',
   '/users/:user/invited',
   '/audit/export',
+  '/workspaces/:workspace/messages/:message/download',
   '/workspaces/:workspace/records/patients/:id/disclosures/export',
   ...['state', 'head', 'verified-head', 'public-key'].map(
     (part) => `/workspaces/:workspace/evidence/${part}`,

@@ -4,7 +4,15 @@ import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openEventLog, openReadModels } from '../../src/app/openBackend.ts';
 import type { ServiceOptions } from '../../src/app/service.ts';
-import { eventStoreDb, gcsBucket, googleCloudStorage, mongoDb, standInCommand } from './servers.ts';
+import { eventually } from './eventually.ts';
+import {
+  eventStoreDb,
+  gcsBucket,
+  googleCloudStorage,
+  mongoDb,
+  mongoDbCommand,
+  standInCommand,
+} from './servers.ts';
 import { startTestService, type TestService } from './service.ts';
 import { StandIn } from './standIn.ts';
 
@@ -61,6 +69,15 @@ async function startOwnLog(): Promise<StandIn | undefined> {
   return standIn;
 }
 
+/**
+ * A database server of the suite's own in the phase of the production engines, where one can be started: what a suite with
+ * thousands of records asks of it would hold up all the others. To be started, and removed.
+ */
+export function ownDatabase(): StandIn | undefined {
+  const command = isProductionPhase && missingServer === undefined ? mongoDbCommand() : undefined;
+  return command && new StandIn(command, (port) => `mongodb://127.0.0.1:${port}/chartledger`);
+}
+
 const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
 
 /** The services of a log have one set of keys, though each has a data folder of its own. */
@@ -104,8 +121,10 @@ async function skipHistory({
   const readModels = await openReadModels(READ_MODEL_URL);
   const head = await eventLog.head();
   for (const model of projections.map(modelName)) {
-    await readModels.begin(model, await eventLog.identity());
-    await readModels.write({ model, rows: [], checkpoint: head });
+    await eventually(async () => {
+      await readModels.begin(model, await eventLog.identity());
+      await readModels.write({ model, rows: [], checkpoint: head });
+    });
   }
   await Promise.all([eventLog.close(), readModels.close()]);
 }

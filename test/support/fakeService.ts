@@ -17,6 +17,7 @@ type LineAnswer = 'accept' | { status: number; [field: string]: unknown };
 type Answer =
   | { status: number; body: unknown; headers?: Record<string, string> }
   | { lines: LineAnswer[]; isCutOff?: boolean }
+  | { status: 200; text: string }
   | 'hang up'
   | 'accept';
 
@@ -59,6 +60,7 @@ export async function startFakeService(answer: (received: Received) => Answer) {
       });
       return res.end(resultsOf(received, chosen === 'accept' ? { lines: [] } : chosen));
     }
+    if ('text' in chosen) return res.end(chosen.text);
     const { status, body, headers } = chosen;
     res.writeHead(status, { 'content-type': 'application/json', ...headers });
     return res.end(JSON.stringify(body));

@@ -3,7 +3,7 @@ import { eventually } from './eventually.ts';
 import type { TestService } from './service.ts';
 
 /** All items of the list of a kind, page by page; waits for the projector where a page is not there yet. */
-export async function listAll(service: TestService, plural: string, withinMs: number) {
+export async function listAll(service: Pick<TestService, 'get'>, plural: string, withinMs: number) {
   const items = [];
   for (let token = ''; ; ) {
     const { body } = await eventually(async () => {

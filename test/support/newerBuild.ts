@@ -19,7 +19,7 @@ export function newerBuild(folder: string, { withNewModel = false } = {}): strin
     'DocumentUploaded: [],',
     `DocumentUploaded: ${step.replace('data', 'data: JsonObject')},`,
   );
-  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 4 +', 'version: 5 +');
+  if (withNewModel) replace(join(folder, 'projections/records.ts'), 'version: 5 +', 'version: 6 +');
   return [node, join(folder, 'src/main.ts')];
 }
 

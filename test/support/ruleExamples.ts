@@ -1,11 +1,11 @@
 import type { RuleSettings } from '../../src/readiness/ruleSettings.ts';
-import { billable, type Claim } from './billing.ts';
+import { billable, type Claim, type Fields } from './billing.ts';
 
 /** The moment for which the examples are. */
 export const NOW = Date.parse('2026-03-15T12:00:00Z');
 
-/** How a claim differs from the billable one. */
-export type Changes = Partial<Claim>;
+/** How a claim differs from the billable one; `other`: how the encounter `o` does from its encounter, which is not there without. */
+export type Changes = Partial<Claim> & { other?: Fields };
 const { primary_insurance: primary } = billable.patient;
 
 const insured = (changes: object) => ({ patient: { primary_insurance: { ...primary, ...changes } } });
@@ -194,10 +194,37 @@ export const ruleExamples: Record<string, RuleExamples> = {
       { patient: { country: 'MX', zip_code: '10001' } },
     ],
   },
+  suspected_duplicate: {
+    finds: [
+      [{ other: {} }, 'encounter.date_of_service'],
+      [
+        { other: { date_of_service: '2026-03-14', rendering_provider_id: 'd2', is_completed: false } },
+        'encounter.date_of_service',
+      ],
+      [
+        { encounter: { facility_id: undefined }, other: { facility_id: undefined } },
+        'encounter.date_of_service',
+      ],
+    ],
+    passes: [
+      { other: { patient_id: 'q' } },
+      { other: { provider_id: 'd2' } },
+      { other: { date_of_service: '2026-03-15T00:30:00+01:00' } },
+      { other: { facility_id: undefined } },
+      { encounter: { facility_id: undefined }, other: {} },
+      { other: { voided_at: '2026-03-15' } },
+      { encounter: { voided_at: '2026-03-15' }, other: {} },
+      ...(['provider_id', 'date_of_service'] as const).map((field) => ({
+        encounter: { [field]: undefined },
+        other: { [field]: undefined },
+      })),
+    ],
+  },
   changed_after_billing: {
     isBilled: true,
     finds: [
       [{ encounter: { visit_type: 'telehealth' } }, 'encounter.visit_type'],
+      [{ encounter: { voided_at: '2026-03-15' } }, 'encounter.voided_at'],
       [insured({ policy_number: 'W9' }), 'patient.primary_insurance.policy_number'],
       [without('facility', 'address_line_1', 'tax_id'), 'facility.tax_id', 'facility.address_line_1'],
       [{ provider: { npi: '2000000002' } }, 'provider.npi'],
@@ -208,6 +235,7 @@ export const ruleExamples: Record<string, RuleExamples> = {
     passes: [
       {},
       { patient: { phone: '+1 402 555 0107' }, encounter: { status: 'billed', is_completed: false } },
+      { encounter: { void_reason: 'Entered twice' } },
     ],
   },
 };

@@ -134,7 +134,7 @@ async function recordedBy(
   return events.filter(({ type, data }) => type === 'AccessRecorded' && wanted(data)).map(({ data }) => data);
 }
 
-const byItself = ['AccessRecorded', 'EncounterReadinessChanged', 'ReadinessRulesApplied'];
+const byItself = ['AccessRecorded', 'EncounterReadinessChanged', 'ReadinessRulesApplied', 'ReadinessCounted'];
 
 /**
  * The events, whole, by which `work` changed this service's workspaces: without what was read or refused, and without what the service

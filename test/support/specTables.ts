@@ -153,6 +153,9 @@ export const specTables = {
       ),
       status: text,
       is_completed: boolean,
+      // Beyond the specification.
+      voided_at: date,
+      void_reason: text,
     },
   ),
 } satisfies Record<string, FieldRow[]>;

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { toCloudEvent } from '../../src/feed/format/cloudEvent.ts';
+import { messageOfCloudEvent } from '../../src/webhooks/delivery/messageOfCloudEvent.ts';
 import {
   buildMessage,
   buildPing,
@@ -15,6 +16,7 @@ const event = recordedEventOf('patient', patient);
 const changed = ['first_name', 'gender'];
 
 const change = { changed, isFirst: false };
+const oneTombstone = { part: 1, parts: 1 };
 
 function bodyOf(payload: WebhookPayload, recorded = event, told = change) {
   return JSON.parse(buildMessage({ id: 'wh_1', payload }, recorded, told, deidentify).body);
@@ -75,6 +77,26 @@ describe('a message', () => {
       subject: 'document/e1/d1',
       data: { version: 3, outcome: 'removed', changed: ['category'] },
     });
+  });
+
+  test.each([
+    ['EncounterBilled', 'updated'],
+    ['BillingChangeAcknowledged', 'updated'],
+    ['EncounterReadinessChanged', 'updated'],
+    ['ReadinessErased', 'erased'],
+    ['ReadinessRulesApplied', 'updated'],
+  ])('says of a %s that readiness is %s, also where it is made of the stream', (type, outcome) => {
+    const recorded = recordedEventOf(type, {
+      id: 'e1',
+      encounter_id: 'e1',
+      ...(outcome === 'erased' && oneTombstone),
+    });
+    const told = { changed: outcome === 'erased' ? [] : ['to'], isFirst: false };
+    const message = bodyOf('reference', recorded, told);
+    expect(message.data).toEqual({ version: 3, outcome, changed: told.changed });
+    const webhook = { id: 'wh_1', payload: 'reference' } as const;
+    const { body } = messageOfCloudEvent(webhook, toCloudEvent(recorded, told.changed));
+    expect(JSON.parse(body)).toEqual(message);
   });
 
   describe('as large as a message may be', () => {

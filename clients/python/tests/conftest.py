@@ -32,7 +32,10 @@ def fresh() -> Callable[[str], str]:
 
 @pytest.fixture
 def appended() -> Callable[[], list[str]]:
-    """What was appended since the last call, or since the test began: type and subject of each event, without the affixes."""
+    """
+    What was appended since the last call, or since the test began: type and subject of each event, without the affixes. What the
+    service says by itself, some time later, is left out.
+    """
     position = ""
 
     def take() -> list[str]:
@@ -45,7 +48,8 @@ def appended() -> Callable[[], list[str]]:
             if not events:
                 return texts
             position = events[-1]["sequence"]
-            texts += [f"{event['type'].split('.')[2]} {event['subject']}" for event in events]
+            told = [(event["type"].split(".")[2], event["subject"]) for event in events]
+            texts += [f"{type} {subject}" for type, subject in told if type != "readiness_changed"]
 
     take()
     return take

@@ -24,7 +24,7 @@ export interface EventsOptions<V extends View = 'full'> extends CallOptions, Fur
   /** Begin with the first event recorded at this moment (ISO 8601) or later, unless the checkpoint has a position. */
   from?: string;
   /** Only events of these kinds. */
-  kinds?: (Kind | 'document')[];
+  kinds?: (Kind | 'document' | 'readiness')[];
   /** Only events of these types. */
   types?: EventType[];
   view?: V;

@@ -7,6 +7,7 @@ import { residentMegabytes } from '../support/processUsage.ts';
 import { readerKey } from '../support/readerKey.ts';
 import { number, withRange } from '../support/report.ts';
 import { percentile, spread } from '../support/statistics.ts';
+import { timedAnalyses } from '../support/timedAnalyses.ts';
 import { ask, timedReads } from '../support/timedReads.ts';
 
 const WRITES_PER_SECOND = 50;
@@ -152,6 +153,8 @@ async function run(bench: Bench): Promise<Report> {
       ),
     );
   }
+  bench.progress('a simulation and a scorecard');
+  const analyses = await timedAnalyses(stores);
   await server.stop();
   const p99 = [...times.values()].map((of) => of.p99);
   const slowest = p99[0]?.map((_, round) => Math.max(...p99.map((of) => of[round] ?? 0))) ?? [];
@@ -182,6 +185,8 @@ async function run(bench: Bench): Promise<Report> {
         unit: 'MB',
       },
       { what: 'built from the log', measured: spread([built]), unit: 's' },
+      { what: 'a simulation of all encounters', measured: spread([analyses.simulation]), unit: 's' },
+      { what: 'a scorecard of all encounters', measured: spread([analyses.scorecard]), unit: 's' },
     ],
   };
 }
@@ -190,6 +195,6 @@ export const readiness: Scenario = {
   name: 'readiness',
   description:
     'The worklist of 1 million encounters (20,000 in the quick form) of 100,000 patients, with the wait of each read for the read model and its entry ' +
-    'in the audit trail; then changes of a payer of a tenth of them, as often as there are rounds.',
+    'in the audit trail; then changes of a payer of a tenth of them, as often as there are rounds; last a simulation and a scorecard.',
   run,
 };

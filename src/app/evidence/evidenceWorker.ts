@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../../config.ts';
-import { describeError, ServiceError } from '../../errors.ts';
 import type { EvidenceMessage, EvidenceTask } from '../../evidence/evidenceTask.ts';
 import { startOfExport } from '../../evidence/export/exportEvents.ts';
 import { zipExport } from '../../evidence/export/zipExport.ts';
@@ -11,6 +10,7 @@ import { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { yieldToRequests } from '../../threads/yieldToRequests.ts';
 import { openEventLog, openHeadTarget, openReadModels } from '../openBackend.ts';
+import { taskFailure } from '../tasks/taskFailure.ts';
 
 if (parentPort === null) throw new Error('evidenceWorker runs as a worker thread');
 const port = parentPort;
@@ -51,11 +51,5 @@ async function exportWorkspace({ job, until, signingKey }: EvidenceTask & { kind
 try {
   await (task.kind === 'verify' ? verify(task) : exportWorkspace(task));
 } catch (error) {
-  const { stack } = describeError(error);
-  const frames = Array.isArray(stack) ? stack : [];
-  if (!(error instanceof ServiceError)) tell({ kind: 'failed', known: undefined, frames });
-  else {
-    const { code, message, problem } = error;
-    tell({ kind: 'failed', known: { code, message, problem }, frames });
-  }
+  port.postMessage(taskFailure(error));
 }

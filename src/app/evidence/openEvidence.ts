@@ -9,15 +9,9 @@ import { parsePublicKey, parseSigningKey } from '../../evidence/signing.ts';
 import { Verifications } from '../../evidence/verification/Verifications.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
-import type { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import type { LastingKeyName } from '../keyFiles.ts';
+import type { TaskPlaces } from '../requests/SharedMemory.ts';
 import { exportInThread, verifyInThread } from './evidenceThread.ts';
-
-/** Of what is dear, what all threads of the process have together. */
-export interface EvidencePlaces {
-  exports: SharedPlaces;
-  verifications: SharedPlaces;
-}
 
 interface EvidenceStores {
   stateStore: StateStore;
@@ -29,7 +23,7 @@ export function openEvidence(
   config: Config,
   logger: Logger,
   { stateStore, knownKeys }: EvidenceStores,
-  places?: EvidencePlaces,
+  places?: TaskPlaces,
 ): EvidencePorts & { close(): Promise<void> } {
   const signingKey = () => ownSigningKey(config, knownKeys);
   const publicKey = async () => {

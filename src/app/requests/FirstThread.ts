@@ -33,10 +33,6 @@ export class FirstThread {
     return asked.promise as Promise<Answers[Asked]>;
   }
 
-  close(): void {
-    this.#port.close();
-  }
-
   #take(message: Exclude<OwnerMessage, 'stop'>): void {
     const asked = this.#asked.get(message.number);
     this.#asked.delete(message.number);

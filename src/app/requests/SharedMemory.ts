@@ -2,6 +2,7 @@ import { type CountsMemory, SharedCounts } from '../../backends/SharedCounts.ts'
 import { MOST_EXPORTS } from '../../evidence/export/Exports.ts';
 import { MOST_VERIFICATIONS } from '../../evidence/verification/Verifications.ts';
 import { PASSWORDS_AT_ONCE } from '../../principals/users/password.ts';
+import { MOST_ANALYSES } from '../../readiness/analyses.ts';
 import type { SharedFlag } from '../../threads/SharedFlag.ts';
 import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 
@@ -14,6 +15,14 @@ export interface SharedMemory {
   passwords: SharedArrayBuffer;
   exports: SharedArrayBuffer;
   verifications: SharedArrayBuffer;
+  analyses: SharedArrayBuffer;
+}
+
+/** Of what is dear, what all threads of the process have together. */
+export interface TaskPlaces {
+  exports: SharedPlaces;
+  verifications: SharedPlaces;
+  analyses: SharedPlaces;
 }
 
 export function sharedMemory(threads: number, awaited: SharedFlag): SharedMemory {
@@ -23,14 +32,19 @@ export function sharedMemory(threads: number, awaited: SharedFlag): SharedMemory
     passwords: SharedPlaces.bufferFor(threads),
     exports: SharedPlaces.bufferFor(threads),
     verifications: SharedPlaces.bufferFor(threads),
+    analyses: SharedPlaces.bufferFor(threads),
   };
 }
 
 /** The places of one of the threads; the first one has the number 0. */
-export function sharedPlaces({ passwords, exports, verifications }: SharedMemory, thread: number) {
+export function sharedPlaces(
+  { passwords, exports, verifications, analyses }: SharedMemory,
+  thread: number,
+): TaskPlaces & { passwords: SharedPlaces } {
   return {
     passwords: new SharedPlaces(PASSWORDS_AT_ONCE, passwords, thread),
     exports: new SharedPlaces(MOST_EXPORTS, exports, thread),
     verifications: new SharedPlaces(MOST_VERIFICATIONS, verifications, thread),
+    analyses: new SharedPlaces(MOST_ANALYSES, analyses, thread),
   };
 }

@@ -9,6 +9,8 @@ import { describeError } from '../../errors.ts';
 import { EventFeed } from '../../feed/EventFeed.ts';
 import { openBatches } from '../../http/endpoints/batch/Batches.ts';
 import { Reservations } from '../../idempotency/Reservations.ts';
+import { RememberedSources } from '../../ingest/sources/RememberedSources.ts';
+import { MessageStore } from '../../messages/MessageStore.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -20,15 +22,18 @@ import { IdentityProvider } from '../../principals/users/IdentityProvider.ts';
 import { SecondFactor } from '../../principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../principals/users/signInLimits.ts';
 import { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { openAnalyses } from '../../readiness/analyses.ts';
 import { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
 import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
-import { type EvidencePlaces, openEvidence } from '../evidence/openEvidence.ts';
+import { analyseInThread } from '../analyses/analyseInThread.ts';
+import { openEvidence } from '../evidence/openEvidence.ts';
 import { feedThread } from '../feedThread.ts';
 import type { LastingKeyName } from '../keyFiles.ts';
+import type { TaskPlaces } from './SharedMemory.ts';
 
 const PRUNE_EVERY_MS = 600_000;
 
@@ -52,18 +57,26 @@ export async function openApiPorts(
   config: Config,
   logger: Logger,
   { webhookDirectory, limiters, knownKeys, clock, ...stores }: OpenStores,
-  places?: EvidencePlaces,
+  places?: TaskPlaces,
 ): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const evidence = openEvidence(config, logger, { stateStore, knownKeys }, places);
+  const onFailure = (error: Record<string, unknown>) => logger.error({ error }, 'an analysis failed');
+  const analyses = openAnalyses({
+    stateStore,
+    run: analyseInThread(config),
+    onFailure,
+    places: places?.analyses,
+  });
   const existence = new RecordExistence(eventLog, readModels);
   const referenceWaits = new ReferenceWaits(existence);
   const ports = {
     ...stores,
     evidence,
+    analyses,
     names,
     webhookDirectory,
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
@@ -80,6 +93,8 @@ export async function openApiPorts(
     existence,
     referenceWaits,
     ruleSettings: new RememberedRuleSettings(eventLog),
+    sources: new RememberedSources(eventLog),
+    messages: new MessageStore(stores),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
@@ -107,7 +122,7 @@ export async function openApiPorts(
     following.abort();
     referenceWaits.close();
     users.close();
-    await evidence.close();
+    await Promise.all([evidence.close(), analyses.close()]);
     await feed.close();
   };
   const settle = async () => {

@@ -7,16 +7,18 @@ import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
 import { describeError } from '../../errors.ts';
 import type { ProcessState } from '../../health/readiness.ts';
 import { apiRoutes, healthRoutes } from '../../http/endpoints/index.ts';
+import { fhirRoutes } from '../../http/fhir/fhirRoutes.ts';
 import { clientIpReader } from '../../http/server/clientIpReader.ts';
 import { createApp } from '../../http/server/createApp.ts';
 import type { ArrivalTimes } from '../../http/server/createHttpServer.ts';
 import { HttpServer, type HttpServerSettings } from '../../http/server/HttpServer.ts';
 import { rateLimit } from '../../http/server/rateLimit.ts';
 import type { EndpointContext } from '../../http/server/serveEndpoint.ts';
+import { MessageStore } from '../../messages/MessageStore.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
-import type { EvidencePlaces } from '../evidence/openEvidence.ts';
 import { loadSessionSecret } from '../keyFiles.ts';
 import { type OpenStores, openApiPorts } from './openApiPorts.ts';
+import type { TaskPlaces } from './SharedMemory.ts';
 
 const SETTLE_EVERY_MS = 15_000;
 
@@ -25,7 +27,7 @@ export interface RequestServerOptions {
   /** How the whole process does. */
   processState(): Promise<ProcessState>;
   /** Of what all threads have together; its own, where none are given. */
-  places?: EvidencePlaces;
+  places?: TaskPlaces;
   times: ArrivalTimes | undefined;
 }
 
@@ -49,7 +51,7 @@ export async function openRequestServer(
   const { eventLog, readModels, documentStore, directory, limiters } = stores;
   const draining = new AbortController();
   const isApi = config.roles.includes('api');
-  const settle = () => settleAbandonedUploads(eventLog, documentStore);
+  const settle = () => settleAbandonedUploads(eventLog, documentStore, new MessageStore(stores));
   const endSettling = isApi ? await keepSettling(settle, logger) : () => undefined;
   const api = isApi
     ? await openApiPorts(config, logger, stores, places).catch((error) => {
@@ -72,7 +74,7 @@ export async function openRequestServer(
       trustProxy: config.trustProxy,
     };
     const routes = [
-      ...(api ? apiRoutes(api.ports, config.openapiPublic) : []),
+      ...(api ? [...apiRoutes(api.ports, config.openapiPublic), ...fhirRoutes(api.ports)] : []),
       ...healthRoutes({ eventLog, readModels, roles: config.roles, processState }),
     ];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { createLogger } from '../../logger.ts';
 import { systemClock } from '../../ports/clock.ts';
 import { sharePasswordPlaces } from '../../principals/users/password.ts';
+import { endThread } from '../../threads/endThread.ts';
 import { SharedFlag } from '../../threads/SharedFlag.ts';
 import { startFailure } from '../startFailure.ts';
 import { FirstThread } from './FirstThread.ts';
@@ -49,4 +50,4 @@ try {
 }
 for (const stop of stops.reverse()) await stop();
 log.close();
-first.close();
+endThread();

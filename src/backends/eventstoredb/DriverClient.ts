@@ -1,25 +1,11 @@
 import { setMaxListeners } from 'node:events';
-import { EventStoreDBClient } from '@eventstore/db-client';
+import type { EventStoreDBClient } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
 import { TIMEOUT_MS } from './attempt.ts';
+import { ClosableClient } from './ClosableClient.ts';
 
 /** gRPC's number of the state in which a channel is connected. */
 const READY = 2;
-/** Streams that are cancelled end within milliseconds. */
-const DISPOSE_MS = 1_000;
-
-/** What the driver keeps for its subclasses. */
-class OpenClient extends EventStoreDBClient {
-  /** Resolves when a node is found; all who ask share it. */
-  static channel(client: EventStoreDBClient) {
-    return (client as OpenClient).getChannel();
-  }
-
-  /** Resolves when the node that was found has answered. */
-  static capabilities(client: EventStoreDBClient) {
-    return (client as OpenClient).capabilities;
-  }
-}
 
 interface Connected {
   client: EventStoreDBClient;
@@ -36,8 +22,7 @@ interface Connected {
  */
 export class DriverClient {
   readonly #url: string;
-  #client: EventStoreDBClient | undefined;
-  #channel: Awaited<ReturnType<typeof OpenClient.channel>> | undefined;
+  #client: ClosableClient | undefined;
   #connected: Promise<Connected> | undefined;
   #replaced = manyListen(new AbortController());
   #closing: Promise<unknown> = Promise.resolve();
@@ -48,7 +33,7 @@ export class DriverClient {
   /** Throws when the URL is not a connection string. Connects when it is first used. */
   constructor(url: string) {
     this.#url = url;
-    this.#client = EventStoreDBClient.connectionString(url);
+    this.#client = new ClosableClient(url);
   }
 
   /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Nothing is sent that was aborted. */
@@ -85,22 +70,16 @@ export class DriverClient {
   async #connect(): Promise<Connected> {
     await this.#closing;
     if (this.#closed) throw new Error('closed');
-    this.#client ??= EventStoreDBClient.connectionString(this.#url);
+    this.#client ??= new ClosableClient(this.#url);
     const client = this.#client;
     try {
-      const channel = await OpenClient.channel(client);
-      if (client !== this.#client) {
-        channel.close();
-        throw new Error('replaced');
-      }
-      this.#channel = channel;
-      await OpenClient.capabilities(client);
+      const channel = await client.connect();
       // The driver connects again by itself, perhaps to another node: that is another connection.
       channel.watchConnectivityState(READY, Number.POSITIVE_INFINITY, () => {
         if (client === this.#client) this.#connected = undefined;
       });
       this.#waitingSince = undefined;
-      return { client, since: Date.now() };
+      return { client: client.driver, since: Date.now() };
     } catch (error) {
       if (client === this.#client) this.#replace();
       throw error;
@@ -111,28 +90,19 @@ export class DriverClient {
   #expectAnswers(): void {
     const now = performance.now();
     this.#waitingSince ??= now;
-    const discovering = this.#channel === undefined;
-    if (!discovering && now - this.#waitingSince > TIMEOUT_MS) this.#replace();
+    if (this.#client?.found && now - this.#waitingSince > TIMEOUT_MS) this.#replace();
   }
 
   #replace(): void {
-    const [client, channel] = [this.#client, this.#channel];
+    const client = this.#client;
     this.#client = undefined;
-    this.#channel = undefined;
     this.#waitingSince = undefined;
     this.#connected = undefined;
     this.#replaced.abort();
     this.#replaced = manyListen(new AbortController());
     // The table of appends is one for all clients: the next one is used when this one no longer clears it.
-    if (client) this.#closing = Promise.all([this.#closing, dispose(client)]).then(() => channel?.close());
+    if (client) this.#closing = Promise.all([this.#closing, client.close()]);
   }
-}
-
-async function dispose(client: EventStoreDBClient): Promise<void> {
-  const late = Promise.withResolvers<void>();
-  const timer = setTimeout(late.resolve, DISPOSE_MS);
-  await Promise.race([client.dispose(), late.promise]);
-  clearTimeout(timer);
 }
 
 /** Every subscription listens. */

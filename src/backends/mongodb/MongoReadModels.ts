@@ -4,6 +4,7 @@ import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
 import type {
   ChangesQuery,
+  HeadsQuery,
   ModelName,
   PageQuery,
   ParkedEvent,
@@ -12,6 +13,7 @@ import type {
   RowBatch,
   SearchQuery,
 } from '../../ports/readModels.ts';
+import { headRows } from './headRows.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew, isNamespaceTaken } from './mongoErrors.ts';
 import {
@@ -78,6 +80,11 @@ export class MongoReadModels implements ReadModels {
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
     return (await pageRows(this.#connection, rowsName(model), query)).map(toRow<Body>);
+  }
+
+  async heads<Body extends object>(model: ModelName<Body>, query: HeadsQuery): Promise<Row<Body>[][]> {
+    const found = await headRows(this.#connection, rowsName(model), query);
+    return found.map((rows) => rows.map(toRow<Body>));
   }
 
   countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number> {

@@ -10,7 +10,7 @@ const PLACE = '\u0001';
 const FORM =
   /^(\{"\$correlationId":")([\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})(",.*"requestId":")\2(","salt":")([\da-f]{32})(".*)$/;
 /** What each request has of its own; a template would be met once. */
-const OF_ONE_REQUEST = /"(?:clientRequestId|traceparent)":"/;
+const OF_ONE_REQUEST = /"(?:clientRequestId|message|traceparent)":"/;
 
 /** Templates of a file; what would need more of them is stored whole. */
 const MAX_TEMPLATES = 10_000;

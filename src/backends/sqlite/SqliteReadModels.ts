@@ -3,6 +3,7 @@ import type { Position } from '../../events/event.ts';
 import { setBack } from '../../ports/readModelRefusals.ts';
 import type {
   ChangesQuery,
+  HeadsQuery,
   ModelName,
   PageQuery,
   ParkedEvent,
@@ -51,6 +52,17 @@ export class SqliteReadModels implements ReadModels {
 
   async page<Body extends object>(model: ModelName<Body>, query: PageQuery): Promise<Row<Body>[]> {
     return this.#file.run((db) => this.#model(db, model).page(query)).map(toRow<Body>);
+  }
+
+  async heads<Body extends object>(
+    model: ModelName<Body>,
+    { lists, ...query }: HeadsQuery,
+  ): Promise<Row<Body>[][]> {
+    const found = this.#file.run((db) => {
+      const table = this.#model(db, model);
+      return lists.map((list) => table.page({ ...query, list }));
+    });
+    return found.map((rows) => rows.map(toRow<Body>));
   }
 
   async countPage(model: ModelName, query: Omit<PageQuery, 'after'>): Promise<number> {

@@ -1,37 +1,21 @@
 import { promisify } from 'node:util';
 import { gzip as gzipWithCallback } from 'node:zlib';
-import { z } from 'zod';
 import { parseJson } from '../service/httpFailure.ts';
 import type { Row } from './chunks.ts';
-import { type Answer, type ImportClient, refusedSchema } from './ImportClient.ts';
-import { ImportError } from './importSource.ts';
+import type { Answer, ImportClient } from './ImportClient.ts';
+import type { SourceRecord } from './importSource.ts';
+import { type BatchAnswer, type RowResult, type RowSender, rowResultSchema } from './RowSender.ts';
+import { refusedBatch, wholeAnswer } from './wholeAnswer.ts';
 
 const gzip = promisify(gzipWithCallback);
 
-const resultSchema = z.object({
-  line: z.int(),
-  status: z.int(),
-  outcome: z.string().optional(),
-  warnings: z.array(z.object({ field: z.string(), message: z.string() })).default([]),
-  error: z.string().default(''),
-  code: z.string().optional(),
-  details: z.unknown().optional(),
-  retryable: z.boolean().default(false),
-  retryAfter: z.number().optional(),
-});
-
-/** What became of a row, as the service tells it. */
-export type RowResult = z.infer<typeof resultSchema>;
-
-export interface BatchAnswer {
-  /** Of each row, in their order. */
-  results: RowResult[];
-  /** There was an earlier try under the same key, which may have written rows. */
-  isRepeat: boolean;
+/** The body of a request that sends rows. */
+export async function zippedLines(rows: readonly Row[]): Promise<Uint8Array<ArrayBuffer>> {
+  return new Uint8Array(await gzip(rows.map(({ line }) => line).join(''), { level: 1 }));
 }
 
 /** Sends rows through `POST /integration/batch`. */
-export class BatchSender {
+export class BatchSender implements RowSender {
   readonly #client: ImportClient;
   readonly #path: string;
 
@@ -41,33 +25,31 @@ export class BatchSender {
     this.#path = `/integration/batch${unchanged ? `?unchanged=${unchanged}` : ''}`;
   }
 
-  /**
-   * What became of each row. The same rows under the same key are written once. Rejects as
-   * `ImportClient.send` does.
-   */
+  lineOf({ kind, record }: SourceRecord): string {
+    return `${JSON.stringify({ kind, record })}\n`;
+  }
+
+  /** The same rows under the same key are written once. Rejects as `ImportClient.send` does. */
   async send(rows: readonly Row[], idempotencyKey: string): Promise<BatchAnswer> {
-    const body = new Uint8Array(await gzip(rows.map(({ line }) => line).join(''), { level: 1 }));
+    const body = await zippedLines(rows);
     const headers = { 'content-type': 'application/x-ndjson', 'content-encoding': 'gzip' };
-    for (let failures = 0; ; ) {
-      const sending = { path: this.#path, idempotencyKey, headers, body: () => body };
-      const answer = await this.#client.send(sending);
+    const sending = { path: this.#path, idempotencyKey, headers, body: () => body };
+    return wholeAnswer(this.#client, sending, (answer) => {
       const results = this.#resultsIn(answer);
-      if (results?.length === rows.length) return { results, isRepeat: answer.isRepeat };
-      failures++;
-      if (failures === this.#client.retries.attempts) throw this.#client.away('answers are cut off');
-      await this.#client.delay(failures, 'an answer was cut off');
-    }
+      return results?.length === rows.length ? { results, isRepeat: answer.isRepeat } : undefined;
+    });
   }
 
   /** The results in an answer; undefined where it was cut off. Throws `ImportError`. */
-  #resultsIn({ status, text }: Answer): RowResult[] | undefined {
-    if (status !== 200) throw this.#refusal(status, text);
+  #resultsIn(answer: Answer): RowResult[] | undefined {
+    const { status, text } = answer;
+    if (status !== 200) throw refusedBatch(this.#client, answer);
     const lines = text.split('\n').map(parseJson);
     const results: RowResult[] = [];
     for (const line of lines) {
       if (typeof line === 'object' && line !== null && 'summary' in line) return results;
       if (line === undefined) return results.length === 0 ? this.#stranger(status) : undefined;
-      const { data: result } = resultSchema.safeParse(line);
+      const { data: result } = rowResultSchema.safeParse(line);
       if (result === undefined) return this.#stranger(status);
       results.push(result);
     }
@@ -76,14 +58,5 @@ export class BatchSender {
 
   #stranger(status: number): never {
     throw this.#client.stranger(status);
-  }
-
-  #refusal(status: number, text: string): ImportError {
-    const refused = refusedSchema.safeParse(parseJson(text)).data;
-    if (refused === undefined || status === 404) return this.#client.stranger(status);
-    if (status >= 500) return this.#client.away(`status ${status}`);
-    return new ImportError(
-      `The service refuses a batch (${status}): ${refused.error} Begin anew with --fresh, or send to a service of this version.`,
-    );
   }
 }

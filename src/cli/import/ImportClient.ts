@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { failureOf, parseJson, retryAfterSeconds } from '../service/httpFailure.ts';
+import { outcomeSchema, refusalIn } from './fhir/outcome.ts';
 import { ImportError, NothingTaken } from './importSource.ts';
 
 export interface ClientOptions {
@@ -25,10 +26,10 @@ export interface Retries {
   maxDelayMs: number;
 }
 
-/** A request that may be sent several times; under its key it is written once. */
+/** A request that may be sent several times; under its key, if it has one, it is written once. */
 export interface Sending {
   path: string;
-  idempotencyKey: string;
+  idempotencyKey?: string;
   headers?: Record<string, string>;
   /** Makes the body anew for each try. */
   body: () => Uint8Array<ArrayBuffer> | Promise<FormData>;
@@ -49,12 +50,18 @@ const REQUEST_TIMEOUT_MS = 120_000;
 /** The service waited in vain for the whole of a body. */
 const REQUEST_TIMEOUT = 408;
 
-export const refusedSchema = z.object({
+const ownSchema = z.object({
   error: z.string(),
   code: z.string().optional(),
   details: z.unknown().optional(),
   retryAfter: z.number().optional(),
 });
+
+/** A refusal, in the service's form or in FHIR's. */
+export const refusedSchema = z.union([
+  ownSchema,
+  outcomeSchema.transform((outcome): z.infer<typeof ownSchema> => refusalIn(outcome)),
+]);
 
 /**
  * Sends what an import sends, again where that is safe. 429 pauses all requests for as long as the service says; a service
@@ -140,7 +147,7 @@ export class ImportClient {
         method: 'POST',
         headers: {
           ...headers,
-          'idempotency-key': idempotencyKey,
+          ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
           'x-api-key': key,
           'user-agent': userAgent,
         },

@@ -1,4 +1,3 @@
-import type { BatchSender } from './BatchSender.ts';
 import type { DocumentFolder } from './documents/DocumentFolder.ts';
 import type { ImportClient } from './ImportClient.ts';
 import type { ImportState } from './ImportState.ts';
@@ -6,6 +5,7 @@ import type { ImportTally, SendResult } from './ImportTally.ts';
 import type { ImportSource } from './importSource.ts';
 import type { Progress } from './progress.ts';
 import type { RejectLine, ReportFile, WarningLine } from './ReportFile.ts';
+import type { RowSender } from './RowSender.ts';
 
 /** What an import sends, with what, and where it says so. */
 export interface ImportJob {
@@ -13,7 +13,7 @@ export interface ImportJob {
   source: ImportSource | undefined;
   documents: DocumentFolder | undefined;
   client: ImportClient;
-  batches: BatchSender;
+  batches: RowSender;
   state: ImportState;
   tally: ImportTally;
   rejects: ReportFile<RejectLine>;

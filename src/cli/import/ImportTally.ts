@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { FieldMessage } from '../../errors.ts';
+import type { OutcomeCounts } from './RowSender.ts';
 
 const kindCountsSchema = z.object({ accepted: z.int(), rejected: z.int() });
 
@@ -66,6 +67,13 @@ export class ImportTally {
     const { outcome } = result;
     if (outcome === 'created' || outcome === 'updated' || outcome === 'unchanged') counts[outcome]++;
     for (const warning of result.warnings) this.#warn({ kind, ...warning });
+  }
+
+  /** Counts what became of records that were added without an outcome of their own. */
+  addOutcomes({ created, updated, unchanged }: OutcomeCounts): void {
+    this.#counts.created += created;
+    this.#counts.updated += updated;
+    this.#counts.unchanged += unchanged;
   }
 
   #warn(warning: Omit<WarningCount, 'count'>): void {

@@ -26,6 +26,7 @@ function parseLine(line: string, source: string): SourceRecord | UnreadableEntry
 
 /** A file of lines `{"kind": "patient", "record": {…}}`, kinds in any order; empty lines are passed over. */
 export class NdjsonSource implements ImportSource {
+  readonly kinds: readonly string[] = kinds;
   readonly #path: string;
 
   constructor(path: string) {

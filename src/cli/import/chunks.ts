@@ -1,10 +1,9 @@
-import { catalog } from '../../records/catalog.ts';
 import type { ImportSource, SourceRecord } from './importSource.ts';
 
 /** A record on its way. */
 export interface Row {
   item: SourceRecord;
-  /** The line of a batch that it is. */
+  /** The line that it is, as it is sent. */
   line: string;
 }
 
@@ -13,19 +12,19 @@ const MOST_ROWS = 1_000;
 const MOST_TEXT = 4 * 1024 * 1024;
 
 /**
- * All records of a source behind the first `skipped` ones, in lots that are sent together. Kinds come in the order in which they
- * refer to each other (the catalog's), records of a kind in the order of the source; so the same input is always cut alike.
+ * All records of a source behind the first `skipped` ones, in lots that are sent together. Kinds come in the order of the source's `kinds`,
+ * records of a kind in the order of the source; so the same input is always cut alike.
  */
 export async function* chunks(
   source: ImportSource,
   totals: ReadonlyMap<string, number>,
   skipped: number,
+  lineOf: (item: SourceRecord) => string,
 ): AsyncGenerator<Row[]> {
   let rows: Row[] = [];
   let size = 0;
   for await (const item of recordsOf(source, totals, skipped)) {
-    const { kind, record } = item;
-    const line = `${JSON.stringify({ kind, record })}\n`;
+    const line = lineOf(item);
     if (rows.length === MOST_ROWS || (rows.length > 0 && size + line.length > MOST_TEXT)) {
       yield rows;
       rows = [];
@@ -43,7 +42,7 @@ async function* recordsOf(
   skipped: number,
 ): AsyncGenerator<SourceRecord> {
   let toSkip = skipped;
-  for (const { kind } of catalog) {
+  for (const kind of source.kinds) {
     const total = totals.get(kind) ?? 0;
     if (toSkip >= total) {
       toSkip -= total;

@@ -8,6 +8,7 @@ import { addServiceOptions, requireKey, type ServiceOptions } from '../service/s
 import { onInterruption } from '../untilInterrupted.ts';
 import { BatchSender } from './BatchSender.ts';
 import { DocumentFolder } from './documents/DocumentFolder.ts';
+import { FhirSender } from './fhir/FhirSender.ts';
 import { ImportClient } from './ImportClient.ts';
 import type { ImportJob } from './ImportJob.ts';
 import { type ImportIdentity, ImportState, stateFileName } from './ImportState.ts';
@@ -19,7 +20,7 @@ import { runImport } from './runImport.ts';
 import { tellEnd } from './tellEnd.ts';
 
 interface ImportOptions extends ServiceOptions {
-  format?: 'synthea' | 'ndjson';
+  format?: 'synthea' | 'ndjson' | 'fhir';
   mapping?: string;
   documents?: string;
   category: DocumentCategory;
@@ -117,7 +118,7 @@ async function openJob(
     source: opened?.source,
     documents,
     client,
-    batches: new BatchSender(client, options.unchanged),
+    batches: options.format === 'fhir' ? new FhirSender(client) : new BatchSender(client, options.unchanged),
     state,
     tally: new ImportTally(state.progress.tally),
     rejects: new ReportFile(state.progress.rejects),
@@ -155,16 +156,16 @@ export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
     .description(
-      'Send records through the REST interface of a service, in batches and in the order in which they refer to each ' +
+      'Send records through the REST or FHIR interface of a service, in batches and in the order in which they refer to each ' +
         'other, and then documents. It waits when the service limits requests. An import that was cut off goes on where it ' +
         'stopped when it is started again, and sends nothing twice.',
     )
-    .argument('[path]', 'a folder of CSV files, one of them, or an NDJSON file')
+    .argument('[path]', 'a folder of CSV files or of FHIR, one of its files, or an NDJSON file')
     .addOption(
       new Option(
         '--format <format>',
-        'what the path holds; NDJSON lines are {"kind": "patient", "record": {…}}',
-      ).choices(['synthea', 'ndjson']),
+        'what the path holds; lines of ndjson are {"kind": "patient", "record": {…}}, fhir is Bulk Data (*.ndjson, *.ndjson.gz) and Bundles (*.json)',
+      ).choices(['synthea', 'ndjson', 'fhir']),
     )
     .addOption(
       new Option('--mapping <file>', 'what the columns of CSV files are, as JSON').conflicts('format'),
@@ -200,6 +201,7 @@ export function addImportCommand(program: Command): void {
         'export CHARTLEDGER_API_KEY=clk_…',
         'chartledger import ./synthea/csv --format synthea',
         'chartledger import ./csv --mapping ours.json --documents ./scans',
+        'chartledger import ./bulk-export --format fhir',
         'chartledger import records.ndjson --format ndjson --url https://billing.example --json',
       ),
     )

@@ -21,6 +21,9 @@ export interface UnreadableEntry {
 
 /** The input of an import. It is read as a stream, once for each kind, and gives the same each time. */
 export interface ImportSource {
+  /** The kinds that it may have, in the order in which they refer to each other. */
+  readonly kinds: readonly string[];
+
   /** By what an import that goes on tells that the input is still the same. Rejects with `ImportError`. */
   fingerprint(): Promise<Fingerprint>;
 

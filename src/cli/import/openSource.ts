@@ -1,6 +1,7 @@
 import { findPackageJSON } from 'node:module';
 import { dirname, join } from 'node:path';
 import { terminal } from '../../app/terminal.ts';
+import { FhirFolder } from './fhir/FhirFolder.ts';
 import { ImportError, type ImportSource } from './importSource.ts';
 import { MappedSource } from './mapping/MappedSource.ts';
 import { readMapping } from './mapping/readMapping.ts';
@@ -11,7 +12,7 @@ const ownMappings = join(dirname(findPackageJSON('.', import.meta.url) as string
 const syntheaMappings = ['synthea.json', 'synthea-before-3.1.json'].map((name) => join(ownMappings, name));
 
 interface SourceOptions {
-  format?: 'ndjson' | 'synthea';
+  format?: 'ndjson' | 'synthea' | 'fhir';
   mapping?: string;
   allowMissing?: boolean;
 }
@@ -26,6 +27,9 @@ export interface OpenedSource {
 export async function openSource(path: string, options: SourceOptions): Promise<OpenedSource> {
   if (options.mapping === undefined && options.format === 'ndjson') {
     return { source: new NdjsonSource(path), digest: 'ndjson' };
+  }
+  if (options.mapping === undefined && options.format === 'fhir') {
+    return { source: await FhirFolder.open(path), digest: 'fhir' };
   }
   const mappings = options.mapping === undefined ? syntheaMappings : [options.mapping];
   const { source, missing } = await openMapped(path, mappings);

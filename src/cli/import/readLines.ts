@@ -1,9 +1,12 @@
 import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
 import { ImportError } from './importSource.ts';
 
 /** Far beyond what the service takes as one record; a "line" above it means that the file is something else. */
 const MAX_LINE_LENGTH = 4 * 1024 * 1024;
+const MEBIBYTE = 1024 * 1024;
 
 export interface Line {
   /** From 1. */
@@ -13,18 +16,21 @@ export interface Line {
 }
 
 /**
- * The lines of a text file, without its byte order mark; bytes that are not UTF-8 become U+FFFD (see `isUtf8`). Lines
+ * The lines of a text file, which may be compressed (`.gz`), without its byte order mark; bytes that are not UTF-8 become U+FFFD (see `isUtf8`). Lines
  * end with LF and nothing else: node:readline would also cut at U+2028, which JSON strings may hold. Rejects with
  * `ImportError` when the file cannot be read or has no lines.
  */
-export async function* readLines(path: string): AsyncGenerator<Line> {
+export async function* readLines(path: string, maxLength = MAX_LINE_LENGTH): AsyncGenerator<Line> {
   let rest = '';
   let number = 0;
   for await (const text of readText(path)) {
     const lines = (rest + text).split('\n');
     rest = lines.pop() as string;
-    if (rest.length > MAX_LINE_LENGTH) {
-      throw new ImportError(`${basename(path)} has a line longer than 4 MB: it is neither CSV nor NDJSON.`);
+    if (rest.length > maxLength) {
+      const most = `${maxLength / MEBIBYTE} MB`;
+      throw new ImportError(
+        `${basename(path)} has a line longer than ${most}: it is neither CSV nor NDJSON.`,
+      );
     }
     for (const line of lines) yield { number: ++number, text: line };
   }
@@ -39,10 +45,16 @@ export function isUtf8(text: string): boolean {
   return !text.includes('\uFFFD');
 }
 
+function openBytes(path: string): Readable {
+  const file = createReadStream(path);
+  // Whoever reads is told of what fails.
+  return path.endsWith('.gz') ? pipeline(file, createGunzip(), () => undefined) : file;
+}
+
 async function* readText(path: string): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8');
   try {
-    for await (const chunk of createReadStream(path)) yield decoder.decode(chunk, { stream: true });
+    for await (const chunk of openBytes(path)) yield decoder.decode(chunk, { stream: true });
   } catch (error) {
     const { code } = error as { code?: string };
     throw new ImportError(`${path} cannot be read (${code ?? 'unknown reason'}).`);

@@ -1,8 +1,8 @@
-import type { RowResult } from './BatchSender.ts';
 import { chunks, oneAhead, type Row } from './chunks.ts';
 import { type ImportJob, note, takeIn } from './ImportJob.ts';
 import type { SendResult } from './ImportTally.ts';
 import type { ImportSource } from './importSource.ts';
+import type { OutcomeCounts, RowResult } from './RowSender.ts';
 
 /** Sends the records of a source, from where the import had come. Rejects with `ImportError`, or an `AbortError` after `stop`. */
 export async function sendRecords(
@@ -10,8 +10,8 @@ export async function sendRecords(
   source: ImportSource,
   totals: ReadonlyMap<string, number>,
 ): Promise<void> {
-  for await (const rows of oneAhead(chunks(source, totals, job.state.progress.rows)))
-    await sendChunk(job, rows);
+  const lots = chunks(source, totals, job.state.progress.rows, (item) => job.batches.lineOf(item));
+  for await (const rows of oneAhead(lots)) await sendChunk(job, rows);
 }
 
 /**
@@ -26,7 +26,7 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
     const { run, rows, round, left = [...chunk.keys()] } = state.progress;
     const sent = left.map((index) => ({ index, row: chunk[index] as Row }));
     const key = `import-${run}-${rows}-${round}`;
-    const { results, isRepeat } = await batches.send(
+    const { results, counts, isRepeat } = await batches.send(
       sent.map(({ row }) => row),
       key,
     );
@@ -40,13 +40,14 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
     const isGivenUp = failures === client.retries.attempts;
     if (isGivenUp && again.length === chunk.length) throw client.away(`status ${again[0]?.result.status}`);
     if (again.length === 0 || isGivenUp) {
-      takeInRows(job, answered);
+      takeInRows(job, answered, counts);
       return note(job, { rows: rows + chunk.length, left: undefined, round: 0 });
     }
     if (isPart) {
       takeInRows(
         job,
         answered.filter((each) => !again.includes(each)),
+        counts,
       );
       note(job, { left: again.map(({ index }) => index), round: round + 1 });
     }
@@ -55,7 +56,12 @@ async function sendChunk(job: ImportJob, chunk: readonly Row[]): Promise<void> {
   }
 }
 
-function takeInRows(job: ImportJob, answered: readonly { row: Row; result: RowResult }[]): void {
+function takeInRows(
+  job: ImportJob,
+  answered: readonly { row: Row; result: RowResult }[],
+  counts: OutcomeCounts | undefined,
+): void {
+  if (counts) job.tally.addOutcomes(counts);
   for (const { row, result } of answered) takeInRow(job, row, result);
   job.progress.advance(answered.length);
 }

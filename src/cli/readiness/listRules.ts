@@ -2,9 +2,9 @@ import { withWorkspace } from '../../app/withStores.ts';
 import type { RequiredDocuments } from '../../readiness/documents/requiredDocuments.ts';
 import type { FilingLimits } from '../../readiness/filingLimits.ts';
 import { choiceOf, readRuleSettings } from '../../readiness/ruleSettings.ts';
-import { documentMissing } from '../../readiness/rules/documentMissing.ts';
+import { timelyFiling } from '../../readiness/rules/dates/timelyFiling.ts';
+import { documentMissing } from '../../readiness/rules/encounter/documentMissing.ts';
 import { rules } from '../../readiness/rules/index.ts';
-import { timelyFiling } from '../../readiness/rules/timelyFiling.ts';
 import { printable, writeJson, writeLine, writeTable } from '../output.ts';
 
 /** Lists the rules and what a workspace has set of them. */

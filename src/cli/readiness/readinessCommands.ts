@@ -9,6 +9,7 @@ import { visitTypes } from '../../records/kinds/encounter.ts';
 import { parseDays } from '../options/parseDays.ts';
 import { example, printable, writeLine } from '../output.ts';
 import { listRules } from './listRules.ts';
+import { addScorecardCommand } from './scorecardCommand.ts';
 import { addSimulateCommand } from './simulateCommand.ts';
 
 const categories = documentFieldsSchema.shape.category.options;
@@ -106,4 +107,5 @@ export function addReadinessCommands(program: Command): void {
     );
 
   addSimulateCommand(readiness);
+  addScorecardCommand(readiness);
 }

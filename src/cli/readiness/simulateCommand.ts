@@ -1,29 +1,20 @@
 import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { SingleBar } from 'cli-progress';
 import type { Command } from 'commander';
-import { z } from 'zod';
-import { terminal } from '../../app/terminal.ts';
 import { withReadModels, withWorkspace } from '../../app/withStores.ts';
 import { simulationAccess } from '../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { ServiceError } from '../../errors.ts';
-import { readRuleSettings } from '../../readiness/ruleSettings.ts';
 import {
   type CandidateSettings,
   candidateSettingsSchema,
-  withCandidates,
 } from '../../readiness/simulation/candidateSettings.ts';
-import {
-  noSimulation,
-  type Simulation,
-  simulate,
-  simulationSchema,
-} from '../../readiness/simulation/simulate.ts';
-import { readCounts } from '../../readiness/worklist/readCounts.ts';
-import { totalOf } from '../../readiness/worklist/tally.ts';
+import { type Found, foundSchema, openSimulation } from '../../readiness/simulation/openSimulation.ts';
+import { noSimulation, type Simulation } from '../../readiness/simulation/simulate.ts';
+import { serviceDaysSchema } from '../../readiness/worklist/serviceDays.ts';
 import { validate } from '../../records/validate.ts';
 import { count, example, printable, writeJson, writeLine, writeTable } from '../output.ts';
 import { untilInterrupted } from '../untilInterrupted.ts';
+import { withProgressBar } from './withProgressBar.ts';
 
 interface SimulateOptions {
   workspace: string;
@@ -35,9 +26,6 @@ interface SimulateOptions {
 }
 
 const OWNER_ONLY = 0o600;
-
-/** What of an earlier run is in its file. */
-const stateSchema = z.object({ question: z.string(), result: simulationSchema });
 
 /** `chartledger readiness simulate` */
 export function addSimulateCommand(readiness: Command): void {
@@ -67,28 +55,21 @@ export function addSimulateCommand(readiness: Command): void {
 async function runSimulation(options: SimulateOptions, signal: AbortSignal): Promise<void> {
   const { workspace, from, to, state, json } = options;
   const candidates = readCandidates(options.rules);
-  validate(z.object({ from: z.iso.date().optional(), to: z.iso.date().optional() }), { from, to });
+  validate(serviceDaysSchema, { from, to });
   await withWorkspace(workspace, ({ eventLog, caller }) =>
     withReadModels(async (readModels) => {
-      const present = await readRuleSettings(eventLog, workspace);
-      const question = { workspace, present, candidate: withCandidates(present, candidates), from, to };
-      const file = new StateFile(state, JSON.stringify([workspace, candidates, present.version, from, to]));
-      const counts = await readCounts(readModels, workspace, { from, to });
-      const total = counts ? totalOf(counts) : 0;
-      const bar = terminal().stderr.isTTY
-        ? new SingleBar({ format: '{bar} {value}/{total}', stream: terminal().stderr })
-        : undefined;
-      let result = file.read();
-      bar?.start(total, result.encounters);
-      try {
-        for await (result of simulate(readModels, question, result)) {
-          bar?.update(result.encounters);
+      const simulation = await openSimulation({ eventLog, readModels }, { workspace, candidates, from, to });
+      const { question, total } = simulation;
+      const file = new StateFile(state, question);
+      const earlier = file.read();
+      let { result } = earlier ?? { result: noSimulation };
+      await withProgressBar(async (reached) => {
+        for await (result of simulation.results(earlier)) {
+          reached(result.encounters, total);
           file.write(result);
           signal.throwIfAborted();
         }
-      } finally {
-        bar?.stop();
-      }
+      });
       await recordAccess(eventLog, caller, simulationAccess(result, { from, to }));
       if (json) writeJson(result);
       else tell(result);
@@ -107,7 +88,7 @@ function readCandidates(path: string): CandidateSettings {
   }
 }
 
-/** What was found so far, in a file of the operator's, if one is wanted; of another question it is begun anew. */
+/** What was found so far, in a file of the operator's, if one is wanted; that of another question is none. */
 class StateFile {
   readonly #path: string | undefined;
   readonly #question: string;
@@ -117,10 +98,11 @@ class StateFile {
     this.#question = question;
   }
 
-  read(): Simulation {
-    if (this.#path === undefined || !existsSync(this.#path)) return noSimulation;
-    const { question, result } = validate(stateSchema, JSON.parse(readFileSync(this.#path, 'utf8')));
-    return question === this.#question ? result : noSimulation;
+  /** What an earlier run of the same question found. */
+  read(): Found | undefined {
+    if (this.#path === undefined || !existsSync(this.#path)) return undefined;
+    const found = validate(foundSchema, JSON.parse(readFileSync(this.#path, 'utf8')));
+    return found.question === this.#question ? found : undefined;
   }
 
   write(result: Simulation): void {

@@ -6,6 +6,8 @@ export interface BatchLine {
   readonly number: number;
   /** The kind that it seems to be of, as far as that is told without reading it. */
   readonly seemingKind: string | undefined;
+  /** Its bytes, where it was one of a text, and not too large. */
+  readonly bytes?: Buffer | undefined;
   /** What it says. Throws the refusal of a line that cannot be read. */
   read(): unknown;
 }

@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
+import { ServiceError } from '../../errors.ts';
 import type { Caller } from '../../events/newEvent.ts';
+import { isVoid } from '../../readiness/faults.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { type BillingWritten, writeBilling } from './writeBilling.ts';
 
@@ -10,9 +12,17 @@ export interface BilledClaim {
   version?: number | undefined;
 }
 
+/** The refusal of a claim for a void encounter. */
+export function billedThoughVoid(): ServiceError {
+  return new ServiceError(
+    'conflict',
+    'The encounter is void: it is not billed. If it counts again, set voided_at to null first.',
+  );
+}
+
 /**
  * Records that an encounter was billed, ready or not, with the versions on which the claim rests now; nothing where the last claim was the
- * same, of the same versions. Rejects as `writeBilling` does.
+ * same, of the same versions. Rejects as `writeBilling` does, and with `conflict` where the encounter is void.
  */
 export function recordBilled(
   ports: QueryPorts,
@@ -22,7 +32,8 @@ export function recordBilled(
 ): Promise<BillingWritten> {
   return writeBilling(ports, caller, {
     ...{ encounterId, version, eventType: 'EncounterBilled' },
-    dataFor({ billing, used }) {
+    dataFor({ encounter, billing, used }) {
+      if (isVoid(encounter)) throw billedThoughVoid();
       const isKnown = billing?.claimId === claim_id && isDeepStrictEqual(billing.versions, used);
       return isKnown ? undefined : { claim_id };
     },

@@ -7,7 +7,9 @@ import { findEarlier } from '../../idempotency/findEarlier.ts';
 import { appendBehind } from '../../ports/appendBehind.ts';
 import { type BillingState, evolveBilling } from '../../readiness/billing.ts';
 import { type Readiness, readReadiness } from '../../readiness/readReadiness.ts';
-import { changedAfterBilling } from '../../readiness/rules/changedAfterBilling.ts';
+import type { Rule } from '../../readiness/rule.ts';
+import { filingLimitNear } from '../../readiness/rules/dates/filingLimitNear.ts';
+import { changedAfterBilling } from '../../readiness/rules/encounter/changedAfterBilling.ts';
 import { foldStream } from '../../reads/foldStream.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { Outcome } from '../../records/judgeChange.ts';
@@ -80,12 +82,15 @@ function requireErased(state: BillingState | undefined, begunAt: number): void {
     throw unavailable('stream of the encounter that had this id before, which is being erased,');
 }
 
+/** What they found is so no more. */
+const endedByBilling: readonly Rule[] = [changedAfterBilling, filingLimitNear];
+
 function written(
   { encounter, findings }: Readiness,
   outcome: Outcome,
   versions: UsedVersion[],
 ): BillingWritten {
-  const others = findings.filter(({ rule }) => rule !== changedAfterBilling);
+  const others = findings.filter(({ rule }) => !endedByBilling.includes(rule));
   return {
     version: encounter.version,
     outcome,

@@ -1,5 +1,6 @@
 import { formatPosition } from '../../feed/position.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { worklistPath } from '../readiness/worklistPaths.ts';
 import { documentsPath, recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { who } from '../ui/principal.ts';
@@ -24,12 +25,12 @@ export interface Shown {
 
 /** An event of the list: what, which record, when and who, and its payload to be opened. */
 export function eventLine(found: FoundEvent, shown: Shown): Html {
-  const { entry, event } = found;
+  const { kind, entry, event } = found;
   const position = formatPosition(entry.position);
   return html`<li id="event-${position}">
 <p class="event-head">${
     typeof event === 'string'
-      ? html`<strong>${titleOf(entry.kind ?? 'event')}</strong> ${badge(event, 'neutral')}`
+      ? html`<strong>${titleOf(kind)}</strong> ${badge(event, 'neutral')}`
       : html`<strong>${event.type}</strong>`
   } ${shown.names ? subject(found, shown.workspace) : hiddenSubject(event)}</p>
 <p class="muted">Position ${code(position)}${shown.names ? html` · ${time(entry.recordedAt)} · ${by(found, shown.names)}` : html` · ${entry.recordedAt.slice(0, 4)}`}</p>
@@ -41,9 +42,13 @@ ${
 </li>`;
 }
 
-/** Leads to the record, at the version that the event made. */
-function subject({ entry }: FoundEvent, workspace: string): Html {
-  const { kind = '', id = '', documentId, version } = entry;
+/** Leads to the record, at the version that the event made; of readiness, to the encounter or to the worklist. */
+function subject({ kind, entry }: FoundEvent, workspace: string): Html {
+  const { id = '', documentId, version } = entry;
+  if (kind === 'readiness') {
+    if (entry.id === undefined) return html`<a href="${worklistPath(workspace)}">all encounters</a>`;
+    return html`<a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a>`;
+  }
   const path =
     kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
   const query = kind === 'document' ? '' : `?version=${version}`;

@@ -5,7 +5,6 @@ import { feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { formatPosition, parsePosition } from '../../feed/position.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
-import { subjectKinds } from '../../records/eventSubject.ts';
 import { validate } from '../../records/validate.ts';
 import { filledQuery, unlessBehind } from '../records/recordQuery.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -31,7 +30,8 @@ export interface EventPagePorts extends NewestEventsPorts {
 }
 
 const value = z.string().optional().catch(undefined);
-const kind = z.enum(subjectKinds).optional();
+const kinds = [...new Set(feedEventTypes.map((one) => one.kind))];
+const kind = z.enum(kinds).optional();
 const pageSchema = z.object({ kind, page_token: value, live: value });
 const newsSchema = z.object({
   kind,
@@ -124,7 +124,7 @@ async function read(ports: EventPagePorts, { caller }: Visit, wanted: Wanted): P
 
 const kindOptions = [
   { value: '', text: 'Every kind' },
-  ...subjectKinds.map((value) => ({ value, text: fieldLabel(value) })),
+  ...kinds.map((value) => ({ value, text: fieldLabel(value) })),
 ];
 
 /** Leads to the page that follows, or back; where it follows, that part of it asks for what comes. */

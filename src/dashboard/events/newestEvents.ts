@@ -1,11 +1,21 @@
 import type { AuditEntry } from '../../../projections/audit/auditEntry.ts';
 import { readAuditTrail } from '../../audit/readAuditTrail.ts';
 import { UnreadableError } from '../../errors.ts';
-import type { Position } from '../../events/event.ts';
-import { documentStream, recordStream } from '../../events/streamNames.ts';
+import type { Position, RecordedEvent } from '../../events/event.ts';
+import {
+  documentStream,
+  encounterReadinessStream,
+  readinessStream,
+  recordStream,
+} from '../../events/streamNames.ts';
 import type { EventFeed } from '../../feed/EventFeed.ts';
 import { ChangedFields } from '../../feed/format/ChangedFields.ts';
-import { type CloudEvent, feedEventType, toCloudEvent } from '../../feed/format/cloudEvent.ts';
+import {
+  type CloudEvent,
+  feedEventType,
+  feedEventTypes,
+  toCloudEvent,
+} from '../../feed/format/cloudEvent.ts';
 import type { Deidentifier } from '../../feed/format/Deidentifier.ts';
 import type { Selection } from '../../feed/selection.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
@@ -16,7 +26,7 @@ export interface NewestEventsPorts extends QueryPorts {
 
 /** Which events of a workspace are wanted, and how they are shown. */
 export interface Wanted extends Pick<Selection, 'workspace' | 'view' | 'address'> {
-  /** Of records of this kind, or documents, alone. */
+  /** Of records of this kind, documents, or readiness, alone. */
   kind: string | undefined;
   /** Only those after this position. */
   after?: Position;
@@ -26,8 +36,10 @@ export interface Wanted extends Pick<Selection, 'workspace' | 'view' | 'address'
 /** What became of an event that cannot be shown. */
 export type Missing = 'erased' | 'unreadable';
 
-/** An event of a record or document, and what the audit trail tells of it. */
+/** An event that the stream carries, and what the audit trail tells of it. */
 export interface FoundEvent {
+  /** As the stream has it. */
+  kind: string;
   entry: AuditEntry;
   event: CloudEvent | Missing;
 }
@@ -38,9 +50,19 @@ export interface FoundEvents {
 }
 
 export const EVENTS_A_PAGE = 20;
+/** Events of a stream of readiness that are looked at together. */
+const LOOKED_AT = 100;
+
+const readinessTypes = feedEventTypes.filter(({ kind }) => kind === 'readiness').map((one) => one.logType);
+
+/** The kind of the event of an entry, as the stream has it; undefined where the stream does not carry it. */
+function kindOf({ type, kind, version }: AuditEntry): string | undefined {
+  if (readinessTypes.includes(type)) return 'readiness';
+  return version === undefined ? undefined : kind;
+}
 
 /**
- * The newest events of records and documents, as `GET /events` gives them, newest first. The log can only be read forwards, so
+ * The newest events as `GET /events` gives them, newest first. The log can only be read forwards, so
  * it is the audit trail that tells which they are. Rejects with `unavailable`.
  */
 export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Promise<FoundEvents> {
@@ -48,7 +70,11 @@ export async function newestEvents(ports: NewestEventsPorts, wanted: Wanted): Pr
   const found = await readAuditTrail(
     ports,
     workspace,
-    { ...(kind && { kind }), isWanted: ({ version }) => version !== undefined },
+    {
+      // The trail has what became of an encounter in billing as the encounter's.
+      ...(kind !== undefined && kind !== 'readiness' && { kind }),
+      isWanted: (entry) => kindOf(entry) !== undefined && (kind === undefined || kindOf(entry) === kind),
+    },
     { limit: EVENTS_A_PAGE, pageToken },
   );
   const entries = found.items.filter(({ position }) => position > after);
@@ -64,19 +90,55 @@ async function findEvent(
   entry: AuditEntry,
   deidentify: Deidentifier | undefined,
 ): Promise<FoundEvent | undefined> {
-  const { kind = '', id = '', documentId = '', version = 1 } = entry;
-  const stream =
-    kind === 'document' ? documentStream(workspace, id, documentId) : recordStream(workspace, kind, id);
+  const kind = kindOf(entry) ?? 'event';
   try {
-    const [event] = await eventLog.readStream(stream, { from: version - 1, limit: 1 });
-    if (event?.position !== entry.position) return { entry, event: 'erased' };
+    const event = await eventOf(eventLog, workspace, entry);
+    if (event === undefined) return { kind, entry, event: 'erased' };
     if (feedEventType(event) === undefined) return undefined;
     const [change] = await new ChangedFields(eventLog).changes([event]);
-    if (change === undefined || change instanceof UnreadableError) return { entry, event: 'unreadable' };
+    if (change === undefined || change instanceof UnreadableError)
+      return { kind, entry, event: 'unreadable' };
     const whole = toCloudEvent(event, change.changed, address);
-    return { entry, event: deidentify ? deidentify(workspace, whole) : whole };
+    return { kind, entry, event: deidentify ? deidentify(workspace, whole) : whole };
   } catch (error) {
-    if (error instanceof UnreadableError) return { entry, event: 'unreadable' };
+    if (error instanceof UnreadableError) return { kind, entry, event: 'unreadable' };
     throw error;
+  }
+}
+
+/** The event of an entry; undefined where it was erased. */
+async function eventOf(
+  eventLog: NewestEventsPorts['eventLog'],
+  workspace: string,
+  entry: AuditEntry,
+): Promise<RecordedEvent | undefined> {
+  const { kind = '', id = '', documentId = '', version = 1 } = entry;
+  if (kindOf(entry) === 'readiness') {
+    const stream =
+      entry.id === undefined ? readinessStream(workspace) : encounterReadinessStream(workspace, id);
+    return eventAt(eventLog, stream, entry.position);
+  }
+  const stream =
+    kind === 'document' ? documentStream(workspace, id, documentId) : recordStream(workspace, kind, id);
+  const [event] = await eventLog.readStream(stream, { from: version - 1, limit: 1 });
+  return event?.position === entry.position ? event : undefined;
+}
+
+/** The event of a stream at a position, which is sought from the stream's end. */
+async function eventAt(
+  eventLog: NewestEventsPorts['eventLog'],
+  stream: string,
+  position: Position,
+): Promise<RecordedEvent | undefined> {
+  for (let from: number | undefined; ; ) {
+    const events = await eventLog.readStream(stream, {
+      ...{ direction: 'backwards', limit: LOOKED_AT },
+      ...(from !== undefined && { from }),
+    });
+    const last = events.at(-1);
+    if (last === undefined || last.position <= position || last.revision === 0) {
+      return events.find((event) => event.position === position);
+    }
+    from = last.revision - 1;
   }
 }

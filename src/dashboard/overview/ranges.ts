@@ -38,8 +38,8 @@ export const ranges = {
 } satisfies Record<string, RangeShape>;
 export type RangeName = keyof typeof ranges;
 
-/** What happened in the time of one bar. */
-export interface Bar extends AuditTally {
+/** The time of one bar. */
+export interface BarTime {
   /** Milliseconds since 1970: at or after, and before. */
   from: number;
   to: number;
@@ -47,11 +47,24 @@ export interface Bar extends AuditTally {
   name: string;
 }
 
-/** The range that a query asks for; without any, one hour. Throws `validation_failed` for one that there is not. */
-export function rangeOf(sent: unknown): RangeName {
-  if (sent === undefined) return '1h';
+/** What happened in the time of one bar. */
+export interface Bar extends AuditTally, BarTime {}
+
+/** The range that a query asks for; without any, one hour or `usual`. Throws `validation_failed` for one that there is not. */
+export function rangeOf(sent: unknown, usual: RangeName = '1h'): RangeName {
+  if (sent === undefined) return usual;
   if (typeof sent === 'string' && Object.hasOwn(ranges, sent)) return sent as RangeName;
   throw validationError([{ field: 'range', message: `is one of ${Object.keys(ranges).join(', ')}` }]);
+}
+
+/** The bars of a range, oldest first; the last one is not over yet. */
+export function barTimes(name: RangeName): BarTime[] {
+  const { span, spansABar, bars } = ranges[name];
+  const first = spansABar * (Math.floor(spanNumber(span, Date.now()) / spansABar) + 1 - bars);
+  return Array.from({ length: bars }, (_, at) => {
+    const from = (first + at * spansABar) * spans[span].ms;
+    return { from, to: from + spansABar * spans[span].ms, name: nameOf(span, from) };
+  });
 }
 
 /** What happened in a workspace, bar by bar, oldest first; the last one is not over yet. Rejects with `unavailable`. */
@@ -61,18 +74,13 @@ export async function readBars(
   name: RangeName,
 ): Promise<Bar[]> {
   const { span, spansABar, bars } = ranges[name];
-  const first = spansABar * (Math.floor(spanNumber(span, Date.now()) / spansABar) + 1 - bars);
+  const times = barTimes(name);
+  const first = Math.round((times[0] as BarTime).from / spans[span].ms);
   const tallies = await readTallies(ports, workspace, span, { first, count: spansABar * bars });
-  return Array.from({ length: bars }, (_, at) => {
-    const number = first + at * spansABar;
-    const from = number * spans[span].ms;
-    return {
-      ...sumTallies(number, tallies.slice(at * spansABar, (at + 1) * spansABar)),
-      from,
-      to: from + spansABar * spans[span].ms,
-      name: nameOf(span, from),
-    };
-  });
+  return times.map((time, at) => ({
+    ...sumTallies(first + at * spansABar, tallies.slice(at * spansABar, (at + 1) * spansABar)),
+    ...time,
+  }));
 }
 
 /** A moment, as ISO 8601. */

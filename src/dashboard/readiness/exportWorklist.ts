@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { worklistAccess } from '../../audit/readinessAccesses.ts';
+import { worklistAccesses } from '../../audit/readinessAccesses.ts';
 import { recordAccess, recordFurtherAccess } from '../../audit/recordAccess.ts';
 import { unavailable } from '../../errors.ts';
 import { csvLine } from '../../evidence/export/csv.ts';
@@ -51,10 +51,14 @@ async function* exported(
   { selection, asked }: WorklistQuery,
 ): AsyncGenerator<string> {
   let record: typeof recordAccess | typeof recordFurtherAccess = recordAccess;
+  let header = csvLine(columns);
   for await (const entries of wholeWorklist(readModels, workspace, selection)) {
-    await record(eventLog, caller, worklistAccess(entries, { ...asked, format: 'csv' }, 'readiness.export'));
-    yield `${record === recordAccess ? csvLine(columns) : ''}${entries.flatMap(linesOf).join('')}`;
-    record = recordFurtherAccess;
+    for (const access of worklistAccesses(entries, { ...asked, format: 'csv' }, 'readiness.export')) {
+      await record(eventLog, caller, access);
+      record = recordFurtherAccess;
+    }
+    yield `${header}${entries.flatMap(linesOf).join('')}`;
+    header = '';
   }
 }
 

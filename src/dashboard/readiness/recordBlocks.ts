@@ -1,5 +1,5 @@
+import { readCounts } from '../../readiness/counts/readCounts.ts';
 import { type Blocked, MOST_LOOKED_AT, readBlocked } from '../../readiness/worklist/readBlocked.ts';
-import { readCounts } from '../../readiness/worklist/readCounts.ts';
 import { readProgress } from '../../readiness/worklist/readWorklist.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';

@@ -1,5 +1,5 @@
 /** By which states the worklist is limited; `any` is all of them. */
-export const shownStates = ['blocked', 'ready', 'not_completed', 'any'] as const;
+export const shownStates = ['blocked', 'ready', 'not_completed', 'voided', 'any'] as const;
 export type ShownState = (typeof shownStates)[number];
 
 /** The same as people read it. */
@@ -7,5 +7,6 @@ export const stateTexts: Record<ShownState, string> = {
   blocked: 'Blocked',
   ready: 'Ready',
   not_completed: 'Not completed',
+  voided: 'Void',
   any: 'All',
 };

@@ -1,7 +1,7 @@
-import { worklistAccess } from '../../audit/readinessAccesses.ts';
+import { worklistAccesses } from '../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../audit/recordAccess.ts';
+import { shownCounts } from '../../readiness/counts/shownCounts.ts';
 import { readWorklist, type Worklist } from '../../readiness/worklist/readWorklist.ts';
-import { shownCounts } from '../../readiness/worklist/shownCounts.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { readNames } from '../records/referredNames.ts';
 import { type Html, html } from '../shell/html.ts';
@@ -9,8 +9,10 @@ import { type DashboardRoute, type Page, phiReaders, type Visit } from '../shell
 import { refusalOf } from '../shell/sentForm.ts';
 import { formError } from '../ui/formFields.ts';
 import { code, empty } from '../ui/text.ts';
+import { scorecardPath, simulationPath } from './analyses/analysisPaths.ts';
 import { exportWorklist } from './exportWorklist.ts';
 import { progressNote } from './progressNote.ts';
+import { trendChart } from './trendChart.ts';
 import { monthChart, ruleChart, stateTabs } from './worklistCharts.ts';
 import { worklistForm } from './worklistForm.ts';
 import { readinessSection, worklistPath } from './worklistPaths.ts';
@@ -45,16 +47,17 @@ async function worklistPage(ports: QueryPorts, visit: Visit): Promise<Page> {
     const { selection, pageToken, asked, limits } = query;
     const page = { limit: ENCOUNTERS_A_PAGE, pageToken };
     const worklist = await readWorklist(ports, workspace, selection, page);
-    const [{ names, accesses }, months] = await Promise.all([
+    const [{ names, accesses }, months, trend] = await Promise.all([
       readNames(ports, workspace, namedRecords(worklist.items)),
       monthChart(ports.readModels, workspace, query),
+      trendChart(ports.eventLog, workspace, query, worklist.counts),
     ]);
     const { limit } = page;
-    const access = worklistAccess(worklist.items, { limit, page_token: pageToken, ...asked });
-    await recordAccess(ports.eventLog, caller, access, ...accesses);
+    const shown = worklistAccesses(worklist.items, { limit, page_token: pageToken, ...asked });
+    await recordAccess(ports.eventLog, caller, ...shown, ...accesses);
     return framed(html`${heading(workspace, limits)}
 ${progressNote(workspace, worklist.progress, req.originalUrl)}
-${figures(workspace, query, worklist, months)}
+${figures(workspace, query, worklist, { months, trend })}
 ${worklistForm(workspace, limits)}
 <h2 id="list">Encounters</h2>
 ${worklist.items.length > 0 && worklistTable(workspace, worklist.items, names)}
@@ -69,7 +72,9 @@ ${further(workspace, query, worklist)}`);
 function heading(workspace: string, limits: Record<string, string>): Html {
   const address = worklistPath(workspace, limits, '/export');
   return html`<div class="page-head"><h1>${readinessSection}</h1>
-<div class="actions"><a role="button" class="outline secondary" href="${address}" download>Export as CSV</a></div></div>
+<div class="actions"><a role="button" class="outline secondary" href="${scorecardPath(workspace)}">Scorecard</a>
+<a role="button" class="outline secondary" href="${simulationPath(workspace)}">Simulation</a>
+<a role="button" class="outline secondary" href="${address}" download>Export as CSV</a></div></div>
 <p>Whether encounters can be billed, and what a payer would refuse about them.</p>`;
 }
 
@@ -77,12 +82,13 @@ function figures(
   workspace: string,
   query: WorklistQuery,
   { counts }: Worklist,
-  months: Html | undefined,
+  { months, trend }: Record<'months' | 'trend', Html | undefined>,
 ): Html {
   const shown = counts && shownCounts(counts, query.selection);
   return html`${stateTabs(workspace, query, shown)}
 <div class="charts">
 <section class="card"><h2>Rules that are not met</h2>${ruleChart(workspace, query, shown)}</section>
+${trend && html`<section class="card"><h2>Day by day</h2>${trend}</section>`}
 ${months && html`<section class="card"><h2>By month of service</h2>${months}</section>`}
 </div>`;
 }

@@ -1,7 +1,7 @@
 import type { ReadModels } from '../../ports/readModels.ts';
+import { type ShownCounts, shownCounts } from '../../readiness/counts/shownCounts.ts';
+import { daysIn } from '../../readiness/counts/tally.ts';
 import { readinessStates } from '../../readiness/findings.ts';
-import { type ShownCounts, shownCounts } from '../../readiness/worklist/shownCounts.ts';
-import { daysIn } from '../../readiness/worklist/tally.ts';
 import { type Html, html } from '../shell/html.ts';
 import { barChart, type ChartPoint, rankedBars } from '../ui/chart.ts';
 import { empty } from '../ui/text.ts';
@@ -89,7 +89,8 @@ function monthOf(day: string): string {
   return day.slice(0, 7);
 }
 
-function countIn({ states }: ShownCounts, state: ShownState): number {
+/** How many encounters are in a state. */
+export function countIn({ states }: ShownCounts, state: ShownState): number {
   if (state !== 'any') return states[state];
   return readinessStates.reduce((sum, one) => sum + states[one], 0);
 }

@@ -4,25 +4,30 @@ import type { Step } from '../../readiness/BillingHistory.ts';
 import type { ReadinessState } from '../../readiness/findings.ts';
 import type { CausedFinding } from '../../readiness/ReadinessReplay.ts';
 import { type Readiness, readReadiness } from '../../readiness/readReadiness.ts';
+import type { BilledRecord } from '../../readiness/rule.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalogEntry } from '../../records/catalog.ts';
 import { instantOf } from '../../records/instantOf.ts';
+import { billedSummary, changesSince } from '../readiness/billedSummary.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
+import { facts } from '../ui/facts.ts';
 import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
+import { fieldValue } from '../ui/recordFields.ts';
 import { table } from '../ui/table.ts';
 import { badge, code, empty, time, tryAgain } from '../ui/text.ts';
 import { readinessBadge } from './readinessBadge.ts';
 import type { RecordPart } from './recordParts.ts';
-import { documentsPath, recordPath } from './recordPaths.ts';
+import { acknowledgePath, documentsPath, recordPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
 
 const texts: Record<ReadinessState, string> = {
   ready: 'Nothing keeps it from being billed.',
   blocked: 'A payer would refuse it.',
   not_completed: 'It is not marked as completed.',
+  voided: 'It is void, and not to be billed.',
 };
 
 /** Whether an encounter can be billed, now or as of a moment (as it was asked for), with what is in the way. */
@@ -44,14 +49,27 @@ export async function encounterReadiness(
     return { body: html`<h2>Readiness</h2>${why}`, accesses: [] };
   }
   const { names } = ports;
-  const { state, findings } = readiness;
+  const { state, findings, encounter } = readiness;
   await names.learn(findings.map(({ cause }) => cause.event.metadata.principal));
+  const billed = await billedSummary(workspace, names, readiness);
+  const mayChangesStay = asOf === undefined && changesSince(readiness).length > 0;
   return {
     body: html`<h2>Readiness</h2>
 <p>${readinessBadge(state)} ${texts[state]}</p>
-${findings.length > 0 && findingTable(workspace, names, readiness)}`,
+${state === 'voided' && voidFacts(encounter)}
+${findings.length > 0 && findingTable(workspace, names, readiness)}
+${billed && html`<h3>What was billed</h3>${billed}`}
+${mayChangesStay && html`<p><a role="button" class="outline secondary" href="/dashboard${acknowledgePath(workspace, id)}">The changes may stay</a></p>`}`,
     accesses: [readinessAccess(readiness, asOf)],
   };
+}
+
+/** Since when, and why, an encounter is void, as it was sent. */
+function voidFacts({ fields }: BilledRecord): Html {
+  return facts([
+    ['Void since', fieldValue(fields.voided_at)],
+    ['Reason', fieldValue(fields.void_reason)],
+  ]);
 }
 
 function findingTable(
@@ -67,7 +85,7 @@ function findingTable(
         title: 'What',
         isHeader: true,
         cell: ({ rule, severity, text }) =>
-          html`${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} ${text}<br><small class="muted">${code(rule.code)}</small>`,
+          html`${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} ${text}<br><small class="muted">${rule.title}: ${code(rule.code)}</small>`,
       },
       {
         title: 'Where',

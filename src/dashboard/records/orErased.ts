@@ -48,6 +48,6 @@ ${
 <p class="record-facts"><span>ID ${code(id)}</span></p>
 ${erasedBanner(entry.kind, error.erasedAt as string)}
 <h2>Timeline</h2>
-${timeline(recordPath(workspace, entry.kind, id), versions)}`;
+${timeline(workspace, recordPath(workspace, entry.kind, id), versions)}`;
   return { page: { title: entry.title, section: recordsSection, status: statusOf.gone, error, body } };
 }

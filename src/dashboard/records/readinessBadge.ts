@@ -6,6 +6,7 @@ const badges: Record<ReadinessState, Html> = {
   ready: badge('ready', 'good'),
   blocked: badge('blocked', 'bad'),
   not_completed: badge('not completed', 'neutral'),
+  voided: badge('void', 'neutral'),
 };
 
 /** How an encounter stands; undefined where that is not known. */

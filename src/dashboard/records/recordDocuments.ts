@@ -126,7 +126,7 @@ async function historyPage(ports: DocumentPagePorts, { req, workspace, caller }:
 ${erasedAt && erasedBanner('document', erasedAt)}
 ${previewed(path, items, req.query.preview)}
 <h2>Timeline</h2>
-${versionTable(path, items)}
+${versionTable(workspace, path, items)}
 ${downloadForm(path, items)}
 ${next(path, next_page_token, 'Older versions')}`;
   return {
@@ -140,7 +140,7 @@ const whatWasDone: Record<DocumentVersion['type'], string> = {
   DocumentErased: 'erased',
 };
 
-function versionTable(path: string, versions: readonly DocumentVersion[]): Html {
+function versionTable(workspace: string, path: string, versions: readonly DocumentVersion[]): Html {
   return table(
     'Versions of the document',
     [
@@ -149,7 +149,7 @@ function versionTable(path: string, versions: readonly DocumentVersion[]): Html 
         title: 'What',
         cell: ({ type }) => badge(whatWasDone[type], type === 'DocumentUploaded' ? 'good' : 'bad'),
       },
-      { title: 'When, by whom', cell: origin },
+      { title: 'When, by whom', cell: (version) => origin(workspace, version) },
       { title: 'File', cell: file },
       {
         title: 'Download',

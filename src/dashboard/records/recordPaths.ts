@@ -33,6 +33,16 @@ export function proofPath(workspace: string, kind: string, id: string, version: 
   return `${recordPath(workspace, kind, id)}/proof?version=${version}`;
 }
 
+/** The address of the page that compares two versions of a record, below `/dashboard`. */
+export function comparePath(workspace: string, kind: string, id: string, from: number, to: number): string {
+  return `${recordPath(workspace, kind, id)}/compare?from=${from}&to=${to}`;
+}
+
+/** The address of the page that lets the changes of an encounter stay that were made after it was billed, below `/dashboard`. */
+export function acknowledgePath(workspace: string, encounterId: string): string {
+  return `${recordPath(workspace, encounter.kind, encounterId)}/billed/acknowledge`;
+}
+
 /** The address of the page that erases a record, below `/dashboard`. */
 export function erasePath(workspace: string, kind: string, id: string): string {
   return `${recordPath(workspace, kind, id)}/erase`;

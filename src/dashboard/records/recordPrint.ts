@@ -71,7 +71,7 @@ ${handedOutForm(`/dashboard${recordPath(workspace, entry.kind, id)}/print`, 'Nam
 ${recordFields(workspace, entry, view.record)}
 ${entry.kind === encounter.kind && documentSection(documents || undefined, req.originalUrl)}
 <h2>Timeline</h2>
-${timelineSection(history)}
+${timelineSection(workspace, history)}
 </div>`;
   return { page: { title: `${entry.title}, printable`, section: recordsSection, body } };
 }
@@ -101,9 +101,9 @@ ${list ? printedDocuments(list.items) : tryAgain(address)}
 ${list?.next_page_token && html`<p>The first ${most} documents; there are more, which are not printed here.</p>`}`;
 }
 
-function timelineSection({ items, next_page_token }: ListPage<RecordVersion>): Html {
+function timelineSection(workspace: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
   const all = items.length === 1 ? 'The only version.' : `All ${items.length} versions, newest first.`;
   const newest = `The newest ${most} versions, newest first; there are older ones, which are not printed here.`;
   return html`<p>${next_page_token === null ? all : newest}</p>
-${items.map(printedVersion)}`;
+${items.map((version) => printedVersion(workspace, version))}`;
 }

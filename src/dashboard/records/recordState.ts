@@ -82,7 +82,8 @@ export function recordStateRoutes(ports: StatePorts): DashboardRoute[] {
 async function olderPart(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
   const { versions, access } = await readTimeline(ports, visit, entry, id);
   await recordAccess(ports.eventLog, visit.caller, access);
-  return { fragment: olderVersions(recordPath(visit.workspace, entry.kind, id), versions) };
+  const { workspace } = visit;
+  return { fragment: olderVersions(workspace, recordPath(workspace, entry.kind, id), versions) };
 }
 
 async function statePage(ports: StatePorts, visit: Visit, entry: CatalogEntry, id: string): Promise<Reply> {
@@ -121,7 +122,7 @@ ${parts.map(({ body }) => body)}
 <h2 id="timeline">Timeline</h2>
 ${momentForms(asked, refusal)}
 ${isOlderPage && html`<p><a href="/dashboard${path}#timeline">To the latest versions</a></p>`}
-${timeline(path, versions, view.version)}
+${timeline(workspace, path, versions, view.version)}
 </section>
 </div>`;
   return {

@@ -105,7 +105,7 @@ function ofDocument(workspace: string, { id, documentId, version, filename }: Do
 <h2><a href="/dashboard${documentsPath(workspace, id, documentId)}">Document ${documentId}, version ${version.version}</a></h2>
 ${badge(text, tone)}
 </div>
-${origin(version)}
+${origin(workspace, version)}
 <p class="muted">${filename && html`${filename}, `}encounter <a href="/dashboard${recordPath(workspace, 'encounter', id)}">${id}</a></p>`;
 }
 
@@ -115,7 +115,7 @@ function ofRecord(workspace: string, { kind, id, version }: RecordItem): Html {
 <h2><a href="/dashboard${recordPath(workspace, kind, id)}?version=${number}">${catalogEntry(kind).title} ${id}, version ${number}</a></h2>
 ${outcomeBadge(version)}
 </div>
-${origin(version)}
+${origin(workspace, version)}
 ${
   changes.length === 0
     ? html`<p class="muted">${changeCount(version)}</p>`

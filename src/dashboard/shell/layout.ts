@@ -19,11 +19,13 @@ const workspaceSections: Section[] = [
   { name: 'Records', path: '/records', roles: phiReaders },
   { name: 'Readiness', path: '/readiness', roles: phiReaders },
   { name: 'Events', path: '/events', roles: everyone },
+  { name: 'Messages', path: '/messages', roles: phiReaders },
   { name: 'Requests', path: '/requests', roles: phiReaders },
   { name: 'Audit trail', path: '/audit', roles: phiReaders },
   { name: 'Evidence', path: '/evidence', roles: phiReaders },
   { name: 'Legal holds', path: '/holds', roles: phiReaders },
   { name: 'API keys', path: '/keys', roles: admins },
+  { name: 'Sources', path: '/sources', roles: phiReaders },
   { name: 'Webhooks', path: '/webhooks', roles: admins },
 ];
 

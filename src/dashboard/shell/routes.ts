@@ -1,6 +1,7 @@
 import type { ErasurePorts } from '../../erasure/finishErasure.ts';
 import type { EvidencePorts } from '../../evidence/evidencePorts.ts';
 import type { AppPorts } from '../../http/endpoints/index.ts';
+import type { Analyses } from '../../readiness/analyses.ts';
 import type { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { auditRoutes } from '../audit/audit.ts';
 import { disclosureRoutes } from '../disclosures/disclosureRoutes.ts';
@@ -11,9 +12,14 @@ import { holdsRoutes } from '../holds/holds.ts';
 import { keyChangeRoutes } from '../keys/keyChanges.ts';
 import { keysRoutes } from '../keys/keys.ts';
 import { workspacesRoutes } from '../keys/workspaces.ts';
+import { messagePageRoutes } from '../messages/messagePage.ts';
+import { messagesRoutes } from '../messages/messages.ts';
 import { allWorkspacesRoutes } from '../overview/allWorkspaces.ts';
 import { homeRoutes } from '../overview/home.ts';
 import { overviewRoutes } from '../overview/overview.ts';
+import { acknowledgeBillingRoutes } from '../readiness/acknowledgeBilling.ts';
+import { scorecardRoutes } from '../readiness/analyses/scorecard.ts';
+import { simulationRoutes } from '../readiness/analyses/simulation.ts';
 import { worklistRoutes } from '../readiness/worklist.ts';
 import { recordCertificateRoutes } from '../records/recordCertificate.ts';
 import { recordCompareRoutes } from '../records/recordCompare.ts';
@@ -28,6 +34,8 @@ import { recordTimelineRoutes } from '../records/recordTimeline.ts';
 import { referenceRoutes } from '../reference/reference.ts';
 import { requestsRoutes } from '../requests/requests.ts';
 import { searchRoutes } from '../search/search.ts';
+import { sourceFormRoutes } from '../sources/sourceForm.ts';
+import { sourcesRoutes } from '../sources/sources.ts';
 import { accountRoutes } from '../users/account.ts';
 import { invitationRoutes } from '../users/invitation.ts';
 import { type OpenIdConnectPagePorts, openIdConnectRoutes } from '../users/openIdConnect.ts';
@@ -54,6 +62,7 @@ export interface DashboardPorts extends AppPorts, ErasurePorts, OpenIdConnectPag
   openapiPublic: boolean;
   requestLimit: RequestLimit;
   evidence: EvidencePorts;
+  analyses: Analyses;
 }
 
 /** Every page of the dashboard: a file each, with the forms that it holds, and a line here. */
@@ -76,6 +85,9 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...searchRoutes(ports),
     ...recordsRoutes(ports),
     ...worklistRoutes(ports),
+    ...acknowledgeBillingRoutes(ports),
+    ...simulationRoutes(ports),
+    ...scorecardRoutes(ports),
     ...recordDocumentsRoutes(ports),
     ...recordCompareRoutes(ports),
     ...recordFieldRoutes(ports),
@@ -89,12 +101,16 @@ export function dashboardRoutes(ports: DashboardPorts): DashboardRoute[] {
     ...holdsRoutes(ports),
     ...holdChangeRoutes(ports),
     ...eventsRoutes(ports),
+    ...messagesRoutes(ports),
+    ...messagePageRoutes(ports),
     ...requestsRoutes(ports),
     ...auditRoutes(ports),
     ...evidenceRoutes(ports),
     ...workspacesRoutes(ports),
     ...keysRoutes(ports),
     ...keyChangeRoutes(ports),
+    ...sourcesRoutes(ports),
+    ...sourceFormRoutes(ports),
     ...webhooksRoutes(ports),
     ...webhookFormRoutes(ports),
     ...webhookChangeRoutes(ports),

@@ -1,4 +1,5 @@
 import type { FieldMessage } from '../../errors.ts';
+import type { Role } from '../../principals/users/user.ts';
 import { type Html, type HtmlValue, html } from '../shell/html.ts';
 import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
 import { refusalOf } from '../shell/sentForm.ts';
@@ -19,9 +20,11 @@ export interface Confirmation {
   back: string;
 }
 
-/** A change that an administrator is asked about before it is made. */
+/** A change that somebody is asked about before it is made. */
 export interface ConfirmedChange<Subject> {
   path: string;
+  /** Who may make it; default: administrators. */
+  roles?: readonly Role[];
   /** What is changed, as the path names it. */
   find(visit: Visit): Subject | Promise<Subject>;
   /** `details`: what was wrong with the answer before. */
@@ -37,18 +40,18 @@ export interface ConfirmedChange<Subject> {
 
 /** The page that asks, and what its answer does: makes the change, or asks once more and says why it was not made. */
 export function confirmedChange<Subject>(change: ConfirmedChange<Subject>): DashboardRoute[] {
-  const { path, find, question, make, isSensitive = false } = change;
+  const { path, roles = admins, find, question, make, isSensitive = false } = change;
   return [
     {
       method: 'get',
       path,
-      roles: admins,
+      roles,
       handle: async (visit) => ({ page: questionPage(await question(await find(visit), visit), visit) }),
     },
     {
       method: 'post',
       path,
-      roles: admins,
+      roles,
       isSensitive,
       async handle(visit) {
         const subject = await find(visit);

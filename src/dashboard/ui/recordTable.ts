@@ -1,7 +1,8 @@
+import { isVoid } from '../../readiness/faults.ts';
 import type { ReadinessState } from '../../readiness/findings.ts';
 import type { RecordView } from '../../reads/readRecord.ts';
 import type { RecordNames } from '../../reads/recordNames.ts';
-import type { CatalogEntry } from '../../records/catalog.ts';
+import type { CatalogEntry, RecordFields } from '../../records/catalog.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
 import { patient } from '../../records/kinds/patient.ts';
 import { qualityWarnings } from '../../records/qualityWarnings.ts';
@@ -105,9 +106,9 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
     { title: 'Date of service', cell: ({ record }) => fieldValue(record.date_of_service) },
     {
       title: 'State',
-      cell: ({ record: { is_completed, status } }) =>
-        html`${is_completed === true ? badge('completed', 'good') : badge('open', 'neutral')}${
-          typeof status === 'string' && html`<br><small class="muted">${status}</small>`
+      cell: ({ record }) =>
+        html`${stateBadge(record)}${
+          typeof record.status === 'string' && html`<br><small class="muted">${record.status}</small>`
         }`,
     },
     ...(readiness
@@ -120,6 +121,11 @@ function encounterColumns({ workspace, names, readiness, partOf }: RecordTable):
         cell: ({ record }: RecordView) => referredLink(workspace, kind, record[field], names),
       })),
   ];
+}
+
+function stateBadge(record: RecordFields): Html {
+  if (isVoid({ fields: record })) return badge('void', 'neutral');
+  return record.is_completed === true ? badge('completed', 'good') : badge('open', 'neutral');
 }
 
 function warningCount(count: number): HtmlValue {

@@ -19,13 +19,14 @@ interface Chosen {
  * record's address below `/dashboard`, `shown` the version whose state stands beside it. Tombstones have no state.
  */
 export function timeline(
+  workspace: string,
   path: string,
   { items, next_page_token }: Page<RecordVersion>,
   shown?: number,
 ): Html {
   const [newest, second] = items.filter(hasState);
   const chosen = second && { from: second.version, ...(newest && { to: newest.version }) };
-  const list = html`<ol class="timeline">${items.map((version) => item(path, version, chosen, shown))}${older(path, next_page_token)}</ol>`;
+  const list = html`<ol class="timeline">${items.map((version) => item(workspace, path, version, chosen, shown))}${older(path, next_page_token)}</ol>`;
   if (chosen === undefined) return list;
   return html`<form method="get" action="/dashboard${path}/compare" aria-label="Compare two versions">
 <p class="actions"><button type="submit" class="outline">Compare the chosen versions</button></p>
@@ -34,11 +35,21 @@ ${list}
 }
 
 /** More versions for the end of a timeline. */
-export function olderVersions(path: string, { items, next_page_token }: Page<RecordVersion>): Html {
-  return html`${items.map((version) => item(path, version, {}))}${older(path, next_page_token)}`;
+export function olderVersions(
+  workspace: string,
+  path: string,
+  { items, next_page_token }: Page<RecordVersion>,
+): Html {
+  return html`${items.map((version) => item(workspace, path, version, {}))}${older(path, next_page_token)}`;
 }
 
-function item(path: string, version: RecordVersion, chosen: Chosen | undefined, shown?: number): Html {
+function item(
+  workspace: string,
+  path: string,
+  version: RecordVersion,
+  chosen: Chosen | undefined,
+  shown?: number,
+): Html {
   const { version: number, changes } = version;
   const isShown = number === shown;
   const isThere = hasState(version);
@@ -52,7 +63,7 @@ ${
   html`<span class="version-choice">${choice('from', number, chosen)}${choice('to', number, chosen)}</span>`
 }
 </div>
-${origin(version)}
+${origin(workspace, version)}
 ${
   changes.length === 0
     ? html`<p class="muted">${changeCount(version)}</p>`

@@ -1,14 +1,21 @@
 import type { RecordVersion } from '../../reads/history/recordHistory.ts';
 import type { VersionEntry } from '../../reads/history/versionPage.ts';
+import { messagePath } from '../messages/messagePaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { changeList } from './changes.ts';
 import { who } from './principal.ts';
 import { badge, code, time } from './text.ts';
 
-/** When, by whom, from where and in which request a version was made; of an erasure also why. */
-export function origin({ recorded_at, principal, client_ip, request_id, reason }: VersionEntry): Html {
+/** When, by whom, from where, in which request and by which message a version was made; of an erasure also why. */
+export function origin(
+  workspace: string,
+  { recorded_at, principal, client_ip, request_id, source, reason }: VersionEntry,
+): Html {
+  const message =
+    source &&
+    html`, <a href="/dashboard${messagePath(workspace, source.message)}">message ${code(source.message)}</a> of source ${code(source.id)}`;
   return html`<p class="origin">${time(recorded_at)} by ${who(principal)}<br>
-<span class="muted">${client_ip !== null && html`from ${code(client_ip)}, `}request ${code(request_id)}</span>${reason !== undefined && html`<br>Reason: ${reason}`}</p>`;
+<span class="muted">${client_ip !== null && html`from ${code(client_ip)}, `}request ${code(request_id)}${message}</span>${reason !== undefined && html`<br>Reason: ${reason}`}</p>`;
 }
 
 const tones = { created: 'good', updated: 'neutral', unchanged: 'neutral', erased: 'bad' } as const;
@@ -26,10 +33,10 @@ export function changeCount({ outcome, changes: { length } }: RecordVersion): st
 }
 
 /** A version with all that it changed, for paper. */
-export function printedVersion(version: RecordVersion): Html {
+export function printedVersion(workspace: string, version: RecordVersion): Html {
   return html`<section class="version">
 <h3>Version ${version.version} ${outcomeBadge(version)}</h3>
-${origin(version)}
+${origin(workspace, version)}
 ${version.changes.length > 0 ? changeList(version.changes) : html`<p>${changeCount(version)}</p>`}
 </section>`;
 }

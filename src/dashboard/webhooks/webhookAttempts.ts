@@ -131,7 +131,7 @@ function recordCell(workspace: string, attempt: DeliveryAttempt): Html {
   const path =
     kind === 'document' ? documentsPath(workspace, id, documentId) : recordPath(workspace, kind, id);
   const ids = [id, documentId].filter(Boolean).join(' / ');
-  return html`${kind} <a href="/dashboard${path}">${code(ids)}</a><br>version ${version}`;
+  return html`${kind} <a href="/dashboard${path}">${code(ids)}</a>${version !== undefined && html`<br>version ${version}`}`;
 }
 
 function answerOf({ status, error, answer }: DeliveryAttempt): Html {

@@ -1,7 +1,7 @@
 import { ServiceError } from '../../errors.ts';
 import { type Caller, newActorEvent } from '../../events/newEvent.ts';
 import { holdsStream } from '../../events/streamNames.ts';
-import { appendBehind } from '../../ports/appendBehind.ts';
+import { appendDecided } from '../../ports/appendDecided.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { requireReason } from '../requireReason.ts';
 import type { Hold, HoldChange } from './holdState.ts';
@@ -20,19 +20,15 @@ export async function releaseHold(
 ): Promise<Hold> {
   const { workspace } = caller;
   const said = requireReason(reason);
-  for (;;) {
-    const state = await readHolds(eventLog, workspace);
-    const hold = findHold(state.holds, id);
-    if (hold.released) {
-      throw new ServiceError('conflict', `Hold ${id} was released already, at ${hold.released.at}.`);
-    }
-    const { record } = hold;
+  const read = () => readHolds(eventLog, workspace);
+  const { holds } = await appendDecided(eventLog, holdsStream(workspace), read, ({ holds }) => {
+    const { record, released } = findHold(holds, id);
+    if (released) throw new ServiceError('conflict', `Hold ${id} was released already, at ${released.at}.`);
     const on = record ? { kind: record.kind, record_id: record.id } : { workspace };
     const change: HoldChange = { hold_id: id, ...on, reason: said };
-    const event = newActorEvent(caller, workspace, 'HoldReleased', { ...change });
-    // Where another hold was added or released meanwhile it is decided again.
-    if (await appendBehind(eventLog, holdsStream(workspace), event, state.version - 1)) return hold;
-  }
+    return newActorEvent(caller, workspace, 'HoldReleased', { ...change });
+  });
+  return findHold(holds, id);
 }
 
 /** The hold of an id. Throws `not_found`. */

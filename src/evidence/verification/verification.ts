@@ -1,12 +1,7 @@
 import { z } from 'zod';
-import { type Principal, principalTypes } from '../../events/eventMetadata.ts';
 import type { StateTable } from '../../ports/stateStore.ts';
+import { brokenOff, principalSchema, runSchema } from '../../runs/run.ts';
 import { treeHeadSchema } from '../treeHead.ts';
-
-const principalSchema: z.ZodType<Principal> = z.object({
-  type: z.enum(principalTypes),
-  id: z.string(),
-});
 
 const toldErasureSchema = z.object({
   stream: z.string(),
@@ -36,22 +31,16 @@ const findingsSchema = z.object({
 });
 
 /** How a verification ended: `nothing_compared` where there was neither a tree nor a head to hold the log against. */
-export const outcomes = ['holds', 'does_not_hold', 'nothing_compared', 'stopped', 'failed'] as const;
+export const outcomes = ['holds', 'does_not_hold', 'nothing_compared', ...brokenOff] as const;
 
-const verificationSchema = z.object({
+const verificationSchema = runSchema.extend({
   workspace: z.string(),
-  asked_by: principalSchema,
-  /** Times are ISO 8601, UTC. */
-  started_at: z.string(),
-  /** The last sign of life of one that runs. */
-  updated_at: z.string(),
   /** How far into the log it is, and where it will end; both 0 before it begins to read. */
   position: z.number(),
   until: z.number(),
   /** Events that held. */
   events: z.number(),
   /** There once it has ended. */
-  ended_at: z.string().optional(),
   outcome: z.enum(outcomes).optional(),
   /** Where it came to an end by itself. */
   findings: findingsSchema.optional(),
@@ -65,7 +54,7 @@ export type VerificationOutcome = (typeof outcomes)[number];
 /** The last verification of a workspace's history that somebody asked for on the dashboard; it may be under way. */
 export type Verification = z.infer<typeof verificationSchema>;
 
-/** A row a workspace. Where it is lost, the result of the last one is. */
+/** Of `Runs`. */
 export const verificationTable: StateTable<Verification> = {
   name: 'verifications_v1',
   body: verificationSchema,

@@ -3,6 +3,7 @@ import { asUnreadable, UnreadableError } from '../../errors.ts';
 import type { RecordedEvent } from '../../events/event.ts';
 import { erasureStep } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
+import { isReadinessStream } from '../../events/streamNames.ts';
 import { upcast } from '../../events/upcast.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { RecordFields } from '../../records/catalog.ts';
@@ -66,12 +67,12 @@ export class ChangedFields {
   }
 
   /**
-   * What each event did. They are of records and documents, and those of one stream follow upon each other. Rejects
-   * with `unavailable`.
+   * What each event did. Those of one stream follow upon each other, but for those of readiness. Rejects with `unavailable`.
    */
   async changes(events: RecordedEvent[]): Promise<ToldChange[]> {
     const states = await this.#statesBefore(events);
     const changes = events.map((event) => {
+      if (isReadinessStream(event.stream)) return unlessUnreadable(() => statement(event));
       const before = states.get(event.stream);
       if (before instanceof UnreadableError) return before;
       const applied = unlessUnreadable(() => apply(before, event));
@@ -95,7 +96,7 @@ export class ChangedFields {
     const missing: { stream: string; revision: number }[] = [];
     const seen = new Set<string>();
     for (const { stream, revision } of events) {
-      if (seen.has(stream)) continue;
+      if (seen.has(stream) || isReadinessStream(stream)) continue;
       seen.add(stream);
       if (revision === 0) continue;
       const known = this.#states.get(stream);
@@ -130,6 +131,14 @@ function unlessUnreadable<Result>(work: () => Result): Result | UnreadableError 
   } catch (error) {
     return asUnreadable(error);
   }
+}
+
+/** What an event of readiness says. It stands alone: all of it is new, whatever was said before. */
+function statement(event: RecordedEvent): Change {
+  const sent = sentBy(upcast(event));
+  const isErasure = erasureStep(event) !== undefined;
+  const changed = isErasure ? [] : Object.keys(sent).filter((field) => field !== 'encounter_id');
+  return { sent: JSON.stringify(sent), changed, isFirst: false };
 }
 
 /** The state after an event. */

@@ -14,7 +14,7 @@ const PSEUDONYM_LENGTH = 22;
 const REMEMBERED_PSEUDONYMS = 20_000;
 
 const byType = new Map<string, FeedEventType>(feedEventTypes.map((one) => [one.type, one]));
-const shownNames = new Map(feedEventTypes.map(({ kind }) => [kind, new Set(shownFieldNames(kind))]));
+const shownNames = new Map(feedEventTypes.map((one) => [one.type, new Set(shownFieldNames(one))]));
 
 /** Name of the JSON Schema that describes `data` of a type in the de-identified view. */
 export function deidentifiedSchemaName(type: string): string {
@@ -62,17 +62,17 @@ function pseudonymOf(key: KeyObject, kind: string, id: string): string {
 type Pseudonym = (kind: string, id: string) => string;
 
 function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym): CloudEvent {
-  const kind = byType.get(event.type)?.kind;
-  if (kind === undefined) throw new Error('not an event of the stream');
+  const feedType = byType.get(event.type);
+  if (feedType === undefined) throw new Error('not an event of the stream');
   const year = event.time.slice(0, 4);
   const context: DeidentifyContext = { year: Number(year), pseudonym };
-  const names = shownNames.get(kind);
+  const names = shownNames.get(event.type);
   return {
     specversion: '1.0',
     id: pseudonym('event', event.id),
     source: `/workspaces/${pseudonym('workspace', workspace)}`,
     type: event.type,
-    subject: subjectOf(kind, event.subject, pseudonym),
+    subject: subjectOf(feedType.kind, event.subject, pseudonym),
     time: `${year}-01-01T00:00:00.000Z`,
     datacontenttype: 'application/json',
     ...(event.dataschema !== undefined && {
@@ -81,7 +81,7 @@ function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym):
     sequence: event.sequence,
     data: {
       version: event.data.version,
-      sent: showFields(deidentifiedFields(kind), event.data.sent, context),
+      sent: showFields(deidentifiedFields(feedType), event.data.sent, context),
       changed: event.data.changed.filter((field) => names?.has(field)),
     },
   };
@@ -89,7 +89,10 @@ function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym):
 
 function subjectOf(kind: string, subject: string, pseudonym: Pseudonym): string {
   const ids = subject.split('/').slice(1).map(decodeURIComponent);
-  const [outer, inner] = ids as [string, string | undefined];
+  const [outer, inner] = ids;
+  // The workspace's own.
+  if (outer === undefined) return kind;
+  if (kind === 'readiness') return `readiness/${pseudonym('encounter', outer)}`;
   if (kind !== 'document' || inner === undefined) return `${kind}/${pseudonym(kind, outer)}`;
   return `document/${pseudonym('encounter', outer)}/${pseudonym('document', inner)}`;
 }

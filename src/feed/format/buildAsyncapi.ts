@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { catalog } from '../../records/catalog.ts';
-import { type EventSchema, eventSchemas } from './schemas.ts';
+import { type EventSchema, eventSchemas, subjectDescription } from './schemas.ts';
 
 const description = `
-Every accepted write of a workspace is one event, in the order of the log, from the first one on. Subscribers read them
-with \`GET /events\`, live as server-sent events or in pages of JSON lines, and go on where they stopped by the
-\`sequence\` of the last event that they took.
+Every accepted write of a workspace is one event, in the order of the log, from the first one on; so is what the service
+itself says of encounters that become ready to be billed, or blocked. Subscribers read them with \`GET /events\`, live as
+server-sent events or in pages of JSON lines, and go on where they stopped by the \`sequence\` of the last event that they took.
 
 Each event is a CloudEvent 1.0 in its structured JSON form. \`dataschema\` is the address of the JSON Schema of its \`data\`.
 The last part of \`type\` is the version of that schema: a version may gain fields, and anything else makes a new one.
@@ -55,17 +55,17 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
   const deidentified = view === 'deidentified';
   return z.object({
     specversion: z.literal('1.0'),
-    id: z
-      .string()
-      .meta({ description: deidentified ? 'Unique; a keyed hash' : 'Unique: the id of the request' }),
+    id: z.string().meta({
+      description: deidentified
+        ? 'Unique; a keyed hash'
+        : 'Unique: the id of the request; of what the service says by itself, an id of its own',
+    }),
     source: z.string().meta({
       description: deidentified ? '`/workspaces/` and a keyed hash' : '`/workspaces/{workspace}`',
     }),
     type: z.literal(feedType.type),
     subject: z.string().meta({
-      description:
-        'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`' +
-        (deidentified ? '. Ids are keyed hashes' : ''),
+      description: subjectDescription + (deidentified ? '. Ids are keyed hashes' : ''),
     }),
     time: z.iso.datetime().meta({
       description: deidentified

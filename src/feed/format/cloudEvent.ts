@@ -1,6 +1,6 @@
 import type { JsonObject, RecordedEvent } from '../../events/event.ts';
-import { DOCUMENT_ERASED, erasureStep, RECORD_ERASED } from '../../events/recordErased.ts';
-import { documentIdsOf, kindOfStream, recordIdOf } from '../../events/streamNames.ts';
+import { DOCUMENT_ERASED, erasureStep, READINESS_ERASED, RECORD_ERASED } from '../../events/recordErased.ts';
+import { documentIdsOf, kindOfStream, readinessStream, recordIdOf } from '../../events/streamNames.ts';
 import { currentVersion, upcast } from '../../events/upcast.ts';
 import { catalog } from '../../records/catalog.ts';
 import { formatPosition } from '../position.ts';
@@ -11,15 +11,15 @@ export interface FeedEventType {
   eventType: string;
   /** Its type in the log. */
   logType: string;
-  /** What it is about: a kind of record, or `document`. */
+  /** What it is about: a kind of record, `document`, or `readiness`, be it of an encounter or of the whole workspace. */
   kind: string;
   /** As subscribers see it: `chartledger.patient.upserted.v1`. */
   type: string;
 }
 
-function feedType(eventType: string, kind: string, what: string): FeedEventType {
+function feedType(eventType: string, kind: string, what: string, named = kind): FeedEventType {
   const logType = eventType.split('/')[0] as string;
-  return { eventType, logType, kind, type: `chartledger.${kind}.${what}.v${currentVersion(logType)}` };
+  return { eventType, logType, kind, type: `chartledger.${named}.${what}.v${currentVersion(logType)}` };
 }
 
 /** Every type of event that the stream carries, and no other is ever shown. */
@@ -29,6 +29,11 @@ export const feedEventTypes: readonly FeedEventType[] = [
   feedType('DocumentRemoved', 'document', 'removed'),
   ...catalog.map(({ kind }) => feedType(`${RECORD_ERASED}/${kind}`, kind, 'erased')),
   feedType(DOCUMENT_ERASED, 'document', 'erased'),
+  feedType('EncounterBilled', 'readiness', 'billed', 'encounter'),
+  feedType('BillingChangeAcknowledged', 'readiness', 'billing_change_acknowledged', 'encounter'),
+  feedType('EncounterReadinessChanged', 'readiness', 'readiness_changed', 'encounter'),
+  feedType(READINESS_ERASED, 'readiness', 'readiness_erased', 'encounter'),
+  feedType('ReadinessRulesApplied', 'readiness', 'rules_applied'),
 ];
 
 const byEventType = new Map(feedEventTypes.map((one) => [one.eventType, one]));
@@ -57,7 +62,7 @@ export function kindsOf(eventTypes: readonly string[]): Set<string> {
 
 /** `data` of every event of the stream. */
 export interface FeedData {
-  /** Place in the history of the record or document: 1, 2, 3 … */
+  /** Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 … */
   version: number;
   /** The fields as sent; for a document, what is known of its file. */
   sent: Record<string, unknown>;
@@ -73,7 +78,10 @@ export interface CloudEvent {
   /** `/workspaces/{workspace}` */
   source: string;
   type: string;
-  /** `{kind}/{percent-encoded id}`; of a document, `document/{encounter}/{document}`. */
+  /**
+   * `{kind}/{percent-encoded id}`; of a document, `document/{encounter}/{document}`; of readiness, `readiness/{encounter}`, or
+   * `readiness` where it is of the workspace.
+   */
   subject: string;
   /** When the log took it, ISO 8601 in UTC. */
   time: string;
@@ -124,6 +132,7 @@ function subjectOf({ stream, metadata }: RecordedEvent, kind: string): string {
     const { encounterId, documentId } = documentIdsOf(stream);
     return `document/${encodeURIComponent(encounterId)}/${encodeURIComponent(documentId)}`;
   }
+  if (stream === readinessStream(metadata.workspace)) return kind;
   // A record's stream is named `{workspace}.{kind}-{percent-encoded id}`.
   return `${kind}/${stream.slice(metadata.workspace.length + kind.length + 2)}`;
 }
@@ -138,6 +147,7 @@ export function sentBy({ type, stream, data }: RecordedEvent): JsonObject {
     const { encounterId, documentId } = documentIdsOf(stream);
     return { encounter_id: encounterId, document_id: documentId };
   }
+  if (type === READINESS_ERASED) return { encounter_id: recordIdOf(stream) };
   if (!type.startsWith('Document')) return data;
   const { object_id, ...fields } = data;
   return fields;

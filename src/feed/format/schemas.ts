@@ -8,6 +8,7 @@ import { sentSchema } from '../../records/patchRecord.ts';
 import { type FeedEventType, feedEventTypes } from './cloudEvent.ts';
 import { deidentifiedSchemaName } from './Deidentifier.ts';
 import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
+import { readinessSchemas } from './readinessEvents.ts';
 
 /** The JSON Schema of one type of event in one view: a document at `/schemas/{name}`. */
 export interface EventSchema {
@@ -52,10 +53,18 @@ export function erasedSchema(kind: string): z.ZodObject {
   return z.object({ id: catalogEntry(kind).schema.shape.id as z.ZodType });
 }
 
+/** What the subject of an event is. */
+export const subjectDescription =
+  'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in ' +
+  'billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`';
+
 const version = z
   .int()
   .min(1)
-  .meta({ description: 'Place in the history of the record or document: 1, 2, 3 …', examples: [2] });
+  .meta({
+    description: 'Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …',
+    examples: [2],
+  });
 
 const sentDescription =
   'The fields as they were sent; `null` cleared a field, and one that is not here kept its value';
@@ -65,6 +74,7 @@ const changedDescription =
 /** A patch sends some of the fields alone. */
 function sentFields({ logType, kind }: FeedEventType): z.ZodObject {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
+  if (kind === 'readiness') return readinessSchemas[logType as keyof typeof readinessSchemas];
   return logType === RECORD_ERASED ? erasedSchema(kind) : sentSchema(kind);
 }
 
@@ -81,18 +91,19 @@ function fullData(feedType: FeedEventType): z.ZodObject {
 function deidentifiedData(feedType: FeedEventType): z.ZodObject {
   return z.strictObject({
     version,
-    sent: shownSchema(deidentifiedFields(feedType.kind), sentFields(feedType)).meta({
+    sent: shownSchema(deidentifiedFields(feedType), sentFields(feedType)).meta({
       description: `${sentDescription}; what could identify a person is left out`,
     }),
     changed: z
-      .array(z.enum(shownFieldNames(feedType.kind)))
+      .array(z.enum(shownFieldNames(feedType)))
       .meta({ description: `${changedDescription}; fields that are left out are not named` }),
   });
 }
 
-function titleOf({ type, kind }: FeedEventType): string {
-  const title = kind.replace(/^./, (letter) => letter.toUpperCase());
-  return type.includes('.upserted.') ? `${title} created or updated` : `${title} ${type.split('.')[2]}`;
+function titleOf({ type }: FeedEventType): string {
+  const [, named = '', what = ''] = type.split('.');
+  const title = named.replace(/^./, (letter) => letter.toUpperCase());
+  return `${title} ${what === 'upserted' ? 'created or updated' : what.replaceAll('_', ' ')}`;
 }
 
 function bothViews(feedType: FeedEventType): EventSchema[] {

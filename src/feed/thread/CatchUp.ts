@@ -7,7 +7,7 @@ import { ChunkText, type FeedText } from './FeedText.ts';
 import type { Part } from './threadMessages.ts';
 import { untilAvailable } from './untilAvailable.ts';
 
-/** Makes text of events of records and documents. */
+/** Makes text of events that the stream carries. */
 export type MakeText = (events: RecordedEvent[]) => Promise<FeedText>;
 
 interface Pending {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { notBilled } from '../../commands/billing/acknowledgeChanges.ts';
+import { billedThoughVoid } from '../../commands/billing/recordBilled.ts';
 import { keyInUse } from '../../idempotency/idempotencyRefusals.ts';
 import { validate } from '../../records/validate.ts';
 import { malformedBody } from '../server/readJson.ts';
@@ -12,6 +13,13 @@ export const billingResponses = {
     errors: {
       validation_failed: refusalOf(() => validate(z.object({ claim_id: z.string() }), {})),
       malformed_body: malformedBody('is not valid JSON'),
+    },
+  },
+  VoidEncounter: {
+    description: 'The encounter is void, or the first request with the `Idempotency-Key` is still under way.',
+    errors: {
+      conflict: billedThoughVoid(),
+      idempotency_key_in_use: keyInUse(),
     },
   },
   NotBilled: {

@@ -72,6 +72,7 @@ const tags = [
   ...catalog.map((entry) => ({ name: tagOf(entry), description: entry.description })),
   { name: 'Search', description: 'Records and documents by what people know of them.' },
   { name: 'Batches', description: 'Many records with one request.' },
+  { name: 'HL7 v2', description: 'Messages of HL7 v2.' },
   { name: 'Documents', description: 'PDF and DOCX files of an encounter.' },
   { name: 'Events', description: 'The stream of all events, and their catalogue.' },
   { name: 'Webhooks', description: 'Endpoints to which events are sent, signed.' },

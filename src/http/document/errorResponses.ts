@@ -35,6 +35,7 @@ import { rangeNotSatisfiable } from '../server/requestedRange.ts';
 import { requireKnownParameters } from '../server/requireKnownParameters.ts';
 import { billingResponses } from './billingResponses.ts';
 import type { HeaderName } from './headers.ts';
+import { hl7Responses } from './hl7Responses.ts';
 import { refusalOf } from './refusalOf.ts';
 
 /** A way in which operations can fail. */
@@ -93,6 +94,7 @@ export const errorResponses = {
     },
   },
   ...billingResponses,
+  ...hl7Responses,
   InvalidParameter: {
     description: 'A parameter is not valid or not known, or the path is not valid percent-encoding.',
     errors: {

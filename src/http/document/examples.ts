@@ -25,7 +25,7 @@ export function exampleOf(field: z.ZodType): unknown {
   return example;
 }
 
-/** Objects of one schema (the insurances) are shown once. */
+/** Objects of one schema (the insurances) are shown once, and fields without an example, which are the exception, not at all. */
 function exampleOfEach(shape: Record<string, z.ZodType>): RecordFields {
   const nested = new Set<z.ZodType>();
   const fields = Object.entries(shape).filter(([, field]) => {
@@ -35,7 +35,8 @@ function exampleOfEach(shape: Record<string, z.ZodType>): RecordFields {
     nested.add(stored);
     return true;
   });
-  return Object.fromEntries(fields.map(([name, field]) => [name, exampleOf(field)])) as RecordFields;
+  const examples = fields.map(([name, field]) => [name, exampleOf(field)] as const);
+  return Object.fromEntries(examples.filter(([, example]) => example !== undefined)) as RecordFields;
 }
 
 function isOptional(field: z.ZodType): boolean {

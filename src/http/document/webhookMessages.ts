@@ -1,16 +1,20 @@
 import type { RouteConfig } from '@asteasolutions/zod-to-openapi';
 import { z } from 'zod';
-import type { JsonObject, RecordedEvent } from '../../events/event.ts';
 import { RECORD_ERASED, tombstoneTypes } from '../../events/recordErased.ts';
-import { documentStream, recordStream } from '../../events/streamNames.ts';
 import { type FeedEventType, feedEventTypes } from '../../feed/format/cloudEvent.ts';
 import { createDeidentifier, deidentifiedSchemaName } from '../../feed/format/Deidentifier.ts';
-import { documentSchemas, erasedSchema, eventSchemas } from '../../feed/format/schemas.ts';
-import { catalog } from '../../records/catalog.ts';
+import { readinessSchemas } from '../../feed/format/readinessEvents.ts';
+import {
+  documentSchemas,
+  erasedSchema,
+  eventSchemas,
+  subjectDescription,
+} from '../../feed/format/schemas.ts';
 import { buildMessage, buildPing, messageId, PING_TYPE } from '../../webhooks/delivery/webhookMessage.ts';
 import { type WebhookPayload, webhookPayloads } from '../../webhooks/settings/webhook.ts';
 import { timestamp, versionNumber } from './answerSchemas.ts';
-import { documentExample, exampleAddress, exampleRequestId, upsertRequests } from './examples.ts';
+import { exampleEvent } from './exampleEvent.ts';
+import { exampleAddress, exampleRequestId } from './examples.ts';
 import { recordSchemas } from './recordSchemas.ts';
 
 export const exampleWebhookId = 'wh_7bQ2nVx0KfT4sLdR';
@@ -75,12 +79,11 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
   });
 }
 
-const subject = z.string().meta({
-  description: 'The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`',
-});
+const subject = z.string().meta({ description: subjectDescription });
 
 function sentSchema({ logType, kind }: FeedEventType): z.ZodType {
   if (kind === 'document') return documentSchemas[logType as keyof typeof documentSchemas];
+  if (kind === 'readiness') return readinessSchemas[logType as keyof typeof readinessSchemas];
   return logType === RECORD_ERASED ? erasedSchema(kind) : recordSchemas(kind).request;
 }
 
@@ -92,47 +95,16 @@ function messageSchema(feedType: FeedEventType): z.ZodType {
   return envelope(feedType.type, subject, z.union([referenceData, full, deidentified]));
 }
 
-/** An event of a type, as the log would hold it. */
-function exampleEvent({ logType, kind }: FeedEventType): RecordedEvent {
-  const workspace = 'clinic';
-  const entry = catalog.find((one) => one.kind === kind);
-  const { document_id, category, filename, size, sha256 } = documentExample;
-  const encounter_id = 'encounter-9001';
-  const removed: JsonObject = { encounter_id, document_id };
-  const file = { category, filename, format: 'pdf', size, sha256, object_id: exampleRequestId };
-  const sent = entry
-    ? (upsertRequests(entry).complete?.value as JsonObject)
-    : logType === 'DocumentRemoved'
-      ? removed
-      : { ...removed, ...file };
-  const isErasure = tombstoneTypes.includes(logType);
-  return {
-    id: exampleRequestId,
-    type: logType,
-    stream: entry
-      ? recordStream(workspace, entry.kind, String(sent.id))
-      : documentStream(workspace, encounter_id, document_id),
-    revision: isErasure ? 3 : 0,
-    position: 8_135,
-    recordedAt: '2026-03-14T16:05:12.480Z',
-    data: isErasure ? { part: 1, parts: 1 } : sent,
-    metadata: {
-      workspace,
-      principal: { type: 'api_key', id: 'key_4fTq9LmZs2Xw8RbC' },
-      requestId: exampleRequestId,
-      $correlationId: exampleRequestId,
-      schemaVersion: 1,
-    },
-  };
-}
-
 const deidentify = createDeidentifier(Buffer.alloc(32));
 
 function messageExamples(feedType: FeedEventType) {
   const event = exampleEvent(feedType);
   const isErasure = tombstoneTypes.includes(feedType.logType);
   const sent = isErasure ? [] : Object.keys(event.data);
-  const changedFields = sent.filter((name) => name !== 'id' && name !== 'object_id');
+  const isOfReadiness = feedType.kind === 'readiness';
+  const changedFields = sent.filter(
+    (name) => name !== 'id' && name !== 'object_id' && !(isOfReadiness && name === 'encounter_id'),
+  );
   const summaries: Record<WebhookPayload, string> = {
     reference: 'Payload `reference`',
     full: 'Payload `full`',
@@ -143,7 +115,7 @@ function messageExamples(feedType: FeedEventType) {
       const { body } = buildMessage(
         { id: exampleWebhookId, payload },
         event,
-        { changed: changedFields, isFirst: event.revision === 0 },
+        { changed: changedFields, isFirst: event.revision === 0 && !isOfReadiness },
         deidentify,
         exampleAddress,
       );
@@ -169,10 +141,10 @@ function webhook(type: string, summary: string, schema: z.ZodType, examples: obj
     path: type,
     operationId: type
       .replace(/^chartledger\.|\.v\d+$/g, '')
-      .replace(/\.(\w)/g, (_, letter) => letter.toUpperCase()),
+      .replace(/[._](\w)/g, (_, letter) => letter.toUpperCase()),
     summary,
     description:
-      'Sent to every webhook that wants it, once or more often; in order for each record and document.',
+      'Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.',
     tags: ['Webhooks'],
     security: [],
     request: {

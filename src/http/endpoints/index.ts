@@ -3,6 +3,7 @@ import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { catalog } from '../../records/catalog.ts';
 import { buildDocument } from '../document/buildDocument.ts';
 import { routeOf } from '../endpoint/endpoint.ts';
+import type { FhirPorts } from '../fhir/carryMessage.ts';
 import type { IdempotencyPorts } from '../idempotency/once.ts';
 import type { Route } from '../server/serveEndpoint.ts';
 import type { BatchPorts } from './batch/carryOut.ts';
@@ -11,6 +12,7 @@ import { documentEndpoints } from './documents/documentEndpoints.ts';
 import { eventEndpoints } from './events/eventEndpoints.ts';
 import type { EventsPorts } from './events/readEvents.ts';
 import type { ProofPorts } from './history/answerProof.ts';
+import { receiveMessages } from './hl7/receiveMessages.ts';
 import { acknowledgeBillingChanges } from './readiness/acknowledgeBillingChanges.ts';
 import { readEncounterReadiness } from './readiness/readEncounterReadiness.ts';
 import { readReadinessWorklist } from './readiness/readReadinessWorklist.ts';
@@ -31,7 +33,8 @@ export type AppPorts = BatchPorts &
   HistoryPorts &
   EventsPorts &
   WebhookRoutePorts &
-  IdempotencyPorts;
+  IdempotencyPorts &
+  FhirPorts;
 
 /** Those of the integration interface; `openapiPublic`: its descriptions need no key. */
 const apiEndpoints = (openapiPublic: boolean) => [
@@ -41,6 +44,7 @@ const apiEndpoints = (openapiPublic: boolean) => [
   recordEncounterBilled,
   acknowledgeBillingChanges,
   sendBatch,
+  receiveMessages,
   searchRecords,
   ...documentEndpoints,
   ...webhookEndpoints,

@@ -12,6 +12,8 @@ export interface Answer {
   /** Default 200. */
   status?: number;
   headers?: Record<string, string>;
+  /** Media type of a JSON body; default: `application/json`. */
+  type?: string;
   body: object | Streamed;
 }
 
@@ -36,7 +38,7 @@ type Sender = Pick<Exchange, 'req' | 'res' | 'headers'>;
 /** Sends an answer, at once if it is a small one; else resolves when the last byte was handed over, or the client went away. */
 export function sendAnswer(sender: Sender, answer: Answer): void | Promise<void> {
   const { req, res, headers } = sender;
-  const { status = 200, body } = answer;
+  const { status = 200, type = 'application/json', body } = answer;
   if (res.destroyed) {
     if ('stream' in body) body.stream.destroy();
     return;
@@ -45,7 +47,7 @@ export function sendAnswer(sender: Sender, answer: Answer): void | Promise<void>
   if ('stream' in body) return sendStream(sender, status, body.stream);
   if ('send' in body) return letSend(sender, status, body);
   const text = JSON.stringify(body);
-  headers.push('Content-Type', 'application/json; charset=utf-8');
+  headers.push('Content-Type', `${type}; charset=utf-8`);
   const length = Buffer.byteLength(text);
   if (length >= MIN_COMPRESSED_BYTES && takesGzip(req, headers)) {
     return compress(text).then((zipped) => sendWhole(sender, status, zipped, zipped.length));

@@ -23,16 +23,20 @@ export function createApp(
   app.set('etag', false);
   app.set('trust proxy', proxyTrust(trustProxy));
   const shortcuts = new Shortcuts();
-  const allowed = new Map<string, string[]>();
+  const allowed = new Map<string, { names: string[]; refuse: ServedEndpoint['refuse'] }>();
   for (const { method, endpoint: one } of routes) {
     const listener = serveEndpoint(context, one);
     app[method](one.route, listener);
     shortcuts.add(method, one.route, listener);
     const names = method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()];
-    allowed.set(one.route, [...(allowed.get(one.route) ?? []), ...names]);
+    const before = allowed.get(one.route)?.names ?? [];
+    allowed.set(one.route, { names: [...before, ...names], refuse: one.refuse });
   }
-  for (const [route, names] of allowed) {
-    app.all(route, serveEndpoint(context, wrongMethod(route, names.join(', '))));
+  for (const [route, { names, refuse }] of allowed) {
+    app.all(
+      route,
+      serveEndpoint(context, { ...wrongMethod(route, names.join(', ')), ...(refuse && { refuse }) }),
+    );
   }
   if (dashboard) {
     app.use('/dashboard', dashboard);

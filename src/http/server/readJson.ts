@@ -11,8 +11,9 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 /** Media types of JSON that bodies have. */
 export type JsonType = 'application/json' | typeof MERGE_PATCH;
 
+const MEBIBYTE = 1024 * 1024;
 /** 1 MB, as mebibytes. */
-export const MAX_BODY_BYTES = 1024 * 1024;
+export const MAX_BODY_BYTES = MEBIBYTE;
 
 const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -21,8 +22,8 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
 
 /** The refusal of a body beyond what is taken. */
-export function bodyTooLarge(): ServiceError {
-  return new ServiceError('payload_too_large', 'The body is larger than 1 MB.');
+export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
+  return new ServiceError('payload_too_large', `The body is larger than ${maxBytes / MEBIBYTE} MB.`);
 }
 
 /** The refusal of a body, or of a line of one, that is no JSON; `reason` says why: `is not valid JSON`. */
@@ -46,8 +47,8 @@ export function isUtf8Type(header: string, type: string): boolean {
   }
 }
 
-async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
-  if (Number(req.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw bodyTooLarge();
+async function collect({ req, res, bodies }: BodyExchange, maxBytes: number): Promise<Buffer> {
+  if (Number(req.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes);
   inviteBody(req, res);
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -59,8 +60,8 @@ async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
       reject(error);
     };
     req.on('data', (chunk: Buffer) => {
-      if (length + chunk.length > MAX_BODY_BYTES) {
-        fail(bodyTooLarge());
+      if (length + chunk.length > maxBytes) {
+        fail(bodyTooLarge(maxBytes));
         return;
       }
       try {
@@ -83,11 +84,11 @@ async function collect({ req, res, bodies }: BodyExchange): Promise<Buffer> {
 }
 
 /** What a body was before it was compressed; of no more bytes than one may have that was not. */
-async function decompressed(bytes: Buffer): Promise<Buffer> {
+async function decompressed(bytes: Buffer, maxBytes: number): Promise<Buffer> {
   try {
-    return await unzip(bytes, { maxOutputLength: MAX_BODY_BYTES });
+    return await unzip(bytes, { maxOutputLength: maxBytes });
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge();
+    if ((error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes);
     throw malformedBody('is not valid gzip');
   }
 }
@@ -121,19 +122,22 @@ export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknow
 }
 
 /**
- * The JSON body of a request, which may be compressed with gzip. Rejects with `unsupported_media_type`,
- * `payload_too_large` (over 1 MB, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of
- * the body is in the error.
+ * The bytes of a request's body, which may be compressed with gzip. Rejects with `unsupported_media_type`, `payload_too_large` (over so
+ * many bytes, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of the body is in the error.
  */
+export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
+  const compressed = isCompressed(exchange.req);
+  const received = await collect(exchange, maxBytes);
+  return compressed ? decompressed(received, maxBytes) : received;
+}
+
+/** The JSON body of a request, of at most 1 MB. Rejects as `readBody` does, and with `unsupported_media_type` for another type. */
 export async function readJson(
   exchange: BodyExchange,
   type: JsonType = 'application/json',
 ): Promise<unknown> {
-  const { req } = exchange;
-  if (!isUtf8Type(req.headers['content-type'] ?? '', type)) {
+  if (!isUtf8Type(exchange.req.headers['content-type'] ?? '', type)) {
     throw notJson(type);
   }
-  const compressed = isCompressed(req);
-  const received = await collect(exchange);
-  return parseJson(compressed ? await decompressed(received) : received);
+  return parseJson(await readBody(exchange));
 }

@@ -41,11 +41,13 @@ export interface ServedEndpoint {
   /** What a request that was refused is about, for the audit trail; it may not have been read yet. */
   subject?(exchange: Exchange): AccessSubject;
   handle(exchange: Exchange): Promise<Answer>;
+  /** The answer to a request that failed, where it has a form of its own. */
+  refuse?(error: ServiceError, requestId: string): Answer;
 }
 
 /** An endpoint, and the method by which the router finds it beside its route. */
 export interface Route {
-  method: 'get' | 'post' | 'patch' | 'delete';
+  method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   endpoint: ServedEndpoint;
 }
 
@@ -53,7 +55,7 @@ export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
 export function serveEndpoint(context: EndpointContext, served: ServedEndpoint): EndpointListener {
-  const { route, permission, query, handle } = served;
+  const { route, permission, query, handle, refuse = errorAnswer } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   return async (req, res) => {
@@ -88,7 +90,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       logFailure(context.logger, error, { requestId, route }, 'request');
       await auditRefusal(context, served, exchange, error);
       if (res.headersSent) res.destroy();
-      else await send(errorAnswer(error, requestId));
+      else await send(refuse(error, requestId));
     }
     logRequest(context.logger, exchange, route, code, startedAt);
   };

@@ -1,28 +1,29 @@
 import type { Rule } from '../rule.ts';
-import { addressIncomplete } from './addressIncomplete.ts';
-import { changedAfterBilling } from './changedAfterBilling.ts';
-import { cliaNumber } from './cliaNumber.ts';
-import { coverageNotInForce } from './coverageNotInForce.ts';
-import { documentMissing } from './documentMissing.ts';
-import { facilityMissing } from './facilityMissing.ts';
-import { facilityNpi } from './facilityNpi.ts';
-import { facilityTaxId } from './facilityTaxId.ts';
-import { filingLimitNear } from './filingLimitNear.ts';
-import { insuranceRankGap } from './insuranceRankGap.ts';
-import { payerCodeMissing } from './payerCodeMissing.ts';
-import { policyNumberMissing } from './policyNumberMissing.ts';
-import { primaryInsuranceMissing } from './primaryInsuranceMissing.ts';
-import { providerMissing } from './providerMissing.ts';
-import { providerNpi } from './providerNpi.ts';
-import { renderingRole } from './renderingRole.ts';
-import { serviceBeforeBirth } from './serviceBeforeBirth.ts';
-import { serviceDateInFuture } from './serviceDateInFuture.ts';
-import { serviceDateMissing } from './serviceDateMissing.ts';
-import { subscriberIncomplete } from './subscriberIncomplete.ts';
-import { taxonomyCode } from './taxonomyCode.ts';
-import { taxonomyCodeMissing } from './taxonomyCodeMissing.ts';
-import { timelyFiling } from './timelyFiling.ts';
-import { zipOfOtherState } from './zipOfOtherState.ts';
+import { addressIncomplete } from './address/addressIncomplete.ts';
+import { zipOfOtherState } from './address/zipOfOtherState.ts';
+import { filingLimitNear } from './dates/filingLimitNear.ts';
+import { serviceBeforeBirth } from './dates/serviceBeforeBirth.ts';
+import { serviceDateInFuture } from './dates/serviceDateInFuture.ts';
+import { serviceDateMissing } from './dates/serviceDateMissing.ts';
+import { timelyFiling } from './dates/timelyFiling.ts';
+import { changedAfterBilling } from './encounter/changedAfterBilling.ts';
+import { documentMissing } from './encounter/documentMissing.ts';
+import { suspectedDuplicate } from './encounter/suspectedDuplicate.ts';
+import { cliaNumber } from './facility/cliaNumber.ts';
+import { facilityMissing } from './facility/facilityMissing.ts';
+import { facilityNpi } from './facility/facilityNpi.ts';
+import { facilityTaxId } from './facility/facilityTaxId.ts';
+import { coverageNotInForce } from './insurance/coverageNotInForce.ts';
+import { insuranceRankGap } from './insurance/insuranceRankGap.ts';
+import { payerCodeMissing } from './insurance/payerCodeMissing.ts';
+import { policyNumberMissing } from './insurance/policyNumberMissing.ts';
+import { primaryInsuranceMissing } from './insurance/primaryInsuranceMissing.ts';
+import { subscriberIncomplete } from './insurance/subscriberIncomplete.ts';
+import { providerMissing } from './provider/providerMissing.ts';
+import { providerNpi } from './provider/providerNpi.ts';
+import { renderingRole } from './provider/renderingRole.ts';
+import { taxonomyCode } from './provider/taxonomyCode.ts';
+import { taxonomyCodeMissing } from './provider/taxonomyCodeMissing.ts';
 
 /** Every rule, in the order in which a claim is filled in. */
 export const rules: readonly Rule[] = [
@@ -49,5 +50,6 @@ export const rules: readonly Rule[] = [
   payerCodeMissing,
   addressIncomplete,
   zipOfOtherState,
+  suspectedDuplicate,
   changedAfterBilling,
 ];

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { documentFieldsSchema } from '../../records/document.ts';
 import { visitTypes } from '../../records/kinds/encounter.ts';
-import { type RuleSettings, ruleChoices } from '../ruleSettings.ts';
+import { choicesFor, type RuleSettings } from '../ruleSettings.ts';
 import { rules } from '../rules/index.ts';
 
 /** The file is an operator's own: what it has too much may be named. */
@@ -9,8 +9,8 @@ const unknownNames: z.core.$ZodErrorMap = (issue) =>
   issue.code === 'unrecognized_keys' ? `must not have ${issue.keys.join(', ')}` : undefined;
 
 /** An object with some of these names, and no others. */
-function eachOf<Value extends z.ZodType>(names: readonly string[], value: Value) {
-  const shape = Object.fromEntries(names.map((name) => [name, value.optional()]));
+function someOf<Value extends z.ZodType>(values: readonly (readonly [name: string, value: Value])[]) {
+  const shape = Object.fromEntries(values.map(([name, value]) => [name, value.optional()]));
   return z.strictObject(shape, { error: unknownNames }).optional();
 }
 
@@ -19,17 +19,16 @@ const days = z.int().min(1).nullable();
 /** Settings that are not in force: only what is to be another than now; `null` and `default` take a setting away. */
 export const candidateSettingsSchema = z.strictObject(
   {
-    rules: eachOf(
-      rules.map(({ code }) => code),
-      z.enum([...ruleChoices, 'default']),
-    ),
+    rules: someOf(rules.map((rule) => [rule.code, z.enum([...choicesFor(rule), 'default'])])),
     filing_limits: z
       .strictObject(
         { default: days.optional(), payers: z.record(z.string(), days).optional() },
         { error: unknownNames },
       )
       .optional(),
-    required_documents: eachOf(visitTypes, z.array(documentFieldsSchema.shape.category)),
+    required_documents: someOf(
+      visitTypes.map((type) => [type, z.array(documentFieldsSchema.shape.category)]),
+    ),
   },
   { error: unknownNames },
 );

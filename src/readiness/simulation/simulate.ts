@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import type { ReadModels } from '../../ports/readModels.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { evaluate } from '../evaluate.ts';
-import { dayOf } from '../faults.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
+import { isWithin, type ServiceDays } from '../worklist/serviceDays.ts';
 import {
   codesOf,
   entryOf,
@@ -36,13 +36,10 @@ export type Simulation = z.infer<typeof simulationSchema>;
 export const noSimulation: Simulation = { after: -1, encounters: 0, flips: {}, byPayer: {}, byRule: {} };
 
 /** Which encounters are looked at, and by what. */
-export interface SimulationQuestion {
+export interface SimulationQuestion extends ServiceDays {
   workspace: string;
   present: RuleSettings;
   candidate: RuleSettings;
-  /** First and last day of service. */
-  from?: string | undefined;
-  to?: string | undefined;
 }
 
 /**
@@ -50,7 +47,7 @@ export interface SimulationQuestion {
  * found after each step. It changes nothing; given what one found before, it goes on behind that. Rejects with `unavailable`.
  */
 export async function* simulate(
-  readModels: ReadModels,
+  ports: QueryPorts,
   question: SimulationQuestion,
   before: Simulation = noSimulation,
 ): AsyncGenerator<Simulation> {
@@ -58,13 +55,17 @@ export async function* simulate(
   const result = structuredClone(before);
   const partition = worklistPartition(workspace);
   for (;;) {
-    const rows = await readModels.page(worklistModel, { partition, after: result.after, limit: AT_ONCE });
+    const rows = await ports.readModels.page(worklistModel, {
+      partition,
+      after: result.after,
+      limit: AT_ONCE,
+    });
     const ids = rows.flatMap((row) => {
       const entry = entryOf(row);
-      return entry && isWithin(question, entry) ? [entry.encounter_id] : [];
+      return entry && isWithin(entry, question) ? [entry.encounter_id] : [];
     });
     const [now, then] = await Promise.all(
-      [present, candidate].map((settings) => evaluate(readModels, workspace, ids, settings)),
+      [present, candidate].map((settings) => evaluate(ports, workspace, ids, settings)),
     );
     const at = Date.now();
     for (const [id, evaluation] of now ?? []) {
@@ -76,14 +77,6 @@ export async function* simulate(
     if (rows.length < AT_ONCE) return;
     await nextTurn();
   }
-}
-
-function isWithin(
-  { from = '', to = '9999-12-31' }: SimulationQuestion,
-  { date_of_service }: WorklistEntry,
-): boolean {
-  const day = date_of_service === undefined ? '' : dayOf(date_of_service);
-  return day >= from && day <= to;
 }
 
 function compare(result: Simulation, now: WorklistEntry, then: WorklistEntry): void {

@@ -1,11 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { Position } from '../../events/event.ts';
-import type { EventLog } from '../../ports/eventLog.ts';
-import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
+import type { ModelName, Row } from '../../ports/readModels.ts';
 import { allRows } from '../../reads/allRows.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { announceChanges } from '../announcing/announceChanges.ts';
 import { readRuleSettings } from '../ruleSettings.ts';
-import { announceChanges } from './announceChanges.ts';
 import { type Encounters, evaluateRows } from './evaluateRows.ts';
 import { rulesVersion } from './rulesVersion.ts';
 import { WorklistRows } from './WorklistRows.ts';
@@ -18,27 +18,22 @@ const WORKSPACES = 'workspaces';
 const begunModel = readinessModel as ModelName<{ at: Position }>;
 const BEGUN = 'begun';
 
-export interface WorklistPorts {
-  eventLog: EventLog;
-  readModels: ReadModels;
-}
-
 /** What all who keep up the worklist share: they evaluate one after the other, as the counts are changed by each. */
 export class WorklistWork {
-  readonly #ports: WorklistPorts;
+  readonly #ports: QueryPorts;
   readonly #rows: WorklistRows;
   readonly #workspaces = new Set<string>();
   readonly #quietUntil: Position;
   #last: Promise<unknown> = Promise.resolve();
 
-  private constructor(ports: WorklistPorts, rows: WorklistRows, quietUntil: Position) {
+  private constructor(ports: QueryPorts, rows: WorklistRows, quietUntil: Position) {
     this.#ports = ports;
     this.#rows = rows;
     this.#quietUntil = quietUntil;
   }
 
   /** Rejects with `unavailable`. */
-  static async open(ports: WorklistPorts): Promise<WorklistWork> {
+  static async open(ports: QueryPorts): Promise<WorklistWork> {
     const rows = await WorklistRows.open(ports.readModels);
     const work = new WorklistWork(ports, rows, await begunAt(ports, rows));
     for await (const { body } of allRows(ports.readModels, workspacesModel, WORKSPACES)) {
@@ -54,20 +49,21 @@ export class WorklistWork {
 
   /**
    * Evaluates encounters by what is known at `position` or later, announces what became of them, unless it is quiet, and writes it; with the last of
-   * them the rows `beside`. Rejects with `unavailable`.
+   * them the rows `beside`. Gives the ids of the others of their visits, where there are any, by their own ids. Rejects with `unavailable`.
    */
   async evaluate(
     workspace: string,
     encounters: Encounters,
     position: Position,
     { beside = [], isQuiet = false }: { beside?: readonly Row[]; isQuiet?: boolean } = {},
-  ): Promise<void> {
+  ): Promise<Map<string, string[]>> {
     const chunks = chunksOf(encounters);
+    const found = new Map<string, string[]>();
     for (const [index, chunk] of chunks.entries()) {
       await this.#alone(async () => {
         const settings = await readRuleSettings(this.#ports.eventLog, workspace);
-        const { rows, changes } = await evaluateRows(
-          this.#ports.readModels,
+        const { rows, changes, visits } = await evaluateRows(
+          this.#ports,
           workspace,
           chunk,
           settings,
@@ -79,14 +75,16 @@ export class WorklistWork {
             rulesVersion: rulesVersion(settings),
             quietUntil: this.#quietUntil,
           };
-          await announceChanges(this.#ports.eventLog, changes, announcing);
+          await announceChanges(this.#ports, changes, announcing);
         }
         const known = this.#workspaces.has(workspace) ? [] : workspaceRows(workspace, chunk, position);
         await this.#rows.write([...known, ...rows, ...(index === chunks.length - 1 ? beside : [])]);
         this.#workspaces.add(workspace);
+        for (const [id, ids] of visits) found.set(id, ids);
       });
       await nextTurn();
     }
+    return found;
   }
 
   /** Writes rows, then the checkpoint. Rejects with `unavailable`. */
@@ -102,7 +100,7 @@ export class WorklistWork {
 }
 
 /** How far the log was when the worklist was begun. */
-async function begunAt({ eventLog, readModels }: WorklistPorts, rows: WorklistRows): Promise<Position> {
+async function begunAt({ eventLog, readModels }: QueryPorts, rows: WorklistRows): Promise<Position> {
   const [begun] = await readModels.load(begunModel, [BEGUN]);
   if (begun) return begun.body.at;
   const at = await eventLog.head();
@@ -118,8 +116,7 @@ function chunksOf(encounters: Encounters): Encounters[] {
 }
 
 function workspaceRows(workspace: string, encounters: Encounters, position: Position): Row[] {
-  const [first] = encounters.values();
-  if (first === undefined) return [];
-  const { order } = first;
+  const [order] = [...encounters.values()].flatMap((due) => due.order ?? []);
+  if (order === undefined) return [];
   return [{ id: `${workspace} workspace`, partition: WORKSPACES, order, position, body: { workspace } }];
 }

@@ -1,17 +1,20 @@
 import { recordStream } from '../../events/streamNames.ts';
-import type { ReadModels, Row } from '../../ports/readModels.ts';
+import type { Row } from '../../ports/readModels.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { Trigger } from '../announcing/trigger.ts';
+import { TallyChanges, talliesModel } from '../counts/tally.ts';
 import { evaluate } from '../evaluate.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
-import type { Trigger } from './announceChanges.ts';
-import { TallyChanges, talliesModel } from './tally.ts';
 import { entryOf, type WorklistEntry, worklistEntry, worklistModel } from './worklistEntry.ts';
 import { listsOf, worklistPartition } from './worklistLists.ts';
 
 /** Why an encounter is to be evaluated. */
 export interface Due {
-  /** Its place in the order of creation. */
-  order: number;
+  /** Its place in the order of creation; left out: it is left alone unless it has one. */
+  order?: number;
   trigger: Trigger;
+  /** Whether other events led to it as well. */
+  isOneOfSeveral?: boolean;
 }
 
 /** Encounters of a workspace that are to be evaluated, by their ids. */
@@ -22,41 +25,48 @@ export interface EntryChange {
   before: WorklistEntry | undefined;
   after: WorklistEntry | undefined;
   trigger: Trigger;
+  /** Whether something else than the trigger may have led to it: another event, or a write behind it that the facts have already. */
+  isUnsure: boolean;
 }
 
 /**
- * Evaluates encounters by what the read model of records has, which has all up to `position`: what is to be written of them, and of
- * the counts; of those alone that changed. Rejects with `unavailable`.
+ * Evaluates encounters by what `evaluate` looks at, which has all up to `position`: what is to be written of them, and of
+ * the counts; of those alone that changed. `visits`: where there are any, the ids of the others of the visits, by those of the
+ * encounters. Rejects with `unavailable`.
  */
 export async function evaluateRows(
-  readModels: ReadModels,
+  ports: QueryPorts,
   workspace: string,
   encounters: Encounters,
   settings: RuleSettings,
   position: number,
-): Promise<{ rows: Row[]; changes: EntryChange[] }> {
+): Promise<{ rows: Row[]; changes: EntryChange[]; visits: Map<string, string[]> }> {
+  const { readModels } = ports;
   const ids = [...encounters.keys()];
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
-  const evaluated = await evaluate(readModels, workspace, ids, settings);
+  const evaluated = await evaluate(ports, workspace, ids, settings);
   const now = Date.now();
   const tallies = new TallyChanges(workspace);
   const rows: Row[] = [];
   const changes: EntryChange[] = [];
-  for (const [id, { order, trigger }] of encounters) {
+  for (const [id, { order, trigger, isOneOfSeveral = false }] of encounters) {
     const rowBefore = rowsBefore.get(streamOf(id));
     const before = entryOf(rowBefore);
     const evaluation = evaluated.get(id);
     const after = evaluation && worklistEntry(evaluation, now);
+    const place = rowBefore?.order ?? order;
+    if (place === undefined) continue;
     if (rowBefore && JSON.stringify(before) === JSON.stringify(after)) continue;
     tallies.count(before, -1);
     tallies.count(after, 1);
-    changes.push({ before, after, trigger });
+    const isAhead = evaluation !== undefined && evaluation.position > trigger.position;
+    changes.push({ before, after, trigger, isUnsure: isOneOfSeveral || isAhead });
     rows.push({
       id: streamOf(id),
       partition: after ? worklistPartition(workspace) : `${workspace} left out`,
-      order: rowBefore?.order ?? order,
+      order: place,
       // It rises with each write, also where what the encounter rests on changed and nothing came behind it.
       position: Math.max(position, (rowBefore?.position ?? 0) + 1),
       body: after ?? {},
@@ -64,5 +74,10 @@ export async function evaluateRows(
     });
   }
   const counted = await readModels.load(talliesModel, tallies.ids);
-  return { rows: [...rows, ...tallies.rows(counted, position)], changes };
+  const visits = new Map<string, string[]>();
+  for (const [id, { facts }] of evaluated) {
+    const others = (facts.sameVisit ?? []).map((other) => other.id);
+    if (others.length > 0) visits.set(id, others);
+  }
+  return { rows: [...rows, ...tallies.rows(counted, position)], changes, visits };
 }

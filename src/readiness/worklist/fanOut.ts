@@ -2,11 +2,11 @@ import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import { kindOfStream, recordIdOf, workspaceOfStream } from '../../events/streamNames.ts';
 import type { ModelName, ReadModels, Row } from '../../ports/readModels.ts';
+import { type Trigger, triggerOf } from '../announcing/trigger.ts';
+import { readCounts } from '../counts/readCounts.ts';
+import { type Tally, totalOf } from '../counts/tally.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
-import { type Trigger, triggerOf } from './announceChanges.ts';
-import { readCounts } from './readCounts.ts';
-import { type Tally, totalOf } from './tally.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
@@ -34,6 +34,9 @@ export interface FanOut {
 type Done = Record<never, never>;
 
 export const fanOutsModel = readinessModel as ModelName<FanOut | Done>;
+
+/** Kinds by whose records encounters are not counted. */
+const uncounted = ['patient', 'encounter'];
 
 /** The partition that lists what is under way in a workspace, in the order in which it began. */
 export function fanOutsPartition(workspace: string): string {
@@ -63,7 +66,7 @@ export async function fanOutOf(
   const isSetting = ruleSettingTypes.includes(event.type);
   const [kind, id] = isSetting ? ['workspace', workspace] : [kindOfStream(stream), recordIdOf(stream)];
   const lists = isOfAll(event) ? [null] : listsResting(kind, id);
-  const counted = isOfAll(event) ? {} : kind === 'patient' ? undefined : { [kind]: id };
+  const counted = isOfAll(event) ? {} : uncounted.includes(kind) ? undefined : { [kind]: id };
   const counts = counted && (await readCounts(readModels, workspace, counted));
   return {
     id: `${workspace} fan-out ${position}`,

@@ -11,14 +11,15 @@ import {
 } from '../../events/streamNames.ts';
 import type { EventBatch, FollowOptions } from '../../ports/eventLog.ts';
 import type { ReadModels, Row } from '../../ports/readModels.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog } from '../../records/catalog.ts';
 import { documentEventTypes } from '../../records/document.ts';
+import { triggerOf } from '../announcing/trigger.ts';
 import { ruleSettingTypes } from '../ruleSettings.ts';
 import { CODE_SET_LOADED } from '../taxonomySet.ts';
-import { triggerOf } from './announceChanges.ts';
-import type { Due } from './evaluateRows.ts';
+import type { Due, Encounters } from './evaluateRows.ts';
 import { type FanOut, fanOutOf, isOfAll, workspacesOf } from './fanOut.ts';
-import type { WorklistPorts, WorklistWork } from './WorklistWork.ts';
+import type { WorklistWork } from './WorklistWork.ts';
 import { worklistModel } from './worklistEntry.ts';
 import { listsResting, worklistPartition } from './worklistLists.ts';
 
@@ -28,10 +29,11 @@ const POLL_MS = 5;
 /** Changes that are looked at side by side. */
 const SIDE_BY_SIDE = 16;
 
+const ENCOUNTER_BILLED = 'EncounterBilled';
 const eventTypes = [
   ...catalog.map(({ eventType }) => eventType),
   ...documentEventTypes,
-  ...[RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
+  ...[ENCOUNTER_BILLED, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
 ];
 
 /** Encounters to be evaluated, by workspace and id. */
@@ -42,7 +44,7 @@ type AllDue = Map<string, Map<string, Due>>;
  * records and documents have it. What rests on a record by more than a few goes to `fanOut` instead. Rejects with `unavailable`.
  */
 export async function followRecords(
-  ports: WorklistPorts,
+  ports: QueryPorts,
   work: WorklistWork,
   options: Pick<FollowOptions, 'after' | 'gather' | 'signal'>,
   fanOut: (row: Row<FanOut>) => void,
@@ -54,7 +56,11 @@ export async function followRecords(
       if (!(await isReached(readModels, model, batch.position, signal))) return;
     }
     const { due, fanOuts } = await changedBy(readModels, batch);
-    for (const [workspace, encounters] of due) await work.evaluate(workspace, encounters, batch.position);
+    for (const [workspace, encounters] of due) {
+      const visits = await work.evaluate(workspace, encounters, batch.position);
+      const others = othersOf(visits, encounters);
+      if (others.size > 0) await work.evaluate(workspace, others, batch.position);
+    }
     const rows = await Promise.all(
       fanOuts.flatMap((event) =>
         workspacesOf(event, work.workspaces).map((workspace) => fanOutOf(readModels, workspace, event)),
@@ -84,47 +90,72 @@ async function changedBy(
   { events }: EventBatch,
 ): Promise<{ due: AllDue; fanOuts: RecordedEvent[] }> {
   const due: AllDue = new Map();
-  const fanOuts: RecordedEvent[] = [];
   const latest = new Map<string, RecordedEvent>();
   for (const event of events) {
     const kind = kindOfStream(event.stream);
-    if (kind === 'encounter') addTo(due, event.stream, event.position, event);
-    else if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
-    // Nothing rests on what is new.
-    else if (event.revision > 0 || isOfAll(event)) latest.set(event.stream, event);
+    const isBilled = event.type === ENCOUNTER_BILLED;
+    if (kind === 'encounter' || isBilled) addTo(due, event.stream, event.position, event);
+    if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
+    // Nothing rests on what is new, or was billed.
+    else if ((event.revision > 0 && !isBilled) || isOfAll(event)) latest.set(event.stream, event);
   }
-  const changed = [...latest.values()];
-  for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
-    await Promise.all(
-      changed.slice(at, at + SIDE_BY_SIDE).map(async (event) => {
-        const few = isOfAll(event) ? undefined : await fewResting(readModels, event.stream);
-        if (few === undefined) fanOuts.push(event);
-        for (const { id, order } of few ?? []) addTo(due, id, order, event);
-      }),
-    );
+  const { ofAll = [], ofRecords = [] } = Object.groupBy(latest.values(), (event) =>
+    isOfAll(event) ? 'ofAll' : 'ofRecords',
+  );
+  const fanOuts = [...ofAll];
+  const byWorkspace = Map.groupBy(ofRecords, ({ stream }) => workspaceOfStream(stream));
+  for (const [workspace, changed] of byWorkspace) {
+    for (let at = 0; at < changed.length; at += SIDE_BY_SIDE) {
+      const some = changed.slice(at, at + SIDE_BY_SIDE);
+      for (const [event, rows] of await restingOn(readModels, workspace, some)) {
+        if (rows.length > FEW) fanOuts.push(event);
+        else for (const { id, order } of rows) addTo(due, id, order, event);
+      }
+    }
   }
   return { due, fanOuts };
 }
 
-/** The rows of the encounters that rest on the record of a stream; undefined where they are more than a few. */
-async function fewResting(readModels: ReadModels, stream: string): Promise<Row[] | undefined> {
-  const partition = worklistPartition(workspaceOfStream(stream));
-  const found: Row[] = [];
-  for (const list of listsResting(kindOfStream(stream), recordIdOf(stream))) {
-    found.push(...(await readModels.page(worklistModel, { partition, list, limit: FEW + 1 })));
-    if (found.length > FEW) return undefined;
-  }
-  return found;
+/** The rows of encounters that rest on the record of each of these events: more than a few, where there are more. */
+async function restingOn(
+  readModels: ReadModels,
+  workspace: string,
+  changed: readonly RecordedEvent[],
+): Promise<Map<RecordedEvent, Row[]>> {
+  const partition = worklistPartition(workspace);
+  const lists = changed.map(({ stream }) => listsResting(kindOfStream(stream), recordIdOf(stream)));
+  const query = { partition, lists: lists.flat(), limit: FEW + 1 };
+  const heads = await readModels.heads(worklistModel, query);
+  return new Map(
+    changed.map((event, index) => [event, heads.splice(0, lists[index]?.length ?? 0).flat()] as const),
+  );
 }
 
-/** The first event of an encounter gives its place, and the last one led to what it is. */
+/** The others of the visits of encounters that were evaluated, unless they were themselves. */
+function othersOf(visits: ReadonlyMap<string, readonly string[]>, evaluated: Encounters): Encounters {
+  const others = new Map<string, Due>();
+  for (const [id, ids] of visits) {
+    const { trigger, isOneOfSeveral = false } = evaluated.get(id) as Due;
+    for (const other of ids) {
+      if (!evaluated.has(other)) addDue(others, other, { trigger, isOneOfSeveral });
+    }
+  }
+  return others;
+}
+
 function addTo(due: AllDue, stream: string, order: number, event: RecordedEvent): void {
   const workspace = workspaceOfStream(stream);
   const encounters = due.get(workspace) ?? new Map<string, Due>();
-  const id = recordIdOf(stream);
-  const before = encounters.get(id);
-  const isLater = before === undefined || before.trigger.position < event.position;
-  const trigger = isLater ? triggerOf(event) : before.trigger;
-  encounters.set(id, { order: before?.order ?? order, trigger });
+  addDue(encounters, recordIdOf(stream), { order, trigger: triggerOf(event) });
   due.set(workspace, encounters);
+}
+
+/** The first event of an encounter gives its place; the last one is the likeliest to have led to what it is. */
+function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
+  const before = encounters.get(id);
+  if (before === undefined) encounters.set(id, due);
+  else {
+    const { trigger } = before.trigger.position < due.trigger.position ? due : before;
+    encounters.set(id, { ...before, trigger, isOneOfSeveral: true });
+  }
 }

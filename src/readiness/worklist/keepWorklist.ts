@@ -7,7 +7,7 @@ import { allRows } from '../../reads/allRows.ts';
 import type { SameLogPorts } from '../../sameLog/beginIfOther.ts';
 import { resumeAfter } from '../../sameLog/resumeAfter.ts';
 import { whileSameLog } from '../../sameLog/whileSameLog.ts';
-import { announceRules } from './announceRules.ts';
+import { announceRules } from '../announcing/announceRules.ts';
 import { afterStep, doneRow, type FanOut, fanOutsModel, fanOutsPartition, nextOf } from './fanOut.ts';
 import { followRecords } from './followRecords.ts';
 import { AT_ONCE, WorklistWork } from './WorklistWork.ts';

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
+import { readCounts } from '../counts/readCounts.ts';
+import type { Tally } from '../counts/tally.ts';
 import { type FanOut, fanOutsModel, fanOutsPartition } from './fanOut.ts';
-import { readCounts } from './readCounts.ts';
-import type { Tally } from './tally.ts';
 import { type WorklistSelection, walkWorklist } from './walkWorklist.ts';
 import { type WorklistEntry, worklistModel } from './worklistEntry.ts';
 

@@ -1,7 +1,7 @@
 import type { ReadModels, Row } from '../../ports/readModels.ts';
+import { daysIn } from '../counts/tally.ts';
 import { dayOf } from '../faults.ts';
 import { type ReadinessState, readinessStates } from '../findings.ts';
-import { daysIn } from './tally.ts';
 import { entryOf, type WorklistEntry, worklistModel } from './worklistEntry.ts';
 import { filtersOf, listOf, type WorklistFilter, worklistPartition } from './worklistLists.ts';
 

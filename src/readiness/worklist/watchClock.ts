@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readinessModel } from '../../../projections/readinessModel.ts';
 import type { ModelName } from '../../ports/readModels.ts';
-import type { Trigger } from './announceChanges.ts';
-import { AT_ONCE, type WorklistPorts, type WorklistWork } from './WorklistWork.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { Trigger } from '../announcing/trigger.ts';
+import { countDay } from '../counts/countDay.ts';
+import { dayOf } from '../faults.ts';
+import { AT_ONCE, type WorklistWork } from './WorklistWork.ts';
 import { entryOf, worklistModel } from './worklistEntry.ts';
-import { flipsList, minuteOf, worklistPartition } from './worklistLists.ts';
+import { flipsList, MINUTE_MS, minuteOf, worklistPartition } from './worklistLists.ts';
 
 const LOOK_MS = 1_000;
 const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
@@ -13,12 +16,8 @@ const BY_ITSELF: Trigger = { position: Number.POSITIVE_INFINITY };
 const clockModel = readinessModel as ModelName<{ minute: number }>;
 const CLOCK = 'clock';
 
-/** Evaluates encounters anew when a finding of theirs begins or ends by itself, until the signal. Rejects with `unavailable`. */
-export async function watchClock(
-  ports: WorklistPorts,
-  work: WorklistWork,
-  signal: AbortSignal,
-): Promise<void> {
+/** Evaluates encounters anew when a finding of theirs begins or ends by itself, and counts them when a day ends, until the signal. Rejects with `unavailable`. */
+export async function watchClock(ports: QueryPorts, work: WorklistWork, signal: AbortSignal): Promise<void> {
   const [saved] = await ports.readModels.load(clockModel, [CLOCK]);
   let place = saved?.position ?? 0;
   let minute = saved?.body.minute ?? minuteOf(Date.now());
@@ -26,6 +25,7 @@ export async function watchClock(
     const now = minuteOf(Date.now());
     const first = minute;
     // Where the clock was set back, minutes come again.
+    if (dayOfMinute(minute) < dayOfMinute(now)) await countDay(ports, work.workspaces, dayOfMinute(minute));
     for (minute = Math.min(minute, now); minute < now && !signal.aborted; minute += 1) {
       await evaluateMinute(ports, work, minute);
     }
@@ -38,12 +38,13 @@ export async function watchClock(
   }
 }
 
+/** The day (UTC) of a minute. */
+function dayOfMinute(minute: number): string {
+  return dayOf(new Date(minute * MINUTE_MS).toISOString());
+}
+
 /** Evaluates what has changed by itself in a minute, up to now. */
-async function evaluateMinute(
-  { readModels }: WorklistPorts,
-  work: WorklistWork,
-  minute: number,
-): Promise<void> {
+async function evaluateMinute({ readModels }: QueryPorts, work: WorklistWork, minute: number): Promise<void> {
   for (const workspace of work.workspaces) {
     const query = { partition: worklistPartition(workspace), list: flipsList(minute), limit: AT_ONCE };
     for (let after = -1; ; ) {

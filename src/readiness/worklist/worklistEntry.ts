@@ -42,7 +42,10 @@ export function entryOf(row: Row<WorklistEntry | Nothing> | undefined): Worklist
 }
 
 /** How an encounter stands at a moment, in milliseconds since 1970. */
-export function worklistEntry({ facts, findings }: Evaluation, now: number): WorklistEntry {
+export function worklistEntry(
+  { facts, findings }: Pick<Evaluation, 'facts' | 'findings'>,
+  now: number,
+): WorklistEntry {
   const { encounter, patient } = facts;
   const standing = findings.filter((finding) => standsAt(finding, now));
   const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
@@ -67,4 +70,10 @@ function toWorklist({ rule, severity, record, field }: Finding): WorklistFinding
 /** The codes of the rules that found something, each once. */
 export function codesOf({ findings }: WorklistEntry): string[] {
   return [...new Set(findings.map(({ rule }) => rule))];
+}
+
+/** Whether the rules that find something are these, in any order. */
+export function finds(entry: WorklistEntry, codes: readonly string[] | undefined): boolean {
+  const own = codesOf(entry);
+  return codes !== undefined && own.length === codes.length && own.every((code) => codes.includes(code));
 }

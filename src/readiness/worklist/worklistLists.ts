@@ -5,7 +5,7 @@ import { codesOf, type WorklistEntry } from './worklistEntry.ts';
 /** By what the worklist is narrowed, beside the state. */
 export type WorklistFilter = { by: 'rule' | 'payer' | 'facility' | 'provider' | 'day'; value: string };
 
-const MINUTE_MS = 60_000;
+export const MINUTE_MS = 60_000;
 
 /** The partition that lists the encounters of a workspace. */
 export function worklistPartition(workspace: string): string {
@@ -39,6 +39,7 @@ export function listsOf(entry: WorklistEntry): string[] {
     ...filtersOf(entry).map((filter) => listOf(state, filter)),
     ...(patient_id === undefined ? [] : [`patient=${patient_id}`]),
     ...(isOther ? [`rendering=${rendering_provider_id}`] : []),
+    ...namedEncounters(entry).map((id) => `encounter=${id}`),
     ...(flips_at === undefined ? [] : [flipsList(minuteOf(flips_at))]),
   ];
 }
@@ -49,10 +50,16 @@ export function listsResting(
   id: string,
   states: readonly ReadinessState[] = readinessStates,
 ): string[] {
-  if (kind === 'patient') return [`patient=${id}`];
+  if (kind === 'patient' || kind === 'encounter') return [`${kind}=${id}`];
   const filter = { by: kind as 'payer' | 'facility' | 'provider', value: id };
   const lists = states.map((state) => listOf(state, filter));
   return kind === 'provider' ? [...lists, `rendering=${id}`] : lists;
+}
+
+/** Other encounters at fault. */
+function namedEncounters({ encounter_id, findings }: WorklistEntry): string[] {
+  const ids = findings.flatMap(({ kind, id }) => (kind === 'encounter' && id !== encounter_id ? [id] : []));
+  return [...new Set(ids)];
 }
 
 /** The list of the encounters whose next finding begins or ends within a minute. */

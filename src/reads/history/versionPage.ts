@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
-import type { Principal } from '../../events/eventMetadata.ts';
+import type { EventSource, Principal } from '../../events/eventMetadata.ts';
 import { laterTime } from '../../events/laterTime.ts';
 import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
@@ -27,6 +27,8 @@ export interface VersionEntry {
   client_ip: string | null;
   user_agent: string | null;
   request_id: string;
+  /** Of what a message of an EMR said. */
+  source?: EventSource;
   /** Of the version that erased all before it: why that was done. */
   reason?: string;
 }
@@ -104,7 +106,7 @@ async function latestBefore(
 }
 
 function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string): VersionEntry {
-  const { principal, clientIp, userAgent, requestId } = event.metadata;
+  const { principal, clientIp, userAgent, requestId, source } = event.metadata;
   return {
     version: event.revision + 1,
     event_id: event.id,
@@ -114,6 +116,7 @@ function toEntry(names: PrincipalNames, event: RecordedEvent, recordedAt: string
     client_ip: clientIp ?? null,
     user_agent: userAgent ?? null,
     request_id: requestId,
+    ...(source && { source }),
     ...(erasureStep(event) === 'done' && { reason: dataAs<RecordErased>(event.data).reason }),
   };
 }

@@ -35,6 +35,12 @@ export const encounter = defineKind({
     visit_type: oneOf(visitTypes),
     status: text('checked_in', 'Free string'),
     is_completed: flag('`true` marks the encounter ready for the billing workflow'),
+    // Without examples: what people copy is an encounter that counts.
+    voided_at: date(
+      undefined,
+      'Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again',
+    ),
+    void_reason: text(undefined, 'Why the encounter is void'),
   },
   defaults: { rendering_provider_id: { sameAs: 'provider_id' } },
   deidentified: {
@@ -47,6 +53,8 @@ export const encounter = defineKind({
     visit_type: 'shown',
     status: 'left out',
     is_completed: 'shown',
+    voided_at: yearAlone,
+    void_reason: 'left out',
   },
   checks: {
     id: notSsn,
@@ -55,7 +63,17 @@ export const encounter = defineKind({
     rendering_provider_id: notSsn,
     facility_id: notSsn,
     date_of_service: inLifetime,
+    voided_at: inLifetime,
   },
+  doubts: ({ voided_at, void_reason }) =>
+    void_reason && !voided_at
+      ? [
+          {
+            field: 'void_reason',
+            message: 'has no effect without voided_at, sent now or in an earlier version',
+          },
+        ]
+      : [],
   listedBy: 'date_of_service',
   filters: [
     { field: 'patient_id', by: 'value' },

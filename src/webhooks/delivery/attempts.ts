@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { z } from 'zod';
+import { RowOrder } from '../../ports/RowOrder.ts';
 import type { StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../../reads/page.ts';
 import { subjectKinds } from '../../records/eventSubject.ts';
@@ -10,9 +11,6 @@ const KEPT_MS = ATTEMPTS_KEPT_DAYS * 86_400_000;
 /** Attempts that one page is looked for in, at most. */
 const MAX_LOOKED_AT = 10_000;
 const LOOKED_AT_ONCE = 500;
-
-/** Beyond every time in microseconds until the year 2096: what is taken off it sorts backwards. */
-const LAST_ORDER = 4_000_000_000_000_000;
 
 /** What came of a try. */
 export const attemptOutcomes = ['delivered', 'retrying', 'failed'] as const;
@@ -68,8 +66,7 @@ export const attemptsTable: StateTable<NewAttempt> = { name: 'webhook_attempts_v
 /** Makes rows of the attempts of a webhook, each before those that began earlier. */
 export class AttemptRows {
   readonly #webhookId: string;
-  /** Keeps those of one millisecond apart. */
-  #count = 0;
+  readonly #rowOrder = new RowOrder();
 
   constructor(webhookId: string) {
     this.#webhookId = webhookId;
@@ -78,11 +75,10 @@ export class AttemptRows {
   /** The row of an attempt. */
   of(attempt: NewAttempt): AttemptRow {
     const ms = Date.parse(attempt.shown.at);
-    this.#count = (this.#count + 1) % 1_000;
     return {
       id: `${this.#webhookId}/${randomUUID()}`,
       partition: this.#webhookId,
-      order: LAST_ORDER - ms * 1_000 - this.#count,
+      order: this.#rowOrder.newestFirst(ms),
       revision: ms,
       body: attempt,
     };
@@ -148,7 +144,7 @@ export async function listAttempts(
 
 /** The token of the page that begins with a webhook's last attempt before a moment, in milliseconds since 1970. */
 export function attemptsBefore(ms: number): string {
-  return encodeToken(LAST_ORDER - ms * 1_000);
+  return encodeToken(RowOrder.newestBefore(ms));
 }
 
 /** What came of a webhook's attempts since a moment, newest first. */

@@ -14,7 +14,7 @@ export function messageOfCloudEvent(
 }
 
 function outcomeOf({ type, data: { changed } }: CloudEvent): ReferenceData['outcome'] {
-  if (/\.erased\.v\d+$/.test(type)) return 'erased';
+  if (/[._]erased\.v\d+$/.test(type)) return 'erased';
   if (/\.removed\.v\d+$/.test(type)) return 'removed';
   // Only the first version brings the id, which never changes.
   if (changed.includes('id') || changed.includes('document_id')) return 'created';

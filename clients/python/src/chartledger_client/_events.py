@@ -40,7 +40,7 @@ class EventsOptions(TypedDict, total=False):
     """Begin after this position (the `sequence` of an event), unless the checkpoint has one. Default: with the first event."""
     from_: str | None
     """Begin with the first event recorded at this moment (ISO 8601) or later, unless the checkpoint has a position."""
-    kinds: Sequence[Union[Kind, Literal["document"]]] | None
+    kinds: Sequence[Union[Kind, Literal["document", "readiness"]]] | None
     """Only events of these kinds."""
     types: Sequence[EventType] | None
     """Only events of these types."""

@@ -41,7 +41,9 @@ EventType = Literal[
     "chartledger.encounter.upserted.v1", "chartledger.document.uploaded.v1",
     "chartledger.document.removed.v1", "chartledger.payer.erased.v1", "chartledger.patient.erased.v1",
     "chartledger.provider.erased.v1", "chartledger.facility.erased.v1", "chartledger.encounter.erased.v1",
-    "chartledger.document.erased.v1",
+    "chartledger.document.erased.v1", "chartledger.encounter.billed.v1",
+    "chartledger.encounter.billing_change_acknowledged.v1", "chartledger.encounter.readiness_changed.v1",
+    "chartledger.encounter.readiness_erased.v1", "chartledger.readiness.rules_applied.v1",
 ]
 
 
@@ -231,6 +233,10 @@ class Encounter(TypedDict):
     status: NotRequired[str | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
+    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    voided_at: NotRequired[str | None]
+    # Why the encounter is void
+    void_reason: NotRequired[str | None]
 
 
 class ErrorBody(TypedDict):
@@ -479,6 +485,17 @@ class RecordVersionPrincipal(TypedDict):
     name: str | None
 
 
+class RecordVersionSource(TypedDict):
+    """The message of an EMR that said it; left out where it came otherwise"""
+
+    # Id of the source
+    id: str
+    # Id of the message, which is kept for some time
+    message: str
+    # Number of the configuration of the source by which the message was read again; left out where it was read as it came
+    configuration: NotRequired[int]
+
+
 class RecordVersion(TypedDict):
     """A version of a record: who sent it, and what it changed."""
 
@@ -497,6 +514,8 @@ class RecordVersion(TypedDict):
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
+    # The message of an EMR that said it; left out where it came otherwise
+    source: NotRequired[RecordVersionSource]
     # Of an erasure alone: why all versions before it were erased
     reason: NotRequired[str]
     # `unchanged`: everything that was sent was so already; `erased`: all versions before it are gone for good
@@ -871,6 +890,10 @@ class EncounterPatch(TypedDict):
     status: NotRequired[str | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
+    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    voided_at: NotRequired[str | None]
+    # Why the encounter is void
+    void_reason: NotRequired[str | None]
 
 
 class EncounterPage(TypedDict):
@@ -918,6 +941,10 @@ class EncounterState(TypedDict):
     status: NotRequired[str]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool]
+    # Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again
+    voided_at: NotRequired[str]
+    # Why the encounter is void
+    void_reason: NotRequired[str]
 
 
 class EncounterReadinessBilledPrincipal(TypedDict):
@@ -947,6 +974,8 @@ class EncounterReadinessBilledAcknowledged(TypedDict):
     principal: EncounterReadinessBilledAcknowledgedPrincipal
     # The versions on which the claim rests; without parts that it does not have
     versions: list[UsedVersion]
+    # Why, as it was sent
+    reason: str
 
 
 class EncounterReadinessBilled(TypedDict):
@@ -971,8 +1000,8 @@ class EncounterReadiness(TypedDict):
     id: str
     # Place in the history: 1, 2, 3 …; also the `ETag`
     version: int
-    # `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found
-    state: Literal["ready", "blocked", "not_completed"]
+    # `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; `voided`: `voided_at` is set, whatever else
+    state: Literal["ready", "blocked", "not_completed", "voided"]
     # The moment for which this is told
     as_of: str
     # What was billed of it last; `null` before it was
@@ -1039,7 +1068,7 @@ class ReadinessFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "changed_after_billing",
+        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
     ]
     # `blocks`: the payer would refuse the claim; `warns`: it may
     severity: Literal["blocks", "warns"]
@@ -1065,6 +1094,7 @@ class WorklistCountsStates(TypedDict):
     ready: int
     blocked: int
     not_completed: int
+    voided: int
 
 
 class WorklistCounts(TypedDict):
@@ -1111,7 +1141,7 @@ class WorklistItem(TypedDict):
 
     # The caller's id of the encounter
     id: str
-    state: Literal["ready", "blocked", "not_completed"]
+    state: Literal["ready", "blocked", "not_completed", "voided"]
     date_of_service: str | None
     patient_id: str | None
     # Of the patient's primary insurance
@@ -1137,7 +1167,7 @@ class WorklistFinding(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "changed_after_billing",
+        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
     ]
     severity: Literal["blocks", "warns"]
     # The field at fault, dotted when nested
@@ -1305,6 +1335,17 @@ class DocumentVersionPrincipal(TypedDict):
     name: str | None
 
 
+class DocumentVersionSource(TypedDict):
+    """The message of an EMR that said it; left out where it came otherwise"""
+
+    # Id of the source
+    id: str
+    # Id of the message, which is kept for some time
+    message: str
+    # Number of the configuration of the source by which the message was read again; left out where it was read as it came
+    configuration: NotRequired[int]
+
+
 class DocumentVersion(TypedDict):
     """A version of a document. A removal and an erasure have no file: what tells of the file is `null`."""
 
@@ -1322,6 +1363,8 @@ class DocumentVersion(TypedDict):
     user_agent: str | None
     # The `Request-Id` of the write
     request_id: str
+    # The message of an EMR that said it; left out where it came otherwise
+    source: NotRequired[DocumentVersionSource]
     # Of an erasure alone: why all versions before it were erased
     reason: NotRequired[str]
     # What the document is
@@ -1356,7 +1399,7 @@ class WebhookWithSecret(TypedDict):
     url: str
     description: str | None
     kinds: list[Literal[
-        "payer", "patient", "provider", "facility", "encounter", "document",
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
     payload: Literal["reference", "full", "deidentified"]
@@ -1428,7 +1471,7 @@ class WebhookStatus(TypedDict):
     url: str
     description: str | None
     kinds: list[Literal[
-        "payer", "patient", "provider", "facility", "encounter", "document",
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
     payload: Literal["reference", "full", "deidentified"]
@@ -1471,7 +1514,7 @@ class Webhook(TypedDict):
     url: str
     description: str | None
     kinds: list[Literal[
-        "payer", "patient", "provider", "facility", "encounter", "document",
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
     ]] | None
     types: list[EventType] | None
     payload: Literal["reference", "full", "deidentified"]
@@ -1548,7 +1591,7 @@ class WebhookAttempt(TypedDict):
     record_id: NotRequired[str]
     # Id of the document
     document_id: NotRequired[str]
-    # Version of the record that the event made
+    # Version of the record that the event made; left out where it made none
     version: NotRequired[int]
     # Position of the event: the `sequence` of its CloudEvent
     position: NotRequired[str]
@@ -1685,7 +1728,7 @@ class WorklistQuery(TypedDict):
     # Items a page, 1 to 1,000
     limit: NotRequired[int]
     # Only encounters in this state
-    state: NotRequired[Literal["ready", "blocked", "not_completed"]]
+    state: NotRequired[Literal["ready", "blocked", "not_completed", "voided"]]
     # Only those with a finding of this rule
     rule: NotRequired[Literal[
         "service_date_missing", "service_date_in_future", "service_before_birth", "timely_filing",
@@ -1693,7 +1736,7 @@ class WorklistQuery(TypedDict):
         "rendering_role", "facility_missing", "facility_npi", "facility_tax_id", "clia_number",
         "document_missing", "primary_insurance_missing", "insurance_rank_gap", "coverage_not_in_force",
         "policy_number_missing", "subscriber_incomplete", "payer_code_missing", "address_incomplete",
-        "zip_of_other_state", "changed_after_billing",
+        "zip_of_other_state", "suspected_duplicate", "changed_after_billing",
     ]]
     # Only those whose patient's primary insurance is of this payer
     payer_id: NotRequired[str]
@@ -1720,7 +1763,7 @@ class ReferencePayerUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1748,7 +1791,7 @@ class PayerUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1776,7 +1819,7 @@ class DeidentifiedPayerUpsertedEventDataSent(TypedDict):
 
 
 class DeidentifiedPayerUpsertedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedPayerUpsertedEventDataSent
@@ -1790,7 +1833,7 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1808,7 +1851,7 @@ class ReferencePatientUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1836,7 +1879,7 @@ class PatientUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1867,7 +1910,7 @@ class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
 
 
 class DeidentifiedPatientUpsertedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedPatientUpsertedEventDataSent
@@ -1893,7 +1936,7 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1911,7 +1954,7 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1939,7 +1982,7 @@ class ProviderUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -1970,7 +2013,7 @@ class DeidentifiedProviderUpsertedEventDataSent(TypedDict):
 
 
 class DeidentifiedProviderUpsertedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedProviderUpsertedEventDataSent
@@ -1984,7 +2027,7 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2002,7 +2045,7 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2030,7 +2073,7 @@ class FacilityUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2059,7 +2102,7 @@ class DeidentifiedFacilityUpsertedEventDataSent(TypedDict):
 
 
 class DeidentifiedFacilityUpsertedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedFacilityUpsertedEventDataSent
@@ -2073,7 +2116,7 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2091,7 +2134,7 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2119,7 +2162,7 @@ class EncounterUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2152,17 +2195,19 @@ class DeidentifiedEncounterUpsertedEventDataSent(TypedDict):
     ] | None]
     # `true` marks the encounter ready for the billing workflow
     is_completed: NotRequired[bool | None]
+    # The year alone; years that tell an age of 90 or more are grouped
+    voided_at: NotRequired[str | None]
 
 
 class DeidentifiedEncounterUpsertedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedEncounterUpsertedEventDataSent
     # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
     changed: list[Literal[
         "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
-        "visit_type", "is_completed",
+        "visit_type", "is_completed", "voided_at",
     ]]
 
 
@@ -2172,7 +2217,7 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.upserted.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2190,7 +2235,7 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2234,7 +2279,7 @@ class DocumentUploadedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2260,7 +2305,7 @@ class DeidentifiedDocumentUploadedEventDataSent(TypedDict):
 
 
 class DeidentifiedDocumentUploadedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedDocumentUploadedEventDataSent
@@ -2274,7 +2319,7 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.uploaded.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2292,7 +2337,7 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2327,7 +2372,7 @@ class DocumentRemovedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2350,7 +2395,7 @@ class DeidentifiedDocumentRemovedEventDataSent(TypedDict):
 
 
 class DeidentifiedDocumentRemovedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedDocumentRemovedEventDataSent
@@ -2364,7 +2409,7 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.removed.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2382,7 +2427,7 @@ class ReferencePayerErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2415,7 +2460,7 @@ class PayerErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2436,7 +2481,7 @@ class DeidentifiedPayerErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedPayerErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedPayerErasedEventDataSent
@@ -2450,7 +2495,7 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.payer.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2468,7 +2513,7 @@ class ReferencePatientErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2501,7 +2546,7 @@ class PatientErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2522,7 +2567,7 @@ class DeidentifiedPatientErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedPatientErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedPatientErasedEventDataSent
@@ -2548,7 +2593,7 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.patient.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2566,7 +2611,7 @@ class ReferenceProviderErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2599,7 +2644,7 @@ class ProviderErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2620,7 +2665,7 @@ class DeidentifiedProviderErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedProviderErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedProviderErasedEventDataSent
@@ -2634,7 +2679,7 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.provider.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2652,7 +2697,7 @@ class ReferenceFacilityErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2685,7 +2730,7 @@ class FacilityErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2706,7 +2751,7 @@ class DeidentifiedFacilityErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedFacilityErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedFacilityErasedEventDataSent
@@ -2720,7 +2765,7 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.facility.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2738,7 +2783,7 @@ class ReferenceEncounterErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2771,7 +2816,7 @@ class EncounterErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2792,14 +2837,14 @@ class DeidentifiedEncounterErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedEncounterErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedEncounterErasedEventDataSent
     # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
     changed: list[Literal[
         "id", "patient_id", "provider_id", "rendering_provider_id", "facility_id", "date_of_service",
-        "visit_type", "is_completed",
+        "visit_type", "is_completed", "voided_at",
     ]]
 
 
@@ -2809,7 +2854,7 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.encounter.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2827,7 +2872,7 @@ class ReferenceDocumentErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2862,7 +2907,7 @@ class DocumentErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2885,7 +2930,7 @@ class DeidentifiedDocumentErasedEventDataSent(TypedDict):
 
 
 class DeidentifiedDocumentErasedEventData(TypedDict):
-    # Place in the history of the record or document: 1, 2, 3 …
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
     version: int
     # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
     sent: DeidentifiedDocumentErasedEventDataSent
@@ -2899,7 +2944,7 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     id: str
     source: str
     type: Literal["chartledger.document.erased.v1"]
-    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
     subject: str
     # Place in the log: sorts as text
     sequence: str
@@ -2909,6 +2954,552 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     time: str
     datacontenttype: Literal["application/json"]
     data: DeidentifiedDocumentErasedEventData
+
+
+class ReferenceEncounterBilledEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: ReferenceData
+
+
+class EncounterBilledEventDataSentVersions(TypedDict):
+    # The part that the record has in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    id: str
+    version: int
+
+
+class EncounterBilledEventDataSent(TypedDict):
+    # The caller's encounter identifier
+    encounter_id: str
+    # The caller's id of the claim that was sent
+    claim_id: str
+    # The versions of the records on which the claim rests
+    versions: list[EncounterBilledEventDataSentVersions]
+
+
+class EncounterBilledEventData(TypedDict):
+    """The payload `full`"""
+
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterBilledEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterBilledEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterBilledEventData
+
+
+class DeidentifiedEncounterBilledEventDataSentVersions(TypedDict):
+    # The part that the record has in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    id: str
+    version: int
+
+
+class DeidentifiedEncounterBilledEventDataSent(TypedDict):
+    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    encounter_id: str
+    # The versions of the records on which the claim rests. Ids are keyed hashes
+    versions: list[DeidentifiedEncounterBilledEventDataSentVersions]
+
+
+class DeidentifiedEncounterBilledEventData(TypedDict):
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    version: int
+    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    sent: DeidentifiedEncounterBilledEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    changed: list[Literal["encounter_id", "versions"]]
+
+
+class DeidentifiedEncounterBilledEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterBilledEventData
+
+
+class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: ReferenceData
+
+
+class EncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
+    # The part that the record has in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    id: str
+    version: int
+
+
+class EncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
+    # The caller's encounter identifier
+    encounter_id: str
+    # Why no other claim is sent
+    reason: str
+    # The versions of the records on which the claim rests
+    versions: list[EncounterBillingChangeAcknowledgedEventDataSentVersions]
+
+
+class EncounterBillingChangeAcknowledgedEventData(TypedDict):
+    """The payload `full`"""
+
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterBillingChangeAcknowledgedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterBillingChangeAcknowledgedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterBillingChangeAcknowledgedEventData
+
+
+class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSentVersions(TypedDict):
+    # The part that the record has in the claim
+    part: Literal[
+        "encounter", "patient", "payer", "provider", "rendering_provider", "facility",
+    ]
+    kind: Kind
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    id: str
+    version: int
+
+
+class DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent(TypedDict):
+    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    encounter_id: str
+    # The versions of the records on which the claim rests. Ids are keyed hashes
+    versions: list[DeidentifiedEncounterBillingChangeAcknowledgedEventDataSentVersions]
+
+
+class DeidentifiedEncounterBillingChangeAcknowledgedEventData(TypedDict):
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    version: int
+    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    sent: DeidentifiedEncounterBillingChangeAcknowledgedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    changed: list[Literal["encounter_id", "versions"]]
+
+
+class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.billing_change_acknowledged.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterBillingChangeAcknowledgedEventData
+
+
+class ReferenceEncounterReadinessChangedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_changed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: ReferenceData
+
+
+class EncounterReadinessChangedEventDataSentCause(TypedDict):
+    """The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself"""
+
+    event_id: str
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
+    ]
+    id: str
+    version: int
+
+
+EncounterReadinessChangedEventDataSent = TypedDict("EncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[EncounterReadinessChangedEventDataSentCause]", "rules_version": "str"})
+
+
+class EncounterReadinessChangedEventData(TypedDict):
+    """The payload `full`"""
+
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterReadinessChangedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterReadinessChangedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_changed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterReadinessChangedEventData
+
+
+class DeidentifiedEncounterReadinessChangedEventDataSentCause(TypedDict):
+    """The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself. Ids are keyed hashes"""
+
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    event_id: str
+    kind: Literal[
+        "payer", "patient", "provider", "facility", "encounter", "document", "readiness",
+    ]
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    id: str
+    version: int
+
+
+DeidentifiedEncounterReadinessChangedEventDataSent = TypedDict("DeidentifiedEncounterReadinessChangedEventDataSent", {"encounter_id": "str", "from": "NotRequired[Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]]", "to": "Literal[\"ready\", \"blocked\", \"not_completed\", \"voided\"]", "rules": "list[str]", "cause": "NotRequired[DeidentifiedEncounterReadinessChangedEventDataSentCause]"})
+
+
+class DeidentifiedEncounterReadinessChangedEventData(TypedDict):
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    version: int
+    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    sent: DeidentifiedEncounterReadinessChangedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    changed: list[Literal["encounter_id", "from", "to", "rules", "cause"]]
+
+
+class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_changed.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterReadinessChangedEventData
+
+
+class ReferenceEncounterReadinessErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_erased.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: ReferenceData
+
+
+class EncounterReadinessErasedEventDataSent(TypedDict):
+    # The caller's encounter identifier
+    encounter_id: str
+
+
+class EncounterReadinessErasedEventData(TypedDict):
+    """The payload `full`"""
+
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: EncounterReadinessErasedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class EncounterReadinessErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_erased.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: EncounterReadinessErasedEventData
+
+
+class DeidentifiedEncounterReadinessErasedEventDataSent(TypedDict):
+    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    encounter_id: str
+
+
+class DeidentifiedEncounterReadinessErasedEventData(TypedDict):
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    version: int
+    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    sent: DeidentifiedEncounterReadinessErasedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    changed: list[Literal["encounter_id"]]
+
+
+class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.encounter.readiness_erased.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedEncounterReadinessErasedEventData
+
+
+class ReferenceReadinessRulesAppliedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.readiness.rules_applied.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: ReferenceData
+
+
+class ReadinessRulesAppliedEventDataSentBefore(TypedDict):
+    """Encounters of the workspace in each state before; a state without any may be left out"""
+
+    ready: NotRequired[int]
+    blocked: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class ReadinessRulesAppliedEventDataSentAfter(TypedDict):
+    """Those after all encounters were evaluated again"""
+
+    ready: NotRequired[int]
+    blocked: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class ReadinessRulesAppliedEventDataSent(TypedDict):
+    # Id of the event that changed what the rules go by
+    cause: str
+    # Encounters of the workspace in each state before; a state without any may be left out
+    before: ReadinessRulesAppliedEventDataSentBefore
+    # Those after all encounters were evaluated again
+    after: ReadinessRulesAppliedEventDataSentAfter
+
+
+class ReadinessRulesAppliedEventData(TypedDict):
+    """The payload `full`"""
+
+    # Place in the history: 1, 2, 3 …; also the `ETag`
+    version: int
+    sent: ReadinessRulesAppliedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`
+    changed: list[str]
+
+
+class ReadinessRulesAppliedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.readiness.rules_applied.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    # The payload `full`
+    data: ReadinessRulesAppliedEventData
+
+
+class DeidentifiedReadinessRulesAppliedEventDataSentBefore(TypedDict):
+    """Encounters of the workspace in each state before; a state without any may be left out"""
+
+    ready: NotRequired[int]
+    blocked: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class DeidentifiedReadinessRulesAppliedEventDataSentAfter(TypedDict):
+    """Those after all encounters were evaluated again"""
+
+    ready: NotRequired[int]
+    blocked: NotRequired[int]
+    not_completed: NotRequired[int]
+    voided: NotRequired[int]
+
+
+class DeidentifiedReadinessRulesAppliedEventDataSent(TypedDict):
+    """The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out"""
+
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    cause: str
+    # Encounters of the workspace in each state before; a state without any may be left out
+    before: DeidentifiedReadinessRulesAppliedEventDataSentBefore
+    # Those after all encounters were evaluated again
+    after: DeidentifiedReadinessRulesAppliedEventDataSentAfter
+
+
+class DeidentifiedReadinessRulesAppliedEventData(TypedDict):
+    # Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+    version: int
+    # The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out
+    sent: DeidentifiedReadinessRulesAppliedEventDataSent
+    # Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named
+    changed: list[Literal["cause", "before", "after"]]
+
+
+class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
+    specversion: Literal["1.0"]
+    # Id of the event; a keyed hash in the payload `deidentified`
+    id: str
+    source: str
+    type: Literal["chartledger.readiness.rules_applied.v1"]
+    # The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness`
+    subject: str
+    # Place in the log: sorts as text
+    sequence: str
+    # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+    dataschema: NotRequired[str]
+    # When it was recorded; its year in the payload `deidentified`
+    time: str
+    datacontenttype: Literal["application/json"]
+    data: DeidentifiedReadinessRulesAppliedEventData
 
 
 class WebhookPingEventData(TypedDict):
@@ -2932,7 +3523,9 @@ ReferenceEvent = Union[
     ReferenceFacilityUpsertedEvent, ReferenceEncounterUpsertedEvent, ReferenceDocumentUploadedEvent,
     ReferenceDocumentRemovedEvent, ReferencePayerErasedEvent, ReferencePatientErasedEvent,
     ReferenceProviderErasedEvent, ReferenceFacilityErasedEvent, ReferenceEncounterErasedEvent,
-    ReferenceDocumentErasedEvent,
+    ReferenceDocumentErasedEvent, ReferenceEncounterBilledEvent,
+    ReferenceEncounterBillingChangeAcknowledgedEvent, ReferenceEncounterReadinessChangedEvent,
+    ReferenceEncounterReadinessErasedEvent, ReferenceReadinessRulesAppliedEvent,
 ]
 
 
@@ -2940,7 +3533,8 @@ Event = Union[
     PayerUpsertedEvent, PatientUpsertedEvent, ProviderUpsertedEvent, FacilityUpsertedEvent,
     EncounterUpsertedEvent, DocumentUploadedEvent, DocumentRemovedEvent, PayerErasedEvent,
     PatientErasedEvent, ProviderErasedEvent, FacilityErasedEvent, EncounterErasedEvent,
-    DocumentErasedEvent,
+    DocumentErasedEvent, EncounterBilledEvent, EncounterBillingChangeAcknowledgedEvent,
+    EncounterReadinessChangedEvent, EncounterReadinessErasedEvent, ReadinessRulesAppliedEvent,
 ]
 
 
@@ -2949,7 +3543,9 @@ DeidentifiedEvent = Union[
     DeidentifiedFacilityUpsertedEvent, DeidentifiedEncounterUpsertedEvent,
     DeidentifiedDocumentUploadedEvent, DeidentifiedDocumentRemovedEvent, DeidentifiedPayerErasedEvent,
     DeidentifiedPatientErasedEvent, DeidentifiedProviderErasedEvent, DeidentifiedFacilityErasedEvent,
-    DeidentifiedEncounterErasedEvent, DeidentifiedDocumentErasedEvent,
+    DeidentifiedEncounterErasedEvent, DeidentifiedDocumentErasedEvent, DeidentifiedEncounterBilledEvent,
+    DeidentifiedEncounterBillingChangeAcknowledgedEvent, DeidentifiedEncounterReadinessChangedEvent,
+    DeidentifiedEncounterReadinessErasedEvent, DeidentifiedReadinessRulesAppliedEvent,
 ]
 
 

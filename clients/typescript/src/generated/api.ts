@@ -559,7 +559,7 @@ export interface paths {
         put?: never;
         /**
          * Record that an encounter was billed
-         * @description Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An encounter that is not ready may have been billed all the same: `warnings` tell what was found. The same claim again, of the same versions, changes nothing.
+         * @description Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An encounter that is not ready may have been billed all the same: `warnings` tell what was found. One that is void is refused. The same claim again, of the same versions, changes nothing.
          *
          *     Needs the permission `write`.
          */
@@ -614,6 +614,30 @@ export interface paths {
          *     Needs the permission `write` or `write:payer` or `write:patient` or `write:provider` or `write:facility` or `write:encounter`.
          */
         post: operations["sendBatch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/hl7/v2": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send HL7 v2 messages
+         * @description Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells what becomes of them. They are read as the source of the key says: its identifiers, its time zone.
+         *
+         *     The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the answer is 503, and nothing is acknowledged: send the messages again, which is safe.
+         *
+         *     Needs the permission `write`.
+         */
+        post: operations["receiveHl7Messages"];
         delete?: never;
         options?: never;
         head?: never;
@@ -923,7 +947,7 @@ export interface paths {
         };
         /**
          * Read or follow the event stream
-         * @description Every event of the records and documents of the workspace: each version once, in order and without gaps, from the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.
+         * @description Every event of the records and documents of the workspace, and of the readiness of its encounters: each version once, in order and without gaps, from the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.
          *
          *     With `Accept: application/x-ndjson`, or any, the answer is a page, a line an event. The header `Chartledger-Position` says where to go on: send it as `after`. An empty page means that there is nothing beyond, for now; with `wait` it is waited for.
          *
@@ -1131,7 +1155,7 @@ export interface webhooks {
         put?: never;
         /**
          * Payer created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["payerUpserted"];
         delete?: never;
@@ -1151,7 +1175,7 @@ export interface webhooks {
         put?: never;
         /**
          * Patient created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["patientUpserted"];
         delete?: never;
@@ -1171,7 +1195,7 @@ export interface webhooks {
         put?: never;
         /**
          * Provider created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["providerUpserted"];
         delete?: never;
@@ -1191,7 +1215,7 @@ export interface webhooks {
         put?: never;
         /**
          * Facility created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["facilityUpserted"];
         delete?: never;
@@ -1211,7 +1235,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter created or updated
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterUpserted"];
         delete?: never;
@@ -1231,7 +1255,7 @@ export interface webhooks {
         put?: never;
         /**
          * Document uploaded
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentUploaded"];
         delete?: never;
@@ -1251,7 +1275,7 @@ export interface webhooks {
         put?: never;
         /**
          * Document removed
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentRemoved"];
         delete?: never;
@@ -1271,7 +1295,7 @@ export interface webhooks {
         put?: never;
         /**
          * Payer erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["payerErased"];
         delete?: never;
@@ -1291,7 +1315,7 @@ export interface webhooks {
         put?: never;
         /**
          * Patient erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["patientErased"];
         delete?: never;
@@ -1311,7 +1335,7 @@ export interface webhooks {
         put?: never;
         /**
          * Provider erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["providerErased"];
         delete?: never;
@@ -1331,7 +1355,7 @@ export interface webhooks {
         put?: never;
         /**
          * Facility erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["facilityErased"];
         delete?: never;
@@ -1351,7 +1375,7 @@ export interface webhooks {
         put?: never;
         /**
          * Encounter erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["encounterErased"];
         delete?: never;
@@ -1371,9 +1395,109 @@ export interface webhooks {
         put?: never;
         /**
          * Document erased
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["documentErased"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.billed.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter billed
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterBilled"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.billing_change_acknowledged.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter billing change acknowledged
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterBillingChangeAcknowledged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.readiness_changed.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter readiness changed
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterReadinessChanged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.encounter.readiness_erased.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Encounter readiness erased
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["encounterReadinessErased"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "chartledger.readiness.rules_applied.v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Readiness rules applied
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
+         */
+        post: operations["readinessRulesApplied"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1391,7 +1515,7 @@ export interface webhooks {
         put?: never;
         /**
          * A ping, to see whether messages arrive
-         * @description Sent to every webhook that wants it, once or more often; in order for each record and document.
+         * @description Sent to every webhook that wants it, once or more often; in order for each record and document, and for the readiness of each encounter.
          */
         post: operations["webhookPing"];
         delete?: never;
@@ -1760,6 +1884,10 @@ export interface components {
              * @example true
              */
             is_completed?: boolean | null;
+            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            voided_at?: string | null;
+            /** @description Why the encounter is void */
+            void_reason?: string | null;
         };
         /** @description A request that failed. */
         ErrorBody: {
@@ -2151,6 +2279,18 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
+            /** @description The message of an EMR that said it; left out where it came otherwise */
+            source?: {
+                /** @description Id of the source */
+                id: string;
+                /**
+                 * Format: uuid
+                 * @description Id of the message, which is kept for some time
+                 */
+                message: string;
+                /** @description Number of the configuration of the source by which the message was read again; left out where it was read as it came */
+                configuration?: number;
+            };
             /** @description Of an erasure alone: why all versions before it were erased */
             reason?: string;
             /**
@@ -2780,6 +2920,10 @@ export interface components {
              * @example true
              */
             is_completed?: boolean | null;
+            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            voided_at?: string | null;
+            /** @description Why the encounter is void */
+            void_reason?: string | null;
         };
         /** @description A page of encounters. */
         EncounterPage: {
@@ -2859,6 +3003,10 @@ export interface components {
              * @example true
              */
             is_completed?: boolean;
+            /** @description Since when the encounter is void: kept and readable, and not billed, whatever the date; `null`: it counts again */
+            voided_at?: string;
+            /** @description Why the encounter is void */
+            void_reason?: string;
         };
         /** @description Whether an encounter can be billed, and what is in the way. */
         EncounterReadiness: {
@@ -2873,10 +3021,10 @@ export interface components {
              */
             version: number;
             /**
-             * @description `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found
+             * @description `ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; `voided`: `voided_at` is set, whatever else
              * @enum {string}
              */
-            state: "ready" | "blocked" | "not_completed";
+            state: "ready" | "blocked" | "not_completed" | "voided";
             /**
              * Format: date-time
              * @description The moment for which this is told
@@ -2924,6 +3072,8 @@ export interface components {
                     };
                     /** @description The versions on which the claim rests; without parts that it does not have */
                     versions: components["schemas"]["UsedVersion"][];
+                    /** @description Why, as it was sent */
+                    reason: string;
                 };
             } | null;
             /** @description What blocks comes first */
@@ -2949,7 +3099,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         ReadinessFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
             /**
              * @description `blocks`: the payer would refuse the claim; `warns`: it may
              * @enum {string}
@@ -3022,6 +3172,7 @@ export interface components {
                     ready: number;
                     blocked: number;
                     not_completed: number;
+                    voided: number;
                 };
                 /** @description Encounters with a finding of each rule; of those in `state`, where it is asked for */
                 rules: {
@@ -3050,7 +3201,7 @@ export interface components {
              */
             id: string;
             /** @enum {string} */
-            state: "ready" | "blocked" | "not_completed";
+            state: "ready" | "blocked" | "not_completed" | "voided";
             date_of_service: string | null;
             patient_id: string | null;
             /** @description Of the patient's primary insurance */
@@ -3062,7 +3213,7 @@ export interface components {
         /** @description Something that is in the way of billing an encounter. */
         WorklistFinding: {
             /** @enum {string} */
-            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
+            rule: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
             /** @enum {string} */
             severity: "blocks" | "warns";
             /** @description The field at fault, dotted when nested */
@@ -3343,6 +3494,18 @@ export interface components {
              * @description The `Request-Id` of the write
              */
             request_id: string;
+            /** @description The message of an EMR that said it; left out where it came otherwise */
+            source?: {
+                /** @description Id of the source */
+                id: string;
+                /**
+                 * Format: uuid
+                 * @description Id of the message, which is kept for some time
+                 */
+                message: string;
+                /** @description Number of the configuration of the source by which the message was read again; left out where it was read as it came */
+                configuration?: number;
+            };
             /** @description Of an erasure alone: why all versions before it were erased */
             reason?: string;
             /**
@@ -3373,8 +3536,8 @@ export interface components {
              */
             url: string;
             description: string | null;
-            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1")[] | null;
+            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -3445,8 +3608,8 @@ export interface components {
              */
             url: string;
             description: string | null;
-            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1")[] | null;
+            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -3540,8 +3703,8 @@ export interface components {
              */
             url: string;
             description: string | null;
-            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document")[] | null;
-            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1")[] | null;
+            kinds: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
+            types: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
             /** @enum {string} */
             payload: "reference" | "full" | "deidentified";
             /** @enum {string} */
@@ -3640,7 +3803,7 @@ export interface components {
             record_id?: string;
             /** @description Id of the document */
             document_id?: string;
-            /** @description Version of the record that the event made */
+            /** @description Version of the record that the event made; left out where it made none */
             version?: number;
             /** @description Position of the event: the `sequence` of its CloudEvent */
             position?: string;
@@ -5129,9 +5292,9 @@ export interface operations {
                 /** @description The `next_page_token` of the page before */
                 page_token?: string;
                 /** @description Only encounters in this state */
-                state?: "ready" | "blocked" | "not_completed";
+                state?: "ready" | "blocked" | "not_completed" | "voided";
                 /** @description Only those with a finding of this rule */
-                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "changed_after_billing";
+                rule?: "service_date_missing" | "service_date_in_future" | "service_before_birth" | "timely_filing" | "filing_limit_near" | "provider_missing" | "provider_npi" | "taxonomy_code" | "taxonomy_code_missing" | "rendering_role" | "facility_missing" | "facility_npi" | "facility_tax_id" | "clia_number" | "document_missing" | "primary_insurance_missing" | "insurance_rank_gap" | "coverage_not_in_force" | "policy_number_missing" | "subscriber_incomplete" | "payer_code_missing" | "address_incomplete" | "zip_of_other_state" | "suspected_duplicate" | "changed_after_billing";
                 /** @description Only those whose patient's primary insurance is of this payer */
                 payer_id?: string;
                 /** @description Only those at this facility */
@@ -5276,6 +5439,41 @@ export interface operations {
                 };
                 content: {
                     "application/x-ndjson": string;
+                };
+            };
+            /** @description An error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+        };
+    };
+    receiveHl7Messages: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/hl7-v2": string;
+                "x-application/hl7-v2+er7": string;
+            };
+        };
+        responses: {
+            /** @description What became of each message. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/hl7-v2": string;
+                    "x-application/hl7-v2+er7": string;
                 };
             };
             /** @description An error */
@@ -5638,14 +5836,14 @@ export interface operations {
                      *       "patient"
                      *     ]
                      */
-                    kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document")[] | null;
+                    kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
                     /**
                      * @description Only events of these types, as in the event catalogue; all, when it is absent or `null`
                      * @example [
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organisation or person to whom data go
                      * @example Billing Partners LLC
@@ -5809,14 +6007,14 @@ export interface operations {
                      *       "patient"
                      *     ]
                      */
-                    kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document")[] | null;
+                    kinds?: ("payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness")[] | null;
                     /**
                      * @description Only events of these types, as in the event catalogue; all, when it is absent or `null`
                      * @example [
                      *       "chartledger.patient.upserted.v1"
                      *     ]
                      */
-                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1")[] | null;
+                    types?: ("chartledger.payer.upserted.v1" | "chartledger.patient.upserted.v1" | "chartledger.provider.upserted.v1" | "chartledger.facility.upserted.v1" | "chartledger.encounter.upserted.v1" | "chartledger.document.uploaded.v1" | "chartledger.document.removed.v1" | "chartledger.payer.erased.v1" | "chartledger.patient.erased.v1" | "chartledger.provider.erased.v1" | "chartledger.facility.erased.v1" | "chartledger.encounter.erased.v1" | "chartledger.document.erased.v1" | "chartledger.encounter.billed.v1" | "chartledger.encounter.billing_change_acknowledged.v1" | "chartledger.encounter.readiness_changed.v1" | "chartledger.encounter.readiness_erased.v1" | "chartledger.readiness.rules_applied.v1")[] | null;
                     /**
                      * @description Name of the organisation or person to whom data go
                      * @example Billing Partners LLC
@@ -6430,7 +6628,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.payer.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6458,7 +6656,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6512,7 +6710,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.patient.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6540,7 +6738,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6605,7 +6803,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.provider.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6633,7 +6831,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6695,7 +6893,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.facility.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6723,7 +6921,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6780,7 +6978,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.upserted.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6808,7 +7006,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6839,9 +7037,14 @@ export interface operations {
                              * @example true
                              */
                             is_completed?: boolean | null;
+                            /**
+                             * @description The year alone; years that tell an age of 90 or more are grouped
+                             * @example 1984
+                             */
+                            voided_at?: string | null;
                         };
                         /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
-                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed")[];
+                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
                     };
                 };
             };
@@ -6872,7 +7075,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.uploaded.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -6934,7 +7137,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -6985,7 +7188,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.removed.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7024,7 +7227,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7067,7 +7270,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.payer.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7101,7 +7304,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7142,7 +7345,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.patient.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7176,7 +7379,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7217,7 +7420,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.provider.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7251,7 +7454,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7292,7 +7495,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.facility.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7326,7 +7529,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7367,7 +7570,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.encounter.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7401,7 +7604,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7411,7 +7614,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
-                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed")[];
+                        changed: ("id" | "patient_id" | "provider_id" | "rendering_provider_id" | "facility_id" | "date_of_service" | "visit_type" | "is_completed" | "voided_at")[];
                     };
                 };
             };
@@ -7442,7 +7645,7 @@ export interface operations {
                     source: string;
                     /** @enum {string} */
                     type: "chartledger.document.erased.v1";
-                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}` */
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
@@ -7481,7 +7684,7 @@ export interface operations {
                         changed: string[];
                     } | {
                         /**
-                         * @description Place in the history of the record or document: 1, 2, 3 …
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
                          * @example 2
                          */
                         version: number;
@@ -7494,6 +7697,538 @@ export interface operations {
                         };
                         /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
                         changed: ("encounter_id" | "document_id" | "category" | "format")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    encounterBilled: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent: seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.billed.v1";
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Place in the log: sorts as text */
+                    sequence: string;
+                    /**
+                     * Format: uri
+                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: components["schemas"]["ReferenceData"] | {
+                        /**
+                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                            /**
+                             * @description The caller's id of the claim that was sent
+                             * @example claim-7001
+                             */
+                            claim_id: string;
+                            /** @description The versions of the records on which the claim rests */
+                            versions: {
+                                /**
+                                 * @description The part that the record has in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        sent: {
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            encounter_id: string;
+                            /** @description The versions of the records on which the claim rests. Ids are keyed hashes */
+                            versions: {
+                                /**
+                                 * @description The part that the record has in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        changed: ("encounter_id" | "versions")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    encounterBillingChangeAcknowledged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent: seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.billing_change_acknowledged.v1";
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Place in the log: sorts as text */
+                    sequence: string;
+                    /**
+                     * Format: uri
+                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: components["schemas"]["ReferenceData"] | {
+                        /**
+                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                            /**
+                             * @description Why no other claim is sent
+                             * @example Accepted as it was
+                             */
+                            reason: string;
+                            /** @description The versions of the records on which the claim rests */
+                            versions: {
+                                /**
+                                 * @description The part that the record has in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        sent: {
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            encounter_id: string;
+                            /** @description The versions of the records on which the claim rests. Ids are keyed hashes */
+                            versions: {
+                                /**
+                                 * @description The part that the record has in the claim
+                                 * @enum {string}
+                                 */
+                                part: "encounter" | "patient" | "payer" | "provider" | "rendering_provider" | "facility";
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter";
+                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                id: string;
+                                version: number;
+                            }[];
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        changed: ("encounter_id" | "versions")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    encounterReadinessChanged: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent: seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.readiness_changed.v1";
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Place in the log: sorts as text */
+                    sequence: string;
+                    /**
+                     * Format: uri
+                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: components["schemas"]["ReferenceData"] | {
+                        /**
+                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                            /**
+                             * @description Left out where nothing was told of the encounter before
+                             * @enum {string}
+                             */
+                            from?: "ready" | "blocked" | "not_completed" | "voided";
+                            /** @enum {string} */
+                            to: "ready" | "blocked" | "not_completed" | "voided";
+                            /**
+                             * @description The rules that find something
+                             * @example [
+                             *       "payer_code_missing"
+                             *     ]
+                             */
+                            rules: string[];
+                            /** @description The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself */
+                            cause?: {
+                                event_id: string;
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness";
+                                id: string;
+                                version: number;
+                            };
+                            /**
+                             * @description Another text after a change of the rules, or of what the workspace has set of them
+                             * @example readiness_v2.44136fa355b3
+                             */
+                            rules_version: string;
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        sent: {
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            encounter_id: string;
+                            /** @enum {string} */
+                            from?: "ready" | "blocked" | "not_completed" | "voided";
+                            /** @enum {string} */
+                            to: "ready" | "blocked" | "not_completed" | "voided";
+                            /**
+                             * @description The rules that find something
+                             * @example [
+                             *       "payer_code_missing"
+                             *     ]
+                             */
+                            rules: string[];
+                            /** @description The write that led to it (`readiness`: that the encounter was billed); left out where a finding began or ended by itself. Ids are keyed hashes */
+                            cause?: {
+                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                event_id: string;
+                                /** @enum {string} */
+                                kind: "payer" | "patient" | "provider" | "facility" | "encounter" | "document" | "readiness";
+                                /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                                id: string;
+                                version: number;
+                            };
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        changed: ("encounter_id" | "from" | "to" | "rules" | "cause")[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    encounterReadinessErased: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent: seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.encounter.readiness_erased.v1";
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Place in the log: sorts as text */
+                    sequence: string;
+                    /**
+                     * Format: uri
+                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: components["schemas"]["ReferenceData"] | {
+                        /**
+                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /**
+                             * @description The caller's encounter identifier
+                             * @example encounter-4001
+                             */
+                            encounter_id: string;
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        sent: {
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            encounter_id: string;
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        changed: "encounter_id"[];
+                    };
+                };
+            };
+        };
+        responses: never;
+    };
+    readinessRulesApplied: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the message, the same with every try and every replay: a message whose id was seen before is a repeat */
+                "webhook-id": string;
+                /** @description When it was sent: seconds since 1970 */
+                "webhook-timestamp": string;
+                /** @description Signatures, separated by spaces, one for each secret that is valid: `v1,` and the HMAC-SHA256 of `{webhook-id}.{webhook-timestamp}.{body}` in base64, by the bytes that follow `whsec_` in base64 (Standard Webhooks) */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/cloudevents+json": {
+                    /** @enum {string} */
+                    specversion: "1.0";
+                    /** @description Id of the event; a keyed hash in the payload `deidentified` */
+                    id: string;
+                    source: string;
+                    /** @enum {string} */
+                    type: "chartledger.readiness.rules_applied.v1";
+                    /** @description The kind and the percent-encoded id; of a document, `document/{encounter}/{document}`; of what became of an encounter in billing, `readiness/{encounter}`; of what becomes of all encounters of the workspace, `readiness` */
+                    subject: string;
+                    /** @description Place in the log: sorts as text */
+                    sequence: string;
+                    /**
+                     * Format: uri
+                     * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
+                     */
+                    dataschema?: string;
+                    /**
+                     * Format: date-time
+                     * @description When it was recorded; its year in the payload `deidentified`
+                     * @example 2026-03-14T09:30:00.000Z
+                     */
+                    time: string;
+                    /** @enum {string} */
+                    datacontenttype: "application/json";
+                    data: components["schemas"]["ReferenceData"] | {
+                        /**
+                         * @description Place in the history: 1, 2, 3 …; also the `ETag`
+                         * @example 1
+                         */
+                        version: number;
+                        sent: {
+                            /** @description Id of the event that changed what the rules go by */
+                            cause: string;
+                            /**
+                             * @description Encounters of the workspace in each state before; a state without any may be left out
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            before: {
+                                ready?: number;
+                                blocked?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                            /**
+                             * @description Those after all encounters were evaluated again
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            after: {
+                                ready?: number;
+                                blocked?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id` */
+                        changed: string[];
+                    } | {
+                        /**
+                         * @description Place in the history of the record or document, or of what is told of readiness: 1, 2, 3 …
+                         * @example 2
+                         */
+                        version: number;
+                        /** @description The fields as they were sent; `null` cleared a field, and one that is not here kept its value; what could identify a person is left out */
+                        sent: {
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            cause: string;
+                            /**
+                             * @description Encounters of the workspace in each state before; a state without any may be left out
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            before: {
+                                ready?: number;
+                                blocked?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                            /**
+                             * @description Those after all encounters were evaluated again
+                             * @example {
+                             *       "ready": 118,
+                             *       "blocked": 4
+                             *     }
+                             */
+                            after: {
+                                ready?: number;
+                                blocked?: number;
+                                not_completed?: number;
+                                voided?: number;
+                            };
+                        };
+                        /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
+                        changed: ("cause" | "before" | "after")[];
                     };
                 };
             };

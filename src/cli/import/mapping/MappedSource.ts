@@ -1,6 +1,7 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { FieldMessage } from '../../../errors.ts';
+import { catalog } from '../../../records/catalog.ts';
 import { type Fingerprint, fingerprintOf } from '../fingerprint.ts';
 import { ImportError, type ImportSource, type SourceRecord, type UnreadableEntry } from '../importSource.ts';
 import { readCsvHeader } from '../readCsv.ts';
@@ -15,6 +16,7 @@ const noCells: Cells = () => '';
  * has records. Held in memory are only the rows that others join, one for each key.
  */
 export class MappedSource implements ImportSource {
+  readonly kinds: readonly string[] = catalog.map(({ kind }) => kind);
   readonly mapping: Mapping;
   /** Paths of the files that are there, by the names in the mapping. */
   readonly #paths: Map<string, string>;

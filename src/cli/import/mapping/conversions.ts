@@ -1,4 +1,4 @@
-import { stateCode } from './stateCode.ts';
+import { stateCode } from '../../../records/states/stateCode.ts';
 
 /** What a cell becomes, and what had to be guessed for that. */
 export interface Converted {

@@ -2,9 +2,8 @@ import { ServiceError } from '../../../errors.ts';
 import { MAX_BODY_BYTES } from '../../server/readJson.ts';
 import { TextLine } from './TextLine.ts';
 
-/** Of a batch: all its bytes (64 MB, as mebibytes), those of a line, and lines. */
+/** Of a batch: all its bytes (64 MB, as mebibytes), and lines. */
 export const MAX_BATCH_BYTES = 64 * 1024 * 1024;
-const MAX_LINE_BYTES = MAX_BODY_BYTES;
 export const MAX_LINES = 100_000;
 
 const NEWLINE = 0x0a;
@@ -21,12 +20,18 @@ export function batchTooLarge(): ServiceError {
 
 /** Makes lines of the bytes of a body as they come. Blank lines count as lines, and are passed over. */
 export class LineSplitter {
+  readonly #maxLineBytes: number;
   readonly #lines: TextLine[] = [];
   /** What has come of the present line, unless it is too large. */
   #parts: Buffer[] = [];
   #partBytes = 0;
   #bytes = 0;
   #number = 1;
+
+  /** A line may have so many bytes. */
+  constructor(maxLineBytes = MAX_BODY_BYTES) {
+    this.#maxLineBytes = maxLineBytes;
+  }
 
   /** Takes more bytes. Throws `payload_too_large`. */
   add(chunk: Buffer): void {
@@ -49,12 +54,12 @@ export class LineSplitter {
 
   #keep(part: Buffer): void {
     this.#partBytes += part.length;
-    if (this.#partBytes > MAX_LINE_BYTES) this.#parts = [];
+    if (this.#partBytes > this.#maxLineBytes) this.#parts = [];
     else if (part.length > 0) this.#parts.push(part);
   }
 
   #endLine(): void {
-    const isTooLarge = this.#partBytes > MAX_LINE_BYTES;
+    const isTooLarge = this.#partBytes > this.#maxLineBytes;
     let bytes = this.#parts.length === 1 ? (this.#parts[0] as Buffer) : Buffer.concat(this.#parts);
     if (this.#number === 1 && bytes.indexOf(BYTE_ORDER_MARK) === 0) bytes = bytes.subarray(3);
     if (isTooLarge) this.#push(undefined);
@@ -66,6 +71,6 @@ export class LineSplitter {
 
   #push(bytes: Buffer | undefined): void {
     if (this.#lines.length === MAX_LINES) throw batchTooLarge();
-    this.#lines.push(new TextLine(this.#number, bytes));
+    this.#lines.push(new TextLine(this.#number, bytes, this.#maxLineBytes));
   }
 }

@@ -7,24 +7,26 @@ const BEGINNING = /^\s*\{\s*"kind"\s*:\s*"([a-z_]+)"/;
 const BEGINNING_BYTES = 80;
 
 /** The refusal of a line beyond what is taken. */
-function lineTooLarge(): ServiceError {
-  return new ServiceError('payload_too_large', 'The line is larger than 1 MB.');
+function lineTooLarge(maxBytes: number): ServiceError {
+  return new ServiceError('payload_too_large', `The line is larger than ${maxBytes / 1024 / 1024} MB.`);
 }
 
 /** A line of a body of JSON lines; without its bytes, where it was too large to be kept. */
 export class TextLine implements BatchLine {
   readonly number: number;
   readonly seemingKind: string | undefined;
-  readonly #bytes: Buffer | undefined;
+  readonly bytes: Buffer | undefined;
+  readonly #maxBytes: number;
 
-  constructor(number: number, bytes: Buffer | undefined) {
+  constructor(number: number, bytes: Buffer | undefined, maxBytes: number) {
     this.number = number;
-    this.#bytes = bytes;
+    this.bytes = bytes;
+    this.#maxBytes = maxBytes;
     this.seemingKind = bytes && BEGINNING.exec(bytes.toString('latin1', 0, BEGINNING_BYTES))?.[1];
   }
 
   read(): unknown {
-    if (this.#bytes === undefined) throw lineTooLarge();
-    return parseJson(this.#bytes, 'line');
+    if (this.bytes === undefined) throw lineTooLarge(this.#maxBytes);
+    return parseJson(this.bytes, 'line');
   }
 }

@@ -1,16 +1,16 @@
-import { type AccessRecorded, recordFurtherAccess } from '../../../audit/recordAccess.ts';
 import type { BatchContext } from '../../../commands/batch/batchContext.ts';
 import type { BatchLine, LineResult } from '../../../commands/batch/batchLine.ts';
 import { runBatch } from '../../../commands/batch/runBatch.ts';
 import type { WritePorts } from '../../../commands/upsertRecord.ts';
-import { describeError, type ServiceError } from '../../../errors.ts';
+import type { ServiceError } from '../../../errors.ts';
 import type { Caller } from '../../../events/newEvent.ts';
-import { asServiceError, internalError, statusOf } from '../../server/errorAnswer.ts';
+import { asServiceError, internalError } from '../../server/errorAnswer.ts';
 import { logFailure } from '../../server/logFailure.ts';
 import type { Batches } from './Batches.ts';
 import { BatchTally } from './BatchTally.ts';
 import type { BatchTry } from './batchTry.ts';
 import type { OrderedResults } from './OrderedResults.ts';
+import { recordBatch } from './recordBatch.ts';
 import { resultText } from './resultText.ts';
 
 export interface BatchPorts extends WritePorts {
@@ -56,33 +56,7 @@ export async function carryOut(ports: BatchPorts, order: BatchOrder, results: Or
   }
   for (const failure of failures.values())
     logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
-  await recordInAudit(ports, order, tally);
+  await recordBatch(ports, order, tally);
   await tries.over();
   results.end(`${JSON.stringify({ summary: tally.summary })}\n`);
-}
-
-/**
- * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were skipped or run
- * dry. What became of them stands, even if the log does not take that.
- */
-async function recordInAudit(
-  { eventLog, batches }: BatchPorts,
-  { caller, options, route }: BatchOrder,
-  tally: BatchTally,
-): Promise<void> {
-  const { refusal, skipped, summary } = tally;
-  const entries: AccessRecorded[] = [];
-  if (refusal !== undefined) {
-    const status = statusOf[refusal.code];
-    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method: 'POST', route, status });
-  }
-  if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
-  else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });
-  try {
-    await Promise.all(entries.map((entry) => recordFurtherAccess(eventLog, caller, entry)));
-  } catch (error) {
-    const { requestId, principal } = caller;
-    const fields = { requestId, route, key: principal.id, error: describeError(error) };
-    batches.logger.warn(fields, 'what a batch left out is not in the audit trail');
-  }
 }

@@ -57,12 +57,16 @@ function linesOf(array: unknown): ReadBatch {
   return { lines, payload: array };
 }
 
-async function readLines({ req, res }: BodyExchange): Promise<ReadBatch> {
+/**
+ * The lines of a body of JSON lines, each of so many bytes at most. Rejects with `unsupported_media_type` for a compression that is not
+ * known, `payload_too_large`, `malformed_body` and `request_timeout`.
+ */
+export async function readLines({ req, res }: BodyExchange, maxLineBytes?: number): Promise<ReadBatch> {
   const compressed = isCompressed(req);
   if (Number(req.headers['content-length'] ?? 0) > MAX_BATCH_BYTES) throw batchTooLarge();
   inviteBody(req, res);
   return new Promise((resolve, reject) => {
-    const lines = new LineSplitter();
+    const lines = new LineSplitter(maxLineBytes);
     const digest = createHash('sha256');
     const unzip = compressed ? createGunzip() : undefined;
     const source: Readable = unzip ?? req;

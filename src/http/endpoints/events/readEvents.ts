@@ -48,8 +48,8 @@ export function readEvents(times: StreamTimes = streamTimes) {
     operationId: 'readEvents',
     summary: 'Read or follow the event stream',
     description:
-      'Every event of the records and documents of the workspace: each version once, in order and without gaps, from ' +
-      'the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.\n\n' +
+      'Every event of the records and documents of the workspace, and of the readiness of its encounters: each version once, in order and ' +
+      'without gaps, from the first one ever. Each is a CloudEvent 1.0 in its structured JSON form; `GET /asyncapi/json` is the catalogue.\n\n' +
       `With \`Accept: ${eventMediaTypes.ndjson}\`, or any, the answer is a page, a line an event. The header ` +
       '`Chartledger-Position` says where to go on: send it as `after`. An empty page means that there is nothing ' +
       'beyond, for now; with `wait` it is waited for.\n\n' +

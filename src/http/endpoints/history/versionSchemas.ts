@@ -11,6 +11,17 @@ export const versionEntrySchema = z.object({
   client_ip: z.string().nullable().meta({ description: 'Where it came from' }),
   user_agent: z.string().nullable(),
   request_id: z.uuid().meta({ description: 'The `Request-Id` of the write' }),
+  source: z
+    .object({
+      id: z.string().meta({ description: 'Id of the source' }),
+      message: z.uuid().meta({ description: 'Id of the message, which is kept for some time' }),
+      configuration: z.int().optional().meta({
+        description:
+          'Number of the configuration of the source by which the message was read again; left out where it was read as it came',
+      }),
+    })
+    .optional()
+    .meta({ description: 'The message of an EMR that said it; left out where it came otherwise' }),
   reason: z
     .string()
     .optional()

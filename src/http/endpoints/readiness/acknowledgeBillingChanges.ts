@@ -14,7 +14,8 @@ import {
 
 const MAX_REASON = 1_000;
 
-const acknowledgementSchema = z
+/** The body of an acknowledgement. */
+export const acknowledgementSchema = z
   .object({
     reason: z
       .string()

@@ -15,10 +15,13 @@ export const billedSchema = z
   .object({
     claim_id: claimId,
     ...done,
-    acknowledged: z.object(done).optional().meta({
-      description:
-        'The last acknowledgement of changes since, up to these versions; left out where there was none',
-    }),
+    acknowledged: z
+      .object({ ...done, reason: z.string().meta({ description: 'Why, as it was sent' }) })
+      .optional()
+      .meta({
+        description:
+          'The last acknowledgement of changes since, up to these versions; left out where there was none',
+      }),
   })
   .meta({ id: 'Billed', description: 'What was billed of an encounter last.' });
 
@@ -27,10 +30,12 @@ export function viewBilling(
   { claimId: claim_id, acknowledged, ...billed }: Billing,
   names: PrincipalNames,
 ): z.infer<typeof billedSchema> {
-  const view = ({ at, principal: by, versions }: Omit<Billing, 'claimId' | 'acknowledged'>) => ({
+  const view = ({ at, principal: by, versions }: Pick<Billing, 'at' | 'principal' | 'versions'>) => ({
     at,
     principal: { ...by, name: names.nameOf(by) ?? null },
     versions: [...versions],
   });
-  return { claim_id, ...view(billed), ...(acknowledged && { acknowledged: view(acknowledged) }) };
+  if (acknowledged === undefined) return { claim_id, ...view(billed) };
+  const { reason } = acknowledged;
+  return { claim_id, ...view(billed), acknowledged: { ...view(acknowledged), reason } };
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { readinessAccess } from '../../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { billingPrincipals } from '../../../readiness/billing.ts';
 import { readinessStates } from '../../../readiness/findings.ts';
 import type { CausedFinding } from '../../../readiness/ReadinessReplay.ts';
 import { readReadiness } from '../../../readiness/readReadiness.ts';
@@ -65,7 +66,8 @@ const readinessSchema = z
     version: versionNumber,
     state: z.enum(readinessStates).meta({
       description:
-        '`ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found',
+        '`ready`: nothing blocks it; `blocked`: something does; `not_completed`: `is_completed` is not `true`, whatever was found; ' +
+        '`voided`: `voided_at` is set, whatever else',
     }),
     as_of: timestamp('The moment for which this is told'),
     billed: billedSchema.nullable().meta({ description: 'What was billed of it last; `null` before it was' }),
@@ -127,7 +129,7 @@ export const readEncounterReadiness = endpoint({
     const { encounter, state, at, findings, billing } = readiness;
     await names.learn([
       ...findings.map(({ cause }) => cause.event.metadata.principal),
-      ...[billing, billing?.acknowledged].flatMap((one) => one?.principal ?? []),
+      ...billingPrincipals(billing),
     ]);
     await recordAccess(eventLog, caller, readinessAccess(readiness, asked));
     return {

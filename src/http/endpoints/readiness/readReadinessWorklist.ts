@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { worklistAccess } from '../../../audit/readinessAccesses.ts';
+import { worklistAccesses } from '../../../audit/readinessAccesses.ts';
 import { recordAccess } from '../../../audit/recordAccess.ts';
+import { shownCounts } from '../../../readiness/counts/shownCounts.ts';
 import { readinessStates } from '../../../readiness/findings.ts';
 import { severities } from '../../../readiness/rule.ts';
 import { rules } from '../../../readiness/rules/index.ts';
 import { readWorklist, type Worklist } from '../../../readiness/worklist/readWorklist.ts';
-import { shownCounts } from '../../../readiness/worklist/shownCounts.ts';
 import type { WorklistEntry } from '../../../readiness/worklist/worklistEntry.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { catalog, catalogEntry } from '../../../records/catalog.ts';
@@ -125,7 +125,7 @@ const example: z.infer<typeof pageSchema> = {
   ],
   next_page_token: null,
   counts: {
-    states: { ready: 812, blocked: 1, not_completed: 40 },
+    states: { ready: 812, blocked: 1, not_completed: 40, voided: 3 },
     rules: { policy_number_missing: 1 },
   },
   progress: { is_current: true, under_way: [] },
@@ -158,7 +158,7 @@ export const readReadinessWorklist = endpoint({
     await recordAccess(
       ports.eventLog,
       caller,
-      worklistAccess(worklist.items, { limit, page_token: pageToken, ...asked }),
+      ...worklistAccesses(worklist.items, { limit, page_token: pageToken, ...asked }),
     );
     return { body: view(worklist, asked) };
   },

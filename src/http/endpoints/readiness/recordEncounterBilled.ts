@@ -26,8 +26,8 @@ export const recordEncounterBilled = endpoint({
   description:
     'Records which claim was sent for the encounter, with the versions of all records on which it rests at that moment. What a claim carries and ' +
     'changes later is a finding of its readiness, `changed_after_billing`, until the encounter is billed again or the change is acknowledged. An ' +
-    'encounter that is not ready may have been billed all the same: `warnings` tell what was found. The same claim again, ' +
-    'of the same versions, changes nothing.',
+    'encounter that is not ready may have been billed all the same: `warnings` tell what was found. One that is void is refused. The same claim ' +
+    'again, of the same versions, changes nothing.',
   body: {
     required: true,
     content: {
@@ -37,7 +37,15 @@ export const recordEncounterBilled = endpoint({
   answers: {
     200: { description: 'It is recorded, durably.', schema: billingWrittenSchema, example: exampleWritten },
   },
-  errors: ['InvalidBilling', 'RecordNotFound', 'Erased', 'VersionConflict', 'BodyTooLarge', 'NotJson'],
+  errors: [
+    'InvalidBilling',
+    'RecordNotFound',
+    'Erased',
+    'VoidEncounter',
+    'VersionConflict',
+    'BodyTooLarge',
+    'NotJson',
+  ],
   handler: (ports: RecordWritePorts) => async (exchange) => {
     const input = await readJson(exchange);
     const claim = validate(billedSchema, input);

@@ -92,7 +92,11 @@ export const attemptSchema = z
       .meta({ description: 'Kind of the record that the message is about' }),
     record_id: z.string().optional().meta({ description: 'Its id; of a document, the id of its encounter' }),
     document_id: z.string().optional().meta({ description: 'Id of the document' }),
-    version: z.int().min(1).optional().meta({ description: 'Version of the record that the event made' }),
+    version: z
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'Version of the record that the event made; left out where it made none' }),
     position: z
       .string()
       .optional()

@@ -3,7 +3,7 @@ import { feedEventType } from '../../../feed/format/cloudEvent.ts';
 import type { Deidentifier } from '../../../feed/format/Deidentifier.ts';
 import { formatPosition } from '../../../feed/position.ts';
 import type { Clock } from '../../../ports/clock.ts';
-import { eventSubject } from '../../../records/eventSubject.ts';
+import { changedKind, eventSubject } from '../../../records/eventSubject.ts';
 import { openSecrets } from '../../settings/openSecrets.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
 import type { NewAttempt } from '../attempts.ts';
@@ -188,7 +188,7 @@ function shownEvent(event: RecordedEvent): Partial<NewAttempt['shown']> {
     ...(kind !== undefined && { kind }),
     ...(recordId !== undefined && { record_id: recordId }),
     ...(documentId !== undefined && { document_id: documentId }),
-    version: event.revision + 1,
+    ...(changedKind(event) !== undefined && { version: event.revision + 1 }),
     position: formatPosition(event.position),
   };
 }

@@ -1,0 +1,36 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Config } from '../../config.ts';
+import type { AnalysisMessage, AnalysisTask } from '../../readiness/analyses.ts';
+import { makeScorecard } from '../../readiness/scorecard/makeScorecard.ts';
+import { openSimulation } from '../../readiness/simulation/openSimulation.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { yieldToRequests } from '../../threads/yieldToRequests.ts';
+import { openEventLog, openReadModels } from '../openBackend.ts';
+import { taskFailure } from '../tasks/taskFailure.ts';
+
+if (parentPort === null) throw new Error('analysisWorker runs as a worker thread');
+const port = parentPort;
+yieldToRequests();
+const { config, task } = workerData as { config: Config; task: AnalysisTask };
+
+async function* analyse(ports: QueryPorts): AsyncGenerator<AnalysisMessage> {
+  if (task.kind === 'simulation') {
+    const { question, total, results } = await openSimulation(ports, task.asked);
+    for await (const result of results(task.earlier)) {
+      yield { kind: 'simulated', total, found: { question, result } };
+    }
+  } else {
+    for await (const progress of makeScorecard(ports, task.workspace, task.days)) {
+      yield { kind: 'counted', ...progress };
+    }
+  }
+  yield { kind: 'done' };
+}
+
+try {
+  const eventLog = await openEventLog(config.eventLogUrl);
+  const readModels = await openReadModels(config.readModelUrl);
+  for await (const message of analyse({ eventLog, readModels })) port.postMessage(message);
+} catch (error) {
+  port.postMessage(taskFailure(error));
+}

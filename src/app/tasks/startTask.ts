@@ -1,0 +1,60 @@
+import { Worker } from 'node:worker_threads';
+import { errorOfTask, type TaskFailure } from './taskFailure.ts';
+
+/** A thread that needs more memory ends, and the service goes on. */
+const MOST_MEMORY_MB = 512;
+
+/** What becomes of a task: each message of its thread, and why it cannot go on, where that is so. */
+export interface TaskEnds<Message> {
+  onMessage(message: Message): void;
+  onFailure(error: Error): void;
+}
+
+/** Starts a thread for one task, which tells it with messages, the last of them a `TaskFailure` where it fails. */
+export function startTask<Message extends { kind: string }>(
+  url: URL,
+  workerData: unknown,
+  { onMessage, onFailure }: TaskEnds<Message>,
+): Worker {
+  const worker = new Worker(url, {
+    workerData,
+    resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
+  });
+  worker.on('message', (message: Message | TaskFailure) => {
+    if (isFailure(message)) onFailure(errorOfTask(message));
+    else onMessage(message);
+  });
+  worker.on('error', onFailure);
+  worker.on('exit', () => onFailure(new Error('the thread ended')));
+  return worker;
+}
+
+/** Runs a task to its end, which is the message for which `resultOf` gives something; the signal ends it before. */
+export async function runTask<Message extends { kind: string }, Result>(
+  url: URL,
+  workerData: unknown,
+  signal: AbortSignal,
+  resultOf: (message: Message) => Result | undefined,
+): Promise<Result> {
+  const { promise, resolve, reject } = Promise.withResolvers<Result>();
+  const worker = startTask<Message>(url, workerData, {
+    onMessage(message) {
+      const result = resultOf(message);
+      if (result !== undefined) resolve(result);
+    },
+    onFailure: reject,
+  });
+  const stop = () => reject(signal.reason);
+  signal.addEventListener('abort', stop);
+  try {
+    signal.throwIfAborted();
+    return await promise;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await worker.terminate();
+  }
+}
+
+function isFailure(message: { kind: string }): message is TaskFailure {
+  return message.kind === 'failed';
+}

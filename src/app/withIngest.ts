@@ -1,0 +1,48 @@
+import { RecordExistence } from '../commands/RecordExistence.ts';
+import { ReferenceWaits } from '../commands/ReferenceWaits.ts';
+import { loadConfig } from '../config.ts';
+import type { Caller } from '../events/newEvent.ts';
+import type { ReplayPorts } from '../ingest/replay/resendMessage.ts';
+import { MessageStore } from '../messages/MessageStore.ts';
+import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
+import type { Workspace } from '../principals/keys/keyState.ts';
+import { RememberedRuleSettings } from '../readiness/RememberedRuleSettings.ts';
+import { openStateStore } from './openBackend.ts';
+import { terminal } from './terminal.ts';
+import { withDocumentStore, withReadModels, withWorkspace } from './withStores.ts';
+
+/** What carries out messages in a workspace. */
+export interface IngestTools {
+  ports: ReplayPorts & { directory: KeyDirectory };
+  /** Whoever runs the command. */
+  caller: Caller;
+  workspace: Workspace;
+}
+
+/** Runs `work` with all that carrying out messages in a workspace takes; rejects with `not_found` when there is none of that id. */
+export function withIngest<Result>(
+  id: string,
+  work: (tools: IngestTools) => Promise<Result>,
+): Promise<Result> {
+  return withWorkspace(id, ({ eventLog, caller, directory }) =>
+    withReadModels((readModels) =>
+      withDocumentStore(async (documentStore) => {
+        const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+        const existence = new RecordExistence(eventLog, readModels);
+        const referenceWaits = new ReferenceWaits(existence);
+        try {
+          const ports = {
+            ...{ eventLog, readModels, documentStore, existence, referenceWaits, directory },
+            ruleSettings: new RememberedRuleSettings(eventLog),
+            messages: new MessageStore({ stateStore, documentStore }),
+          };
+          const workspace = directory.known.workspaces.get(id) as Workspace;
+          return await work({ ports, caller, workspace });
+        } finally {
+          referenceWaits.close();
+          await stateStore.close();
+        }
+      }),
+    ),
+  );
+}

@@ -1,0 +1,28 @@
+import { parseJson } from '../service/httpFailure.ts';
+import { type Answer, type ImportClient, refusedSchema, type Sending } from './ImportClient.ts';
+import { ImportError } from './importSource.ts';
+
+/** What `read` makes of an answer; one that was cut off, of which it makes nothing, is asked for again. Rejects as `ImportClient.send` does. */
+export async function wholeAnswer<Value>(
+  client: ImportClient,
+  sending: Sending,
+  read: (answer: Answer) => Value | undefined,
+): Promise<Value> {
+  for (let failures = 0; ; ) {
+    const value = read(await client.send(sending));
+    if (value !== undefined) return value;
+    failures++;
+    if (failures === client.retries.attempts) throw client.away('answers are cut off');
+    await client.delay(failures, 'an answer was cut off');
+  }
+}
+
+/** What ends an import whose rows are refused together. */
+export function refusedBatch(client: ImportClient, { status, text }: Answer): ImportError {
+  const refused = refusedSchema.safeParse(parseJson(text)).data;
+  if (refused === undefined || status === 404) return client.stranger(status);
+  if (status >= 500) return client.away(`status ${status}`);
+  return new ImportError(
+    `The service refuses a batch (${status}): ${refused.error} Begin anew with --fresh, or send to a service of this version.`,
+  );
+}

@@ -1,0 +1,111 @@
+import { type Command, Option } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import { type IngestTools, withIngest } from '../../app/withIngest.ts';
+import { mappingAccesses } from '../../audit/messageAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound } from '../../errors.ts';
+import { applyComparison } from '../../ingest/replay/applyComparison.ts';
+import {
+  type CandidateMapping,
+  compareMappings,
+  type MappingComparison,
+} from '../../ingest/replay/compareMappings.ts';
+import { numberOf, readConfigurations } from '../../ingest/sources/configurations.ts';
+import { configureSource } from '../../ingest/sources/configureSource.ts';
+import { parsePositive } from '../options/parsePositive.ts';
+import { example, FAILED, writeJson } from '../output.ts';
+import { comparisonView, writeApplied, writeComparison } from './comparisonView.ts';
+import { readCandidate } from './readCandidate.ts';
+
+interface MappingOptions {
+  workspace: string;
+  source: string;
+  last: number;
+  json?: boolean;
+}
+
+const DEFAULT_LAST = 1000;
+
+/** `chartledger mappings …` */
+export function addMappingCommands(program: Command): void {
+  const mappings = program
+    .command('mappings')
+    .description('What another configuration of a source would have made of the messages that it sent.');
+
+  addOptions(
+    mappings
+      .command('test')
+      .description(
+        'Show which records would change, and how, had a source been configured otherwise. Nothing is written; the values are shown, which is in the audit trail.',
+      ),
+  )
+    .addHelpText('after', example('chartledger mappings test epic.json --source epic --workspace clinic'))
+    .action(testMapping);
+
+  addOptions(
+    mappings
+      .command('apply')
+      .description(
+        'Configure a source so, make the records that are missing, and correct those that change: an event for each, which names you and the last message that led to it. Repeated, it appends nothing more.',
+      ),
+  )
+    .addHelpText('after', example('chartledger mappings apply epic.json --source epic --workspace clinic'))
+    .action(applyMapping);
+}
+
+function addOptions(command: Command): Command {
+  return command
+    .argument('<file>', 'the configuration, as JSON: one source as `sources list --json` prints it')
+    .requiredOption('--source <id>', 'the source whose messages are read')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addOption(
+      new Option('--last <n>', 'read so many of its messages, the last ones')
+        .argParser(parsePositive)
+        .default(DEFAULT_LAST),
+    )
+    .option('--json', 'print it as JSON');
+}
+
+async function testMapping(path: string, options: MappingOptions): Promise<void> {
+  const candidate = await readCandidate(path, options.source);
+  const comparison = await withIngest(options.workspace, (tools) =>
+    compare(tools, { workspace: tools.workspace, sourceId: options.source, candidate, last: options.last }),
+  );
+  if (options.json) writeJson(comparisonView(comparison));
+  else writeComparison(comparison);
+}
+
+async function applyMapping(path: string, options: MappingOptions): Promise<void> {
+  const candidate = await readCandidate(path, options.source);
+  const { comparison, result } = await withIngest(options.workspace, async (tools) => {
+    const { ports, caller, workspace } = tools;
+    // First, so that messages which come meanwhile are read by it.
+    await configureSource(ports, caller, candidate);
+    const configuration = numberOf(await readConfigurations(ports.eventLog, workspace.id), candidate.id);
+    const { source: sourceId, last } = options;
+    const found = await compare(tools, { workspace, sourceId, candidate, last });
+    // Somebody may have removed it meanwhile.
+    if (configuration === undefined) throw notFound('Source');
+    const source = { id: candidate.id, configuration };
+    return { comparison: found, result: await applyComparison(ports, caller, source, found) };
+  });
+  if (options.json) writeJson({ ...comparisonView(comparison), ...result });
+  else {
+    writeComparison(comparison);
+    writeApplied(result);
+  }
+  if (result.refused.length > 0) terminal().exitCode = FAILED;
+}
+
+/** Compares, and records the access before anything is shown. */
+async function compare(
+  { ports, caller }: IngestTools,
+  mapping: CandidateMapping,
+): Promise<MappingComparison> {
+  const comparison = await compareMappings(ports, mapping);
+  const { changed, made, left, messages } = comparison;
+  const query = { source: mapping.sourceId, last: String(mapping.last), messages: String(messages) };
+  const [first, ...others] = mappingAccesses(query, [...changed, ...made, ...left]);
+  await recordAccess(ports.eventLog, caller, first, ...others);
+  return comparison;
+}

@@ -1,0 +1,94 @@
+import { pipeline } from 'node:stream/promises';
+import { type Command, Option } from 'commander';
+import { terminal } from '../../app/terminal.ts';
+import { withErasure } from '../../app/withErasure.ts';
+import { messageAccesses } from '../../audit/messageAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound } from '../../errors.ts';
+import { MessageStore } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import { parsePositive } from '../options/parsePositive.ts';
+import { example, printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { addResendCommand } from './resendCommand.ts';
+import { writeOutcome } from './writeOutcome.ts';
+
+interface ListOptions {
+  workspace: string;
+  rejected?: boolean;
+  limit: number;
+  json?: boolean;
+}
+
+const DEFAULT_LIMIT = 50;
+
+/** `chartledger messages …` */
+export function addMessageCommands(program: Command): void {
+  const messages = program
+    .command('messages')
+    .description('What EMRs sent as FHIR or HL7 v2, as it came, and what became of it.');
+
+  messages
+    .command('list')
+    .description('List the messages of a workspace, newest first.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--rejected', 'only those that were not taken whole')
+    .addOption(new Option('--limit <n>', 'at most so many').argParser(parsePositive).default(DEFAULT_LIMIT))
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger messages list --workspace clinic --rejected'))
+    .action(listMessages);
+
+  messages
+    .command('show')
+    .description('Show what became of a message, or the message as it came. It is in the audit trail.')
+    .argument('<id>', 'the id of the message, as listed and as the history of a record has it')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--raw', 'write its bytes, as they came, and nothing else')
+    .addHelpText(
+      'after',
+      example('chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --raw'),
+    )
+    .action(showMessage);
+
+  addResendCommand(messages);
+}
+
+async function listMessages({ workspace, rejected = false, limit, json }: ListOptions): Promise<void> {
+  const found = await withErasure(workspace, async (ports, caller) => {
+    const query = { limit: String(limit), rejected: String(rejected) };
+    await recordAccess(ports.eventLog, caller, { action: 'message.list', query });
+    const page = await new MessageStore(ports).list(workspace, { limit, rejected, pageToken: undefined });
+    return page.items;
+  });
+  if (json) writeJson(found);
+  else if (found.length === 0) writeLine(`There are no such messages in workspace ${workspace}.`);
+  else
+    writeTable(
+      ['MESSAGE', 'RECEIVED', 'SOURCE', 'FORMAT', 'STATE', 'RECORDS', 'PROBLEMS'],
+      found.map(({ id, received_at, source, format, state, records, problems }) => [
+        ...[id, received_at, source, format, state],
+        ...[String(records), String(problems.length)],
+      ]),
+    );
+}
+
+function showMessage(id: string, { workspace, raw }: { workspace: string; raw?: boolean }): Promise<void> {
+  return withErasure(workspace, async (ports, caller) => {
+    const store = new MessageStore(ports);
+    const message = await store.load(workspace, id);
+    if (message === undefined) throw notFound('Message');
+    await recordAccess(ports.eventLog, caller, ...messageAccesses(message, raw));
+    if (raw) await pipeline(await store.bytes(message), terminal().stdout, { end: false });
+    else writeMessage(message);
+  });
+}
+
+function writeMessage({ about, problems, request, ...told }: Message): void {
+  for (const [name, value] of Object.entries(told)) {
+    writeLine(
+      `${name.padEnd(12)}  ${typeof value === 'object' ? `${value.type} ${value.id}` : printable(String(value))}`,
+    );
+  }
+  for (const [name, value] of Object.entries(request ?? {}))
+    writeLine(`asked for ${name}: ${printable(String(value))}`);
+  writeOutcome({ about, problems });
+}

@@ -1,0 +1,118 @@
+import type { Command } from 'commander';
+import { v7 as uuidv7 } from 'uuid';
+import { terminal } from '../../app/terminal.ts';
+import { type IngestTools, withIngest } from '../../app/withIngest.ts';
+import { messageAccesses } from '../../audit/messageAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound } from '../../errors.ts';
+import { isBefore } from '../../ingest/replay/guardNewer.ts';
+import { presentSource } from '../../ingest/replay/presentSource.ts';
+import { resendMessage } from '../../ingest/replay/resendMessage.ts';
+import { numberOf, readConfigurations } from '../../ingest/sources/configurations.ts';
+import type { ProcessedMessage } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import { example, FAILED, writeJson, writeLine } from '../output.ts';
+import { writeOutcome } from './writeOutcome.ts';
+
+interface ResendOptions {
+  workspace: string;
+  source?: string;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** For so long a message may be under way: then it was cut off. */
+const UNDER_WAY_MS = 600_000;
+
+/** What became of a message that was to be sent again. */
+type Resent = Pick<Message, 'id' | 'received_at' | 'source'> &
+  (ProcessedMessage | { state: Message['state']; skipped: string });
+
+/** `chartledger messages resend` */
+export function addResendCommand(messages: Command): void {
+  messages
+    .command('resend')
+    .description(
+      'Carry out again what was not taken whole, the oldest first, as its source is configured now. What has changed since a message came stays as it is. Each is in the audit trail.',
+    )
+    .argument('[ids...]', 'the messages; without any all that were not taken whole')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--source <id>', 'only those of this source')
+    .option('--force', 'also over values that are newer than the message, and what may be under way')
+    .option('--json', 'print a JSON array')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger messages resend --workspace clinic --source epic',
+        'chartledger messages resend 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic',
+      ),
+    )
+    .action(resend);
+}
+
+async function resend(ids: string[], options: ResendOptions): Promise<void> {
+  const { workspace, json } = options;
+  const all: Resent[] = [];
+  await withIngest(workspace, async (tools) => {
+    for (const message of await waiting(tools, ids, options)) {
+      const { id, received_at, source } = message;
+      const resent = { id, received_at, source, ...(await resendOne(tools, message, options)) };
+      all.push(resent);
+      if (!json) writeResent(resent);
+    }
+  });
+  if (json) writeJson(all);
+  else if (all.length === 0) writeLine(`No message of workspace ${workspace} waits to be sent again.`);
+  if (all.some(({ state }) => state !== 'accepted')) terminal().exitCode = FAILED;
+}
+
+/** The messages that are asked for, in the order in which they came. Rejects with `not_found`. */
+async function waiting(
+  { ports: { messages }, workspace }: IngestTools,
+  ids: string[],
+  { source }: ResendOptions,
+): Promise<Message[]> {
+  const found =
+    ids.length === 0
+      ? await Array.fromAsync(messages.rejected(workspace.id))
+      : await Promise.all([...new Set(ids)].map((id) => loaded(messages.load(workspace.id, id))));
+  return found
+    .filter((one) => source === undefined || one.source === source)
+    .toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
+}
+
+async function loaded(loading: Promise<Message | undefined>): Promise<Message> {
+  const message = await loading;
+  if (message === undefined) throw notFound('Message');
+  return message;
+}
+
+async function resendOne(
+  { ports, caller, workspace }: IngestTools,
+  message: Message,
+  { force = false }: ResendOptions,
+): Promise<ProcessedMessage | Pick<Extract<Resent, { skipped: string }>, 'state' | 'skipped'>> {
+  const { state } = message;
+  const configurations = await readConfigurations(ports.eventLog, workspace.id);
+  const source = presentSource(configurations.at(-1)?.sources ?? [], message);
+  if (state === 'accepted') return { state, skipped: 'It was taken whole.' };
+  if (state === 'received' && !force && Date.now() - Date.parse(message.received_at) < UNDER_WAY_MS) {
+    return { state, skipped: 'It came within the last ten minutes, and may be under way.' };
+  }
+  if (source === undefined) return { state, skipped: 'Its source is no longer configured.' };
+  // Each as a request of its own.
+  const own = { ...caller, requestId: uuidv7() };
+  await recordAccess(ports.eventLog, own, ...messageAccesses(message));
+  const configuration = numberOf(configurations, source.id);
+  const isSandbox = workspace.sandbox === true;
+  return resendMessage(ports, own, message, { source, configuration, isSandbox, force });
+}
+
+function writeResent(resent: Resent): void {
+  const { id, state } = resent;
+  if ('skipped' in resent) writeLine(`${id}: skipped. ${resent.skipped}`);
+  else {
+    writeLine(`${id}: ${state}`);
+    writeOutcome(resent);
+  }
+}

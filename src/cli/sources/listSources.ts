@@ -1,0 +1,48 @@
+import { withWorkspace } from '../../app/withStores.ts';
+import { readSources } from '../../ingest/sources/readSources.ts';
+import { DEFAULT_RETENTION_DAYS, type Source } from '../../ingest/sources/source.ts';
+import { printable, writeJson, writeLine, writeTable } from '../output.ts';
+
+/** Lists the sources of a workspace. */
+export async function listSources({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
+  const sources = await withWorkspace(workspace, ({ eventLog }) => readSources(eventLog, workspace));
+  if (json) writeJson(sources.map(sourceView));
+  else if (sources.length === 0) writeLine(`There are no sources yet in workspace ${workspace}.`);
+  else
+    writeTable(
+      ['SOURCE', 'FORMAT', 'KEY', 'TIME ZONE', 'IDS AND FACILITY'],
+      sources.map((source) => [
+        source.id,
+        source.format,
+        source.key ?? 'any other',
+        source.time_zone,
+        settingsOf(source).join(', ') || '-',
+      ]),
+    );
+}
+
+const nothingConfigured = {
+  key: null,
+  id_systems: {},
+  patient_authority: null,
+  visit_authority: null,
+  facility: null,
+  retention_days: DEFAULT_RETENTION_DAYS,
+};
+
+/** A source as JSON shows it. */
+export function sourceView({ id, format, time_zone, ...configured }: Source) {
+  return { id, format, time_zone, ...nothingConfigured, ...configured };
+}
+
+function settingsOf({ id_systems, patient_authority, visit_authority, facility }: Source): string[] {
+  const named = {
+    ...id_systems,
+    patient: patient_authority,
+    visit: visit_authority,
+    facility: facility && `${facility.id} (${facility.name})`,
+  };
+  return Object.entries(named).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${printable(value)}`,
+  );
+}

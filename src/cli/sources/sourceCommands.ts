@@ -1,0 +1,72 @@
+import type { Command } from 'commander';
+import { withWorkspace } from '../../app/withStores.ts';
+import { configureSource } from '../../ingest/sources/configureSource.ts';
+import { removeSource } from '../../ingest/sources/removeSource.ts';
+import { example, writeJson, writeLine } from '../output.ts';
+import { listSources, sourceView } from './listSources.ts';
+import { addSourceOptions, type SourceOptions, sourceOfOptions } from './sourceOptions.ts';
+
+interface SetOptions extends SourceOptions {
+  workspace: string;
+  json?: boolean;
+}
+
+/** `chartledger sources …` */
+export function addSourceCommands(program: Command): void {
+  const sources = program
+    .command('sources')
+    .description(
+      'EMRs that send FHIR or HL7 v2 to a workspace, and how what they send is read. A running service follows every change by itself.',
+    );
+
+  sources
+    .command('list')
+    .description('List the sources of a workspace.')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .option('--json', 'print a JSON array')
+    .addHelpText('after', example('chartledger sources list --workspace clinic'))
+    .action(listSources);
+
+  addSourceOptions(
+    sources
+      .command('set')
+      .description('Configure a source, whole: what is not named is no longer set.')
+      .argument('<id>', 'what it is known by: 1 to 64 of a to z, 0 to 9, _ and -')
+      .requiredOption('--workspace <id>', 'the workspace'),
+  )
+    .option('--json', 'print the source as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger sources set epic --workspace clinic --format fhir --key key_4fTq9LmZs2Xw8RbC --id-system Patient=https://hospital.example/mrn',
+        'chartledger sources set lab --workspace clinic --format hl7v2 --time-zone America/Chicago --patient-authority HOSP --facility main --facility-name "Main Campus"',
+      ),
+    )
+    .action(setSource);
+
+  sources
+    .command('remove')
+    .description('Remove a source. What it sent stays.')
+    .argument('<id>', 'the id of the source, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .addHelpText('after', example('chartledger sources remove epic --workspace clinic'))
+    .action((id: string, { workspace }: { workspace: string }) =>
+      withWorkspace(workspace, async ({ eventLog, caller }) => {
+        await removeSource(eventLog, caller, id);
+        writeLine(`Source ${id} of workspace ${workspace} is removed.`);
+      }),
+    );
+}
+
+async function setSource(id: string, { workspace, json, ...options }: SetOptions): Promise<void> {
+  const source = await withWorkspace(workspace, ({ caller, ...ports }) =>
+    configureSource(ports, caller, sourceOfOptions(id, options)),
+  );
+  if (json) {
+    writeJson(sourceView(source));
+    return;
+  }
+  const { format, key } = source;
+  const sender = key === undefined ? 'with any key that has no source of its own' : `with key ${key}`;
+  writeLine(`Source ${id} in workspace ${workspace}: what is sent as ${format} ${sender}.`);
+}

@@ -1,0 +1,91 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import {
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  type IdSystemType,
+  idSystemTypes,
+  type SourceFormat,
+  type SourceInput,
+  sourceFormats,
+} from '../../ingest/sources/source.ts';
+
+type IdSystems = Partial<Record<IdSystemType, string>>;
+
+/** What the options of `addSourceOptions` were given as. */
+export interface SourceOptions {
+  format: SourceFormat;
+  key?: string;
+  timeZone: string;
+  idSystem?: IdSystems;
+  patientAuthority?: string;
+  visitAuthority?: string;
+  facility?: string;
+  facilityName?: string;
+  retentionDays?: number;
+}
+
+/** `Patient=https://hospital.example/mrn`, also once more. */
+function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
+  const [type, ...uri] = text.split('=');
+  const known = idSystemTypes.find((one) => one === type);
+  if (known !== undefined && uri.length > 0) return { ...before, [known]: uri.join('=') };
+  throw new InvalidArgumentError(`Give TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
+}
+
+/** The options that configure a source. */
+export function addSourceOptions(command: Command): Command {
+  return command
+    .addOption(new Option('--format <format>', 'what it sends').choices(sourceFormats).makeOptionMandatory())
+    .option(
+      '--key <key-id>',
+      'the API key with which it sends; without it, it is the default source of the format',
+    )
+    .option('--time-zone <zone>', 'of times that it sends without an offset', DEFAULT_TIME_ZONE)
+    .option(
+      '--id-system <type=uri>',
+      `FHIR: the system of the identifiers that are the ids of records, by resource type (${idSystemTypes.join(', ')}); once for each`,
+      parseIdSystem,
+    )
+    .option(
+      '--patient-authority <name>',
+      'HL7 v2: the assigning authority of the identifier in PID-3 that is the id of the patient',
+    )
+    .option(
+      '--visit-authority <name>',
+      'HL7 v2: the assigning authority of the identifier in PV1-19 that is the id of the encounter',
+    )
+    .option('--facility <id>', 'HL7 v2: the facility of encounters that name none')
+    .option('--facility-name <name>', 'HL7 v2: the name of that facility')
+    .option(
+      '--retention-days <days>',
+      `for how long its messages are kept as they came (default: ${DEFAULT_RETENTION_DAYS})`,
+      Number,
+    );
+}
+
+/** The source that options gave. */
+export function sourceOfOptions(id: string, options: SourceOptions): SourceInput {
+  const {
+    format,
+    key,
+    timeZone,
+    idSystem,
+    patientAuthority,
+    visitAuthority,
+    facility,
+    facilityName,
+    retentionDays,
+  } = options;
+  const hasFacility = facility !== undefined || facilityName !== undefined;
+  const given = {
+    key,
+    id_systems: idSystem,
+    patient_authority: patientAuthority,
+    visit_authority: visitAuthority,
+    retention_days: retentionDays,
+    // What is missing of it is refused by name.
+    facility: hasFacility ? { id: facility, name: facilityName } : undefined,
+  };
+  const named = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { id, format, time_zone: timeZone, ...Object.fromEntries(named) };
+}

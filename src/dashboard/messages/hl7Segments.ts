@@ -1,0 +1,101 @@
+import { unescapeText } from '../../ingest/hl7/message/escapes.ts';
+import type { Hl7Message } from '../../ingest/hl7/message/Hl7Message.ts';
+import type { Encoding, Segment } from '../../ingest/hl7/message/Segment.ts';
+import { type Html, html } from '../shell/html.ts';
+import { table } from '../ui/table.ts';
+import { code } from '../ui/text.ts';
+
+/** Behind so many values the rest of a message is left out. */
+const MOST_VALUES = 5_000;
+/** Repetitions of a field, components of one, and subcomponents, at the most. */
+const MOST_PARTS = 50;
+/** What `""` says. */
+const CLEARED = 'nothing: the field is cleared';
+/** Characters that are shown of a value. */
+const MOST_CHARACTERS = 500;
+
+interface Component {
+  /** Such as `PID-3.1`. */
+  name: string;
+  text: string;
+}
+
+interface Field {
+  /** Such as `PID-3`. */
+  name: string;
+  /** What it says, by its repetitions and their components. */
+  repetitions: Component[][];
+}
+
+/** A message by its segments, and these by the fields that say something, with escape sequences resolved. */
+export function hl7Segments({ segments, encoding }: Hl7Message): Html {
+  let room = MOST_VALUES;
+  const shown: Html[] = [];
+  for (const segment of segments) {
+    if (room <= 0) break;
+    room--;
+    const fields: Field[] = [];
+    for (let number = 1; number <= segment.length && room > 0; number++) {
+      const field = fieldOf(segment, number, encoding);
+      if (field.repetitions.length > 0) fields.push(field);
+      room -= field.repetitions.flat().length;
+    }
+    shown.push(segmentTable(segment, fields));
+  }
+  return html`${shown}
+${room <= 0 && html`<p class="muted">This is the beginning of a long message; the text has all of it.</p>`}`;
+}
+
+function segmentTable(segment: Segment, fields: readonly Field[]): Html {
+  const title = `${segment.name} ${segment.sequence}`;
+  return html`<h3>${title}</h3>
+${
+  fields.length === 0
+    ? html`<p class="muted">No field says anything.</p>`
+    : table(
+        `Fields of ${title}`,
+        [
+          { title: 'Field', isHeader: true, cell: ({ name }) => html`<span class="nowrap">${name}</span>` },
+          { title: 'What it says', cell: said },
+        ],
+        fields,
+      )
+}`;
+}
+
+function said({ repetitions }: Field): Html {
+  return html`${repetitions.map((components) => {
+    const [only] = components;
+    if (components.length === 1 && only?.name.endsWith('.1')) return html`<div>${only.text}</div>`;
+    return html`<div>${components.map(({ name, text }) => html`<span class="component">${code(name)} ${text}</span> `)}</div>`;
+  })}`;
+}
+
+function fieldOf(segment: Segment, number: number, encoding: Encoding): Field {
+  const name = `${segment.name}-${number}`;
+  const isDelimiters = segment.name === 'MSH' && number <= 2;
+  if (isDelimiters) return { name, repetitions: [[{ name: `${name}.1`, text: segment.text(number) }]] };
+  const repetitions = segment.repetitions(number).slice(0, MOST_PARTS);
+  const components = repetitions.map(({ text }) => componentsOf(name, text, encoding));
+  return { name, repetitions: components.filter(({ length }) => length > 0) };
+}
+
+function componentsOf(
+  field: string,
+  repetition: string,
+  { delimiters, characterSet }: Encoding,
+): Component[] {
+  return repetition.split(delimiters.component, MOST_PARTS).flatMap((component, at) => {
+    if (component === '') return [];
+    const parts = component.split(delimiters.subcomponent, MOST_PARTS);
+    const texts = parts.map((part) =>
+      part === '""' ? CLEARED : unescapeText(part, delimiters, characterSet),
+    );
+    return [{ name: `${field}.${at + 1}`, text: shortened(texts.join(' & ')) }];
+  });
+}
+
+function shortened(text: string): string {
+  if (text.length <= MOST_CHARACTERS) return text;
+  return `${text.slice(0, MOST_CHARACTERS)}… (${text.length.toLocaleString('en-US')} characters)`;
+}

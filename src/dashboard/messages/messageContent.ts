@@ -1,0 +1,57 @@
+import { buffer } from 'node:stream/consumers';
+import { decode } from '../../ingest/hl7/message/characterSets.ts';
+import { parseMessage } from '../../ingest/hl7/message/parseMessage.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import { type Html, html } from '../shell/html.ts';
+import { fileSize } from '../ui/documents.ts';
+import { empty } from '../ui/text.ts';
+import { hl7Segments } from './hl7Segments.ts';
+import { layOutJson } from './layOutJson.ts';
+
+/** Messages that have more bytes are not shown in a page. */
+const MOST_SHOWN_BYTES = 1024 * 1024;
+
+/** What no text has: control characters other than tabs and ends of lines. */
+const NO_TEXT = /[^\P{Cc}\t\r\n]/u;
+
+/** A message as it came, and as it is read. Rejects with `not_found` where it is there no more, and with `unavailable`. */
+export async function messageContent(store: MessageStore, message: Message): Promise<Html> {
+  if (message.size > MOST_SHOWN_BYTES) {
+    return empty(
+      `The message has ${fileSize(message.size)}, more than a page shows. Download it to look at it.`,
+    );
+  }
+  const bytes = await buffer(await store.bytes(message));
+  const content = message.format === 'hl7v2' ? hl7Content(bytes) : fhirContent(bytes);
+  return content ?? empty('The bytes of the message are not text. Download it to look at it.');
+}
+
+function hl7Content(bytes: Buffer): Html | undefined {
+  const message = parseMessage(bytes);
+  const { refusal, encoding } = message;
+  const text = textOf(bytes, refusal ? 'utf-8' : encoding.characterSet);
+  if (text === undefined) return undefined;
+  return html`${refusal ? html`<p class="banner">It cannot be read. ${refusal.issues[0]?.text}</p>` : hl7Segments(message)}
+<h3>Text</h3>
+${block(text.replaceAll(/\r\n?/g, '\n'))}`;
+}
+
+/** A resource, or the lines of Bulk Data; what is no JSON stays as it was sent. */
+function fhirContent(bytes: Buffer): Html | undefined {
+  const text = textOf(bytes, 'utf-8');
+  if (text === undefined) return undefined;
+  const whole = layOutJson(text);
+  if (whole !== undefined) return block(whole);
+  const lines = text.split(/\r?\n/).filter((line) => line.trim() !== '');
+  return block(lines.map((line) => layOutJson(line) ?? line).join('\n'));
+}
+
+function textOf(bytes: Buffer, characterSet: string): string | undefined {
+  const text = decode(bytes, characterSet);
+  return text === undefined || NO_TEXT.test(text) ? undefined : text;
+}
+
+function block(text: string): Html {
+  return html`<pre class="message-text" tabindex="0"><code>${text}</code></pre>`;
+}

@@ -1,0 +1,174 @@
+import { messageAccesses } from '../../audit/messageAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound } from '../../errors.ts';
+import type { Message } from '../../messages/message.ts';
+import { MAX_ABOUT, MAX_PROBLEMS } from '../../messages/message.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { breadcrumb } from '../ui/breadcrumb.ts';
+import { fileSize } from '../ui/documents.ts';
+import { facts } from '../ui/facts.ts';
+import { who } from '../ui/principal.ts';
+import { table } from '../ui/table.ts';
+import { badge, code, empty, time } from '../ui/text.ts';
+import { titleOf, wordsOf } from '../ui/words.ts';
+import { messageContent } from './messageContent.ts';
+import { messagePath, messagesPath, messagesSection } from './messagePaths.ts';
+import type { MessagePagePorts } from './messages.ts';
+import { formatTexts, stateBadge } from './messageTexts.ts';
+
+export interface OneMessagePorts extends MessagePagePorts {
+  names: PrincipalNames;
+}
+
+/** `…/messages/{id}`: what became of a message, and for those who ask for it the message as it came. */
+export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/messages/:message';
+  return [
+    {
+      method: 'get',
+      path,
+      roles: phiReaders,
+      query: ['content'],
+      handle: (visit) => show(ports, visit),
+    },
+    {
+      method: 'get',
+      path: `${path}/download`,
+      roles: phiReaders,
+      query: [],
+      handle: (visit) => download(ports, visit),
+    },
+  ];
+}
+
+async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller, req } = visit;
+  const message = await find(ports, visit);
+  const isContentAsked = req.query.content !== undefined;
+  await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked));
+  const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
+  await ports.names.learn([message.sent_by]);
+  const path = `/dashboard${messagePath(workspace, message.id)}`;
+  const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
+<h1>Message</h1>
+${facts(factsOf(ports, workspace, message))}
+<h2>Problems</h2>
+${problems(message)}
+${message.state !== 'accepted' && sendAgain(workspace, message)}
+<h2>Records</h2>
+${records(workspace, message)}
+<h2 id="content">As it came</h2>
+<p class="actions">${
+    content === undefined &&
+    html`<a role="button" class="outline" href="${path}?content=shown#content">Show the message</a>`
+  }<a role="button" class="outline secondary" href="${path}/download">Download</a></p>
+<p class="muted">What the EMR sent, with all that it says of patients. To look at it is in the audit trail.</p>
+${content}`;
+  return { page: { title: 'Message', section: messagesSection, body } };
+}
+
+/** `not_found` also for one of another workspace. */
+async function find({ messages }: OneMessagePorts, { req, workspace }: Visit): Promise<Message> {
+  const found = await messages.load(workspace, String(req.params.message));
+  if (found === undefined) throw notFound('Message');
+  return found;
+}
+
+function factsOf({ names }: OneMessagePorts, workspace: string, message: Message) {
+  const { id, source, format, media_type, state, size, sha256, sent_by, request_id } = message;
+  return [
+    ['Received', time(message.received_at)],
+    ['State', html`${stateBadge(state)}<br>${stateTexts[state]}`],
+    ['Source', html`<a href="/dashboard${messagesPath(workspace, { source })}">${source}</a>`],
+    ['Format', html`${formatTexts[format]}<br><small class="muted">${media_type}</small>`],
+    ['Records', message.records.toLocaleString('en-US')],
+    ['Sent by', who({ ...sent_by, name: names.nameOf(sent_by) ?? null })],
+    ['Size', fileSize(size)],
+    ['SHA-256', html`<code class="digest">${sha256}</code>`],
+    ['Kept until', time(message.expires_at)],
+    ['ID', code(id)],
+    ['Request ID', code(request_id)],
+  ] as const;
+}
+
+const stateTexts: Record<Message['state'], string> = {
+  received:
+    'it is being carried out, or was cut off: then nobody was answered, and who sent it sends it again',
+  accepted: 'all of it was taken',
+  partly: 'a part of it was refused',
+  rejected: 'nothing of it was taken',
+};
+
+const severityTones = { error: 'bad', warning: 'neutral', information: 'neutral' } as const;
+
+function problems({ problems: all }: Message): Html {
+  if (all.length === 0) return empty('No problem was found.');
+  return html`${table(
+    'Problems of the message',
+    [
+      { title: 'Where', isHeader: true, cell: ({ at }) => (at === '' ? 'The whole message' : code(at)) },
+      { title: 'Severity', cell: ({ severity }) => badge(severity, severityTones[severity]) },
+      {
+        title: 'What',
+        cell: ({ text, code: reason }) => html`${text}<br><small class="muted">${reason}</small>`,
+      },
+    ],
+    all,
+  )}
+${all.length === MAX_PROBLEMS && html`<p class="muted">These are the first ${MAX_PROBLEMS}.</p>`}`;
+}
+
+function sendAgain(workspace: string, { id }: Message): Html {
+  return html`<p>When what is wrong is mended, it need not come again: ${code(`chartledger messages resend ${id} --workspace ${workspace}`)} carries it out.</p>`;
+}
+
+const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };
+
+/** Leads to the records, but for those of which nothing was taken: they may not be there. */
+function records(workspace: string, { about, records: count }: Message): Html {
+  if (about.length === 0) return empty('It tells of no record.');
+  const isThere = ({ outcome }: Message['about'][number]) => outcome !== undefined && outcome !== 'refused';
+  return html`${table(
+    'Records of which the message tells',
+    [
+      {
+        title: 'Record',
+        isHeader: true,
+        cell: (one) => {
+          const path = `/dashboard${recordPath(workspace, one.kind, one.id)}`;
+          return html`${titleOf(one.kind)} ${isThere(one) ? html`<a href="${path}">${one.id}</a>` : one.id}`;
+        },
+      },
+      {
+        title: 'Outcome',
+        cell: ({ outcome = 'under way' }) => badge(wordsOf(outcome), outcomeTones[outcome] ?? 'neutral'),
+      },
+      {
+        title: 'Version',
+        cell: ({ kind, id, version }) =>
+          version !== undefined &&
+          html`<a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}" aria-label="Version ${version} of ${kind} ${id}">${version}</a>`,
+      },
+    ],
+    about,
+  )}
+${count > MAX_ABOUT && html`<p class="muted">These are the first ${MAX_ABOUT.toLocaleString('en-US')} of ${count.toLocaleString('en-US')}.</p>`}`;
+}
+
+async function download(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
+  const message = await find(ports, visit);
+  const { id, format, media_type, size } = message;
+  const body = await ports.messages.bytes(message);
+  try {
+    await recordAccess(ports.eventLog, visit.caller, ...messageAccesses(message, true));
+  } catch (error) {
+    body.destroy();
+    throw error;
+  }
+  visit.res.set('Content-Length', String(size));
+  const ending = format === 'hl7v2' ? 'hl7' : /ndjson/.test(media_type) ? 'ndjson' : 'json';
+  return { download: { type: 'application/octet-stream', name: `${id}.${ending}`, body } };
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { readSources } from '../../ingest/sources/readSources.ts';
+import { BUILT_IN_SOURCE } from '../../ingest/sources/source.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { Page as ListPage } from '../../reads/page.ts';
+import { validate } from '../../records/validate.ts';
+import { type RangeName, rangeOf } from '../overview/ranges.ts';
+import { filledQuery } from '../records/recordQuery.ts';
+import { type Html, html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { filterForm } from '../ui/filterForm.ts';
+import { select } from '../ui/formFields.ts';
+import { empty } from '../ui/text.ts';
+import { messageCharts } from './messageCharts.ts';
+import { type MessageLimits, messagesPath, messagesSection } from './messagePaths.ts';
+import { messageTable } from './messageTable.ts';
+
+export interface MessagePagePorts {
+  eventLog: EventLog;
+  messages: MessageStore;
+}
+
+const MESSAGES_A_PAGE = 50;
+/** Messages that one page of a source's is looked for in, at most. */
+const MOST_LOOKED_AT = 1_000;
+
+const value = z.string().optional().catch(undefined);
+const querySchema = z.object({
+  rejected: z.literal('yes').optional().catch(undefined),
+  source: value,
+  range: value,
+  page_token: value,
+});
+type Query = z.output<typeof querySchema>;
+
+/** `…/messages`: what EMRs sent to a workspace, newest first. */
+export function messagesRoutes(ports: MessagePagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/messages',
+      roles: phiReaders,
+      query: Object.keys(querySchema.shape),
+      handle: (visit) => list(ports, visit),
+    },
+  ];
+}
+
+async function list(ports: MessagePagePorts, visit: Visit): Promise<Reply> {
+  const { workspace, caller } = visit;
+  const query = validate(querySchema, filledQuery(visit.req));
+  const range = rangeOf(query.range, '24h');
+  const limits = limitsOf(query);
+  await recordAccess(ports.eventLog, caller, {
+    action: 'message.list',
+    query: {
+      ...{ limit: String(MESSAGES_A_PAGE), rejected: String(query.rejected !== undefined) },
+      ...(query.source !== undefined && { source: query.source }),
+    },
+  });
+  const [found, sources] = await Promise.all([
+    readList(ports.messages, workspace, query),
+    readSources(ports.eventLog, workspace),
+  ]);
+  const isNewest = query.page_token === undefined;
+  const charts = isNewest && (await messageCharts(ports.messages, workspace, range, limits));
+  const body = html`<h1>Messages</h1>
+<p class="muted">What EMRs sent as FHIR or HL7 v2, for as long as it is kept, and what became of it.</p>
+${charts}
+${form(workspace, query, range, [BUILT_IN_SOURCE, ...sources.map(({ id }) => id)])}
+${found.items.length > 0 && messageTable(workspace, found.items)}
+${older(workspace, { ...limits, range }, found, isNewest)}`;
+  return { page: { title: messagesSection, section: messagesSection, body } };
+}
+
+function limitsOf({ rejected, source }: Query): MessageLimits {
+  return { ...(rejected && { rejected }), ...(source !== undefined && { source }) };
+}
+
+/** A page, or what of it was found among so many messages as are looked at. */
+async function readList(messages: MessageStore, workspace: string, query: Query): Promise<ListPage<Message>> {
+  const { source, rejected: only, page_token: token } = query;
+  const items: Message[] = [];
+  let pageToken = token;
+  for (let lookedAt = 0; lookedAt < MOST_LOOKED_AT; lookedAt += MESSAGES_A_PAGE) {
+    const request = { limit: MESSAGES_A_PAGE, pageToken, rejected: only !== undefined };
+    const page = await messages.list(workspace, request);
+    items.push(...page.items.filter((one) => source === undefined || one.source === source));
+    pageToken = page.next_page_token ?? undefined;
+    if (pageToken === undefined || items.length >= MESSAGES_A_PAGE) break;
+  }
+  return { items, next_page_token: pageToken ?? null };
+}
+
+function form(workspace: string, { rejected, source = '' }: Query, range: RangeName, ids: string[]): Html {
+  const known = source === '' || ids.includes(source) ? ids : [source, ...ids];
+  return filterForm(
+    `/dashboard${messagesPath(workspace)}`,
+    html`${select({
+      name: 'rejected',
+      label: 'State',
+      value: rejected ?? '',
+      options: [
+        { value: '', text: 'All' },
+        { value: 'yes', text: 'Not taken whole, or not through' },
+      ],
+    })}
+${select({
+  name: 'source',
+  label: 'Source',
+  value: source,
+  options: [{ value: '', text: 'Any source' }, ...known.map((id) => ({ value: id, text: id }))],
+})}
+<input type="hidden" name="range" value="${range}">`,
+  );
+}
+
+function older(
+  workspace: string,
+  limits: MessageLimits,
+  { items, next_page_token: token }: ListPage<Message>,
+  isNewest: boolean,
+): Html {
+  if (token !== null) {
+    const address = messagesPath(workspace, { ...limits, page_token: token });
+    const text = items.length < MESSAGES_A_PAGE ? 'Look further back' : 'Older';
+    return html`<p><a role="button" class="outline" rel="next" href="/dashboard${address}">${text}</a></p>`;
+  }
+  if (items.length > 0) return html``;
+  if (!isNewest) return empty('There is nothing older.');
+  if (limits.rejected !== undefined || limits.source !== undefined) {
+    return empty(
+      html`No message matches. <a href="/dashboard${messagesPath(workspace)}">Show all of them</a>`,
+    );
+  }
+  return empty(
+    html`No message is kept. EMRs send FHIR with <code>POST /fhir</code>, and HL7 v2 with <code>POST /hl7/v2</code>.`,
+  );
+}

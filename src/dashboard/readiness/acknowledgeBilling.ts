@@ -1,0 +1,91 @@
+import { readinessAccess } from '../../audit/readinessAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { acknowledgeChanges, changedMeanwhile } from '../../commands/billing/acknowledgeChanges.ts';
+import type { FieldMessage } from '../../errors.ts';
+import { pathId } from '../../http/endpoints/parameters.ts';
+import { acknowledgementSchema } from '../../http/endpoints/readiness/acknowledgeBillingChanges.ts';
+import { type Readiness, readReadiness } from '../../readiness/readReadiness.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { validate } from '../../records/validate.ts';
+import { orErased } from '../records/orErased.ts';
+import { recordPath } from '../records/recordPaths.ts';
+import { recordsSection } from '../records/recordQuery.ts';
+import { html } from '../shell/html.ts';
+import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { type Confirmation, confirmedChange } from '../ui/confirmation.ts';
+import { input, messageOf } from '../ui/formFields.ts';
+import { code } from '../ui/text.ts';
+import { billedSummary, changesSince } from './billedSummary.ts';
+
+interface AcknowledgePorts extends QueryPorts, HistoryPorts {}
+
+/**
+ * `…/records/encounters/{id}/billed/acknowledge`: asks why what was changed after an encounter was billed may stay, and records it. Who may
+ * see the change may judge it; nothing of the records is written.
+ */
+export function acknowledgeBillingRoutes(ports: AcknowledgePorts): DashboardRoute[] {
+  return confirmedChange<Readiness>({
+    path: '/workspaces/:workspace/records/encounters/:id/billed/acknowledge',
+    roles: phiReaders,
+    find: ({ req, workspace }) =>
+      readReadiness(ports, workspace, pathId(req, 'id', encounter.title), undefined),
+    question: (readiness, visit, details) => question(ports, readiness, visit, details),
+    make: (readiness, visit) => acknowledge(ports, readiness, visit),
+  }).map((route) => orErased(ports, route));
+}
+
+async function question(
+  { eventLog, names }: AcknowledgePorts,
+  readiness: Readiness,
+  { workspace, caller, form }: Visit,
+  details?: readonly FieldMessage[],
+): Promise<Confirmation> {
+  const { kind, id } = readiness.encounter;
+  const billed = await billedSummary(workspace, names, readiness);
+  await recordAccess(eventLog, caller, readinessAccess(readiness, undefined));
+  const fields = html`<input type="hidden" name="versions" value="${versionsOf(readiness)}">
+${input({
+  name: 'reason',
+  label: 'Reason',
+  value: textOf(form, 'reason'),
+  hint: 'Why no other claim is sent. It is erased with the encounter.',
+  error: messageOf(details, 'reason'),
+  isRequired: true,
+  autocomplete: 'off',
+})}`;
+  const isPossible = changesSince(readiness).length > 0;
+  return {
+    title: 'May these changes stay?',
+    section: recordsSection,
+    text: html`${code(id)}. What was changed after the encounter was billed is a finding until it is billed again, or until somebody says why no other claim is needed. What changes later is one again.`,
+    fields: html`${billed ?? html`<p>It has not been billed.</p>`}
+${isPossible && fields}`,
+    button: isPossible ? 'The changes may stay' : undefined,
+    back: recordPath(workspace, kind, id),
+  };
+}
+
+async function acknowledge(ports: AcknowledgePorts, readiness: Readiness, visit: Visit): Promise<Reply> {
+  const { caller, workspace, form, notice } = visit;
+  const { kind, id } = readiness.encounter;
+  const { reason } = validate(acknowledgementSchema.pick({ reason: true }), {
+    reason: textOf(form, 'reason'),
+  });
+  if (textOf(form, 'versions') !== versionsOf(readiness)) throw changedMeanwhile();
+  const versions = readiness.used;
+  const { outcome } = await acknowledgeChanges(ports, caller, id, { reason, versions });
+  notice(
+    outcome === 'unchanged'
+      ? 'Nothing that the claim carries has changed: there was nothing to record.'
+      : 'It is recorded that the changes may stay.',
+  );
+  return { redirect: recordPath(workspace, kind, id) };
+}
+
+/** What was looked at: which records these are of, the first ones tell. */
+function versionsOf({ used }: Readiness): string {
+  return used.map(({ version }) => version).join('.');
+}

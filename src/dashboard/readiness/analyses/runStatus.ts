@@ -1,0 +1,69 @@
+import type { PrincipalNames } from '../../../reads/history/PrincipalNames.ts';
+import type { Run } from '../../../runs/run.ts';
+import { type Html, type HtmlValue, html } from '../../shell/html.ts';
+import { breadcrumb } from '../../ui/breadcrumb.ts';
+import { facts } from '../../ui/facts.ts';
+import { who } from '../../ui/principal.ts';
+import { badge, time } from '../../ui/text.ts';
+import { readinessSection } from '../worklistPaths.ts';
+
+const POLL = 'every 2s';
+
+/** The way to the page of an analysis. */
+export function analysisCrumbs(workspace: string): Html {
+  return breadcrumb([{ text: readinessSection, path: `/workspaces/${workspace}/readiness` }]);
+}
+
+/** A run, with how far it is. */
+export interface ShownRun {
+  run: Run;
+  done: number;
+  total: number;
+  /** Its page. */
+  path: string;
+  /** What is asked to go on with one that was broken off; undefined where it begins anew. */
+  goOn?: Html;
+}
+
+/** How a run is doing; drawn anew by itself where scripts run, until it has ended. */
+export function runStatus({ run, done, total, path, goOn }: ShownRun): Html {
+  const { outcome } = run;
+  if (outcome === undefined) {
+    return html`<div id="run" hx-get="${path}/state" hx-trigger="${POLL}" hx-swap="outerHTML">${progress(done, total, path)}</div>`;
+  }
+  return html`<div id="run">${outcome !== 'done' && html`<p>${badge('Broken off', 'bad')} ${whys[outcome]}</p>${goOn}`}</div>`;
+}
+
+/** What stands in the place of the status once it has ended: what was found is on the page. */
+export function runEnded(path: string): Html {
+  return html`<div id="run"><p role="status">It has ended. <a href="${path}">Show what was found</a></p></div>`;
+}
+
+const whys: Record<string, string> = {
+  stopped: 'The service stopped.',
+  failed: 'A store was away, or the log of the service says why.',
+};
+
+function progress(done: number, total: number, path: string): Html {
+  // What is under way is never shown as done.
+  const percent = total === 0 ? 0 : Math.min(99, Math.floor((done / total) * 100));
+  const figures = `${done.toLocaleString('en-US')} of ${total.toLocaleString('en-US')} encounters`;
+  return html`<p>${badge('Under way', 'neutral')} ${figures}. <a href="${path}">Load the page again</a> to see how far it is; where scripts run it shows by itself.</p>
+<progress max="100" value="${percent}" aria-label="How many encounters it has gone through"></progress>`;
+}
+
+/** Who asked for it, when, and for which days of service. */
+export function runFacts(
+  { asked_by, started_at, ended_at }: Run,
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  names: PrincipalNames,
+  more: readonly (readonly [HtmlValue, HtmlValue])[],
+): Html {
+  return facts([
+    ['Asked for by', who({ ...asked_by, name: names.nameOf(asked_by) ?? null })],
+    ['Began', time(started_at)],
+    ...(ended_at ? ([['Ended', time(ended_at)]] as const) : []),
+    ['Days of service', from || to ? `${from ?? 'the first'} to ${to ?? 'the last'}` : 'all'],
+    ...more,
+  ]);
+}

@@ -1,0 +1,105 @@
+import type { CandidateSettings } from '../../../readiness/simulation/candidateSettings.ts';
+import type { Simulation } from '../../../readiness/simulation/simulate.ts';
+import { encounter } from '../../../records/kinds/encounter.ts';
+import { payer } from '../../../records/kinds/payer.ts';
+import { recordPath } from '../../records/recordPaths.ts';
+import { type Html, html } from '../../shell/html.ts';
+import { table } from '../../ui/table.ts';
+import { code, empty } from '../../ui/text.ts';
+import { ruleTitle } from '../ruleTitle.ts';
+import { type ShownState, stateTexts } from '../stateTexts.ts';
+
+const MOST_PAYERS = 50;
+
+interface Flip {
+  payer: string;
+  states: string;
+  count: number;
+}
+
+/** What a simulation has found. */
+export function simulationResult(
+  workspace: string,
+  { encounters, flips, byPayer, byRule }: Simulation,
+): Html {
+  const all = Object.values(flips).reduce((sum, count) => sum + count, 0);
+  const rules = Object.entries(byRule).map(([rule, counts]) => ({ rule, ...counts }));
+  return html`<h2>What was found</h2>
+<p>Of ${figure(encounters)} encounters <strong>${figure(all)}</strong> would be in another state.</p>
+${all > 0 && flipTables(workspace, flips, byPayer)}
+${rules.length === 0 && empty('Each rule would find what it finds now.')}
+${rules.length > 0 && ruleTable(workspace, rules)}`;
+}
+
+function flipTables(workspace: string, flips: Simulation['flips'], byPayer: Simulation['byPayer']): Html {
+  const ofPayers = Object.entries(byPayer)
+    .flatMap(([id, counts]) => flipsOf(id, counts))
+    .sort((a, b) => b.count - a.count);
+  const columns = [
+    { title: 'Now', cell: ({ states }: Flip) => stateText(states, 0) },
+    { title: 'Then', cell: ({ states }: Flip) => stateText(states, 1) },
+    { title: 'Encounters', cell: ({ count }: Flip) => figure(count) },
+  ];
+  const payerLink = ({ payer: id }: Flip) =>
+    id === '' ? 'none' : html`<a href="/dashboard${recordPath(workspace, payer.kind, id)}">${id}</a>`;
+  return html`${table('Encounters in another state', columns, flipsOf('', flips))}
+<h3>By payer</h3>
+${ofPayers.length > MOST_PAYERS && html`<p>Those with most encounters.</p>`}
+${table(
+  'Encounters in another state by payer',
+  [{ title: 'Payer', isHeader: true, cell: payerLink }, ...columns],
+  ofPayers.slice(0, MOST_PAYERS),
+)}`;
+}
+
+function ruleTable(
+  workspace: string,
+  rules: { rule: string; found: number; gone: number; examples: string[] }[],
+): Html {
+  const link = (id: string) =>
+    html`<li><a href="/dashboard${recordPath(workspace, encounter.kind, id)}">${id}</a></li>`;
+  return html`<h3>By rule</h3>
+${table(
+  'Encounters by rule',
+  [
+    { title: 'Rule', isHeader: true, cell: ({ rule }) => ruleTitle(rule) },
+    { title: 'Would find', cell: ({ found }) => figure(found) },
+    { title: 'Would find no more', cell: ({ gone }) => figure(gone) },
+    { title: 'For example', cell: ({ examples }) => html`<ul class="plain">${examples.map(link)}</ul>` },
+  ],
+  rules,
+)}`;
+}
+
+/** Which settings were tried. */
+export function triedSettings({ rules, filing_limits, required_documents }: CandidateSettings): Html {
+  const lines = [
+    ...Object.entries(rules ?? {}).map(([rule, choice]) => html`${ruleTitle(rule)}: ${code(choice ?? '')}`),
+    ...(filing_limits?.default === undefined
+      ? []
+      : [html`Filing limit of all payers: ${days(filing_limits.default)}`]),
+    ...Object.entries(filing_limits?.payers ?? {}).map(
+      ([id, limit]) => html`Filing limit of payer ${code(id)}: ${days(limit)}`,
+    ),
+    ...Object.entries(required_documents ?? {}).map(
+      ([visitType, categories]) => html`Documents of ${code(visitType)}: ${(categories ?? []).join(', ')}`,
+    ),
+  ];
+  return html`<ul class="plain">${lines.map((line) => html`<li>${line}</li>`)}</ul>`;
+}
+
+function days(limit: number | null): string {
+  return limit === null ? 'none' : `${limit} days`;
+}
+
+function flipsOf(id: string, counts: Record<string, number>): Flip[] {
+  return Object.entries(counts).map(([states, count]) => ({ payer: id, states, count }));
+}
+
+function stateText(states: string, place: 0 | 1): string {
+  return stateTexts[states.split(' ')[place] as ShownState];
+}
+
+function figure(count: number): string {
+  return count.toLocaleString('en-US');
+}

@@ -1,0 +1,76 @@
+import type { ClaimPart, UsedVersion } from '../../events/encounterReadiness.ts';
+import { type Billing, billingPrincipals } from '../../readiness/billing.ts';
+import type { Readiness } from '../../readiness/readReadiness.ts';
+import type { Fault } from '../../readiness/rule.ts';
+import { noSettings } from '../../readiness/ruleSettings.ts';
+import { changedAfterBilling } from '../../readiness/rules/encounter/changedAfterBilling.ts';
+import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { comparePath, recordPath } from '../records/recordPaths.ts';
+import { type Html, html } from '../shell/html.ts';
+import { facts } from '../ui/facts.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { who } from '../ui/principal.ts';
+import { code, time } from '../ui/text.ts';
+
+const parts: Record<ClaimPart, string> = {
+  encounter: 'Encounter',
+  patient: 'Patient',
+  payer: 'Payer',
+  provider: 'Billing provider',
+  rendering_provider: 'Rendering provider',
+  facility: 'Facility',
+};
+
+/** What has changed of what the claim carries, whether the workspace applies the rule or not. */
+export function changesSince({ facts }: Readiness): Fault[] {
+  return changedAfterBilling.check(facts, noSettings);
+}
+
+/**
+ * What was billed of an encounter last: the claim, by whom, on which versions it rests, what has changed since, and why that may stay;
+ * undefined before it was.
+ */
+export async function billedSummary(
+  workspace: string,
+  names: PrincipalNames,
+  readiness: Readiness,
+): Promise<Html | undefined> {
+  const { billing } = readiness;
+  if (billing === undefined) return undefined;
+  await names.learn(billingPrincipals(billing));
+  const { claimId, versions, acknowledged } = billing;
+  const by = ({ at, principal }: Pick<Billing, 'at' | 'principal'>) =>
+    html`${time(at)}<br>${who({ ...principal, name: names.nameOf(principal) ?? null })}`;
+  return html`${facts([
+    ['Claim', code(claimId)],
+    ['Billed', by(billing)],
+    ['Versions', versionList(workspace, versions)],
+    ...(acknowledged
+      ? ([
+          ['Changes acknowledged', by(acknowledged)],
+          ['Reason', acknowledged.reason],
+          ['Up to', versionList(workspace, acknowledged.versions)],
+        ] as const)
+      : []),
+  ])}
+${changeList(workspace, changesSince(readiness), acknowledged !== undefined)}`;
+}
+
+/** What has changed since an encounter was billed, or since that was acknowledged last, each with the way to both versions. */
+function changeList(workspace: string, changes: readonly Fault[], isAcknowledged: boolean): Html {
+  const since = isAcknowledged ? 'since it was acknowledged' : 'since';
+  if (changes.length === 0) return html`<p>Nothing that the claim carries has changed ${since}.</p>`;
+  return html`<p>What the claim carries and has changed ${since}:</p>
+<ul>${changes.map(({ record: { kind, id, version }, field, billedVersion = version }) => {
+    const path = comparePath(workspace, kind, id, billedVersion, version);
+    return html`<li>${catalogEntry(kind).title}: ${fieldLabel(field)} (<a href="/dashboard${path}">versions ${billedVersion} and ${version}</a>)</li>`;
+  })}</ul>`;
+}
+
+function versionList(workspace: string, versions: readonly UsedVersion[]): Html {
+  return html`<ul class="plain">${versions.map(
+    ({ part, kind, id, version }) =>
+      html`<li><a href="/dashboard${recordPath(workspace, kind, id)}?version=${version}">${parts[part]}, version ${version}</a></li>`,
+  )}</ul>`;
+}

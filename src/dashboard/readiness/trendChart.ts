@@ -1,0 +1,46 @@
+import type { EventLog } from '../../ports/eventLog.ts';
+import { readTrend } from '../../readiness/counts/readTrend.ts';
+import { shownCounts } from '../../readiness/counts/shownCounts.ts';
+import type { Tally } from '../../readiness/counts/tally.ts';
+import { type Html, html } from '../shell/html.ts';
+import { barChart } from '../ui/chart.ts';
+import { empty } from '../ui/text.ts';
+import { countIn } from './worklistCharts.ts';
+import type { WorklistQuery } from './worklistQuery.ts';
+
+const DAYS = 30;
+const DAY_MS = 86_400_000;
+
+/**
+ * How many encounters were in the state, and did not meet the rule, that is asked for at the end of each of the last days, and are now. Undefined
+ * where more than that is asked for: there are no such counts. Rejects with `unavailable`.
+ */
+export async function trendChart(
+  eventLog: EventLog,
+  workspace: string,
+  { selection }: WorklistQuery,
+  now: Tally | undefined,
+): Promise<Html | undefined> {
+  const { state = 'any', rule, ...others } = selection;
+  if (now === undefined || Object.values(others).some((one) => one !== undefined)) return undefined;
+  const counted = await readTrend(eventLog, workspace, DAYS);
+  if (counted.length === 0) return empty('It begins with the end of the first day.');
+  const countOf = (tally: Tally) => countIn(shownCounts(tally, { rule }), state);
+  const points = lastDays(DAYS - 1).map((day) => {
+    // Nothing was counted while the service was down: nothing changed then.
+    const last = counted.findLast((one) => one.day <= day);
+    return { name: day, value: last ? countOf(last.tally) : 0 };
+  });
+  const [first, today] = [points.find(({ value }) => value > 0)?.value ?? 0, countOf(now)];
+  const change = `${today.toLocaleString('en-US')} now, ${first.toLocaleString('en-US')} at first`;
+  return html`<p class="chart-total"><strong>${today.toLocaleString('en-US')}</strong> <span class="muted">now, and at the end of each of the last ${DAYS - 1} days</span></p>
+${barChart(`Encounters day by day: ${change}`, [...points, { name: 'now', value: today }])}`;
+}
+
+/** The days before today (UTC), in their order. */
+function lastDays(count: number): string[] {
+  const today = Date.now();
+  return Array.from({ length: count }, (_, at) =>
+    new Date(today - (count - at) * DAY_MS).toISOString().slice(0, 10),
+  );
+}

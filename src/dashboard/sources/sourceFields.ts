@@ -1,0 +1,113 @@
+import type { FieldMessage } from '../../errors.ts';
+import {
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  idSystemTypes,
+  type Source,
+  type SourceInput,
+  sourceFormats,
+} from '../../ingest/sources/source.ts';
+import { formatTexts } from '../messages/messageTexts.ts';
+import { type Html, html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { textOf } from '../shell/sentForm.ts';
+import { input, messageOf, select } from '../ui/formFields.ts';
+
+const systemField = (type: string) => `id_systems.${type}`;
+const names = [
+  ...['id', 'format', 'key', 'time_zone', 'retention_days'],
+  ...idSystemTypes.map(systemField),
+  ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name'],
+];
+
+/** The settings of a source as the fields of its form hold them, by their names; empty where nothing is set. */
+export type SourceTexts = Readonly<Record<string, string>>;
+
+/** A source, in the fields of its form. */
+export function sourceTexts(source: Source): SourceTexts {
+  const { id, format, key = '', time_zone, retention_days: days = '' } = source;
+  const { id_systems = {}, patient_authority = '', visit_authority = '', facility } = source;
+  const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
+  return {
+    ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
+    ...Object.fromEntries(systems),
+    ...(facility && { 'facility.id': facility.id, 'facility.name': facility.name }),
+  };
+}
+
+/** What the fields were sent with, as it was typed. */
+export function sourceTextsSent(form: Visit['form']): SourceTexts {
+  return Object.fromEntries(names.map((name) => [name, textOf(form, name)]));
+}
+
+/** The source that fields name, unchecked; an empty one sets nothing. What they do not hold stays as it was `before`. */
+export function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): SourceInput {
+  const filled = (name: string) => texts[name] || undefined;
+  const systems = idSystemTypes.flatMap((type) => {
+    const uri = filled(systemField(type));
+    return uri === undefined ? [] : [[type, uri]];
+  });
+  const [facilityId, facilityName] = [filled('facility.id'), filled('facility.name')];
+  const days = filled('retention_days');
+  const given = {
+    ...{ key: filled('key'), time_zone: filled('time_zone') },
+    id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
+    ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
+    facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
+    retention_days: days === undefined ? undefined : Number(days),
+  };
+  const all = { ...before, ...given, id: filled('id'), format: filled('format') };
+  const set = Object.entries(all).filter(([, value]) => value !== undefined);
+  // What is missing is refused by name.
+  return Object.fromEntries(set) as SourceInput;
+}
+
+/** The fields of a source, with what was wrong with them. `keys` are those of the workspace. */
+export function sourceFields(
+  texts: SourceTexts,
+  keys: readonly { value: string; text: string }[],
+  details: readonly FieldMessage[] = [],
+): Html {
+  const line = (name: string, label: string, hint?: string) =>
+    input({
+      ...{ name, label, hint, value: texts[name], error: messageOf(details, name) },
+      autocomplete: 'off',
+    });
+  const choice = (
+    name: string,
+    label: string,
+    options: readonly { value: string; text: string }[],
+    hint?: string,
+  ) => select({ name, label, options, hint, value: texts[name], error: messageOf(details, name) });
+  const formats = sourceFormats.map((value) => ({ value, text: formatTexts[value] }));
+  const anyKey = { value: '', text: 'Any that no other source of the format has' };
+  return html`${choice('format', 'What it sends', formats)}
+${choice('key', 'API key', [anyKey, ...keys], 'With which it sends. At most one source of a format has a key, and at most one has none.')}
+${line('time_zone', 'Time zone', `Of times that are sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
+${input({
+  ...{ name: 'retention_days', label: 'Days for which messages are kept', type: 'number', min: 1 },
+  value: texts.retention_days,
+  hint: `As they came. Empty: ${DEFAULT_RETENTION_DAYS}.`,
+  error: messageOf(details, 'retention_days'),
+})}
+<fieldset>
+<legend>FHIR: systems of the identifiers that are the ids of records</legend>
+${wrong(details, 'id_systems')}
+${idSystemTypes.map((type) => line(systemField(type), type))}
+<small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the id of the resource.</small>
+</fieldset>
+<fieldset>
+<legend>HL7 v2: ids and facility</legend>
+${line('patient_authority', 'Assigning authority of patients', 'CX.4 of the identifier in PID-3 that is the id of the patient. Empty: the first.')}
+${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifier in PV1-19 that is the id of the encounter. Empty: the first.')}
+${wrong(details, 'facility')}
+${line('facility.id', 'Id of the facility', 'Of encounters that name none.')}
+${line('facility.name', 'Name of that facility')}
+</fieldset>`;
+}
+
+/** What is wrong with a group of fields. */
+function wrong(details: readonly FieldMessage[], name: string): Html | undefined {
+  const message = messageOf(details, name);
+  return message === undefined ? undefined : html`<p class="error">${message}</p>`;
+}

@@ -1,0 +1,154 @@
+import { configureSource } from '../../ingest/sources/configureSource.ts';
+import { readSources } from '../../ingest/sources/readSources.ts';
+import { removeSource } from '../../ingest/sources/removeSource.ts';
+import type { Source, SourceInput } from '../../ingest/sources/source.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { validationError } from '../../records/validate.ts';
+import { html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, type Reply, type Visit } from '../shell/route.ts';
+import { type Refusal, refusalOf } from '../shell/sentForm.ts';
+import { confirmedChange } from '../ui/confirmation.ts';
+import { formError, input, messageOf } from '../ui/formFields.ts';
+import { code } from '../ui/text.ts';
+import { findSource } from './findSource.ts';
+import { type SourceTexts, sourceFields, sourceSent, sourceTexts, sourceTextsSent } from './sourceFields.ts';
+import { sourcePath, sourcesPath, sourcesSection } from './sourcePaths.ts';
+import type { SourcePagePorts } from './sources.ts';
+
+/** The forms of a new source and of one that is changed, and the page that asks whether one is removed. */
+export function sourceFormRoutes(ports: SourcePagePorts): DashboardRoute[] {
+  const path = '/workspaces/:workspace/sources';
+  return [
+    {
+      method: 'get',
+      path: `${path}/new`,
+      roles: admins,
+      handle: async (visit) => ({ page: newPage(ports, visit, {}) }),
+    },
+    { method: 'post', path: `${path}/new`, roles: admins, handle: (visit) => configureNew(ports, visit) },
+    {
+      method: 'get',
+      path: `${path}/:source/edit`,
+      roles: admins,
+      async handle(visit) {
+        const source = await findSource(ports.eventLog, visit);
+        return { page: editPage(ports, visit, source, sourceTexts(source)) };
+      },
+    },
+    { method: 'post', path: `${path}/:source/edit`, roles: admins, handle: (visit) => change(ports, visit) },
+    ...removal(ports),
+  ];
+}
+
+async function configureNew(ports: SourcePagePorts, visit: Visit): Promise<Reply> {
+  const texts = sourceTextsSent(visit.form);
+  try {
+    const sources = await readSources(ports.eventLog, visit.workspace);
+    if (sources.some(({ id }) => id === texts.id)) {
+      throw validationError([{ field: 'id', message: 'is that of another source' }]);
+    }
+    return await configured(ports, visit, sourceSent(texts));
+  } catch (error) {
+    return { page: newPage(ports, visit, texts, refusalOf(error)) };
+  }
+}
+
+async function change(ports: SourcePagePorts, visit: Visit): Promise<Reply> {
+  const source = await findSource(ports.eventLog, visit);
+  const texts = { ...sourceTextsSent(visit.form), id: source.id };
+  try {
+    return await configured(ports, visit, sourceSent(texts, source));
+  } catch (error) {
+    return { page: editPage(ports, visit, source, texts, refusalOf(error)) };
+  }
+}
+
+async function configured(
+  ports: SourcePagePorts,
+  { caller, workspace, notice }: Visit,
+  sent: SourceInput,
+): Promise<Reply> {
+  await ports.directory.refresh();
+  const { id } = await configureSource(ports, caller, sent);
+  notice(`Source ${id} is configured, for what comes from now on.`);
+  return { redirect: sourcesPath(workspace) };
+}
+
+function newPage(ports: SourcePagePorts, visit: Visit, texts: SourceTexts, refusal?: Refusal): Page {
+  const id = input({
+    ...{ name: 'id', label: 'Id', value: texts.id, isRequired: true, autocomplete: 'off' },
+    hint: 'What it is known by: 1 to 64 of a to z, 0 to 9, _ and -.',
+    error: messageOf(refusal?.details, 'id'),
+  });
+  const action = `${sourcesPath(visit.workspace)}/new`;
+  return formPage(ports, visit, { title: 'Configure a source', action, texts, refusal, first: id });
+}
+
+function editPage(
+  ports: SourcePagePorts,
+  visit: Visit,
+  { id }: Source,
+  texts: SourceTexts,
+  refusal?: Refusal,
+): Page {
+  const action = sourcePath(visit.workspace, id, 'edit');
+  return formPage(ports, visit, { title: `Change the source ${id}`, action, texts, refusal });
+}
+
+interface SourceForm {
+  title: string;
+  /** Below `/dashboard`. */
+  action: string;
+  texts: SourceTexts;
+  refusal: Refusal | undefined;
+  /** What it asks for before all else. */
+  first?: ReturnType<typeof input>;
+}
+
+function formPage(
+  { directory }: SourcePagePorts,
+  { workspace, csrf }: Visit,
+  { title, action, texts, refusal, first }: SourceForm,
+): Page {
+  return {
+    title,
+    section: sourcesSection,
+    ...(refusal && { status: refusal.status }),
+    body: html`<h1>${title}</h1>
+<p>It counts for what comes from now on; records that are there stay as they are.</p>
+${formError(refusal?.text)}
+<form method="post" action="/dashboard${action}">${csrf}
+${first}
+${sourceFields(texts, keysOf(directory, workspace, texts.key), refusal?.details)}
+<div class="actions"><button type="submit">Save source</button>
+<a role="button" class="outline secondary" href="/dashboard${sourcesPath(workspace)}">Cancel</a></div>
+</form>`,
+  };
+}
+
+/** The keys that a source may have, and the one that it has. */
+function keysOf({ known }: KeyDirectory, workspace: string, chosen: string | undefined) {
+  return [...known.keys.values()]
+    .filter((key) => key.workspace === workspace && (key.state !== 'deleted' || key.id === chosen))
+    .map(({ id, name, state }) => ({ value: id, text: `${name} (${state === 'deleted' ? state : id})` }));
+}
+
+function removal({ eventLog }: SourcePagePorts): DashboardRoute[] {
+  return confirmedChange<Source>({
+    path: '/workspaces/:workspace/sources/:source/remove',
+    find: (visit) => findSource(eventLog, visit),
+    question: ({ id }, { workspace }) => ({
+      title: `Remove the source ${id}?`,
+      section: sourcesSection,
+      text: html`${code(id)}. What its EMR sends from now on is read as by the default source of its format. What it sent stays.`,
+      button: 'Remove source',
+      isDangerous: true,
+      back: sourcesPath(workspace),
+    }),
+    async make({ id }, { caller, workspace, notice }) {
+      await removeSource(eventLog, caller, id);
+      notice(`Source ${id} is removed.`);
+      return { redirect: sourcesPath(workspace) };
+    },
+  });
+}

@@ -1,0 +1,117 @@
+import { readSources } from '../../ingest/sources/readSources.ts';
+import {
+  BUILT_IN_SOURCE,
+  DEFAULT_RETENTION_DAYS,
+  DEFAULT_TIME_ZONE,
+  type Source,
+  sourceFormats,
+} from '../../ingest/sources/source.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { messagesPath } from '../messages/messagePaths.ts';
+import { formatTexts } from '../messages/messageTexts.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { admins, type DashboardRoute, type Page, phiReaders, type Visit } from '../shell/route.ts';
+import { table } from '../ui/table.ts';
+import { badge, code } from '../ui/text.ts';
+import { sourcePath, sourcesPath, sourcesSection } from './sourcePaths.ts';
+
+export interface SourcePagePorts {
+  eventLog: EventLog;
+  directory: KeyDirectory;
+}
+
+/** Settings, Sources of a workspace: what EMRs send to it, and how that is read. */
+export function sourcesRoutes(ports: SourcePagePorts): DashboardRoute[] {
+  return [
+    {
+      method: 'get',
+      path: '/workspaces/:workspace/sources',
+      roles: phiReaders,
+      async handle(visit) {
+        await ports.directory.refresh();
+        return { page: listPage(ports, visit, await readSources(ports.eventLog, visit.workspace)) };
+      },
+    },
+  ];
+}
+
+function listPage({ directory }: SourcePagePorts, { workspace, user }: Visit, sources: Source[]): Page {
+  const isAdmin = admins.includes(user.role);
+  return {
+    title: sourcesSection,
+    section: sourcesSection,
+    body: html`<h1>Sources</h1>
+<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. It says how what it sends is read: which identifiers are the ids of records, and in which time zone times are. The API key of a request chooses among them.</p>
+${isAdmin && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
+${sources.length > 0 && sourceTable(directory, workspace, sources, isAdmin)}
+${builtIn(sources)}`,
+  };
+}
+
+function sourceTable(
+  directory: KeyDirectory,
+  workspace: string,
+  sources: readonly Source[],
+  isAdmin: boolean,
+): Html {
+  return table<Source>(
+    'Sources',
+    [
+      {
+        title: 'Source',
+        isHeader: true,
+        cell: ({ id }) =>
+          html`${id}<br><a href="/dashboard${messagesPath(workspace, { source: id })}" aria-label="Messages of ${id}">Messages</a>`,
+      },
+      { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
+      { title: 'API key', cell: ({ key }) => keyCell(directory, key) },
+      { title: 'Time zone', cell: ({ time_zone }) => time_zone },
+      { title: 'Ids and facility', cell: settingsCell },
+      { title: 'Messages are kept', cell: ({ retention_days: days }) => keptFor(days) },
+      ...(isAdmin
+        ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
+        : []),
+    ],
+    sources,
+  );
+}
+
+function keyCell({ known }: KeyDirectory, key: string | undefined): HtmlValue {
+  if (key === undefined) return 'any that no other source of the format has';
+  const found = known.keys.get(key);
+  return html`${found?.name}<br>${code(key)}${found?.state !== 'active' && html`<br>${badge(found?.state ?? 'unknown', 'bad')}`}`;
+}
+
+/** What a source has of its own by its format. */
+function settingsCell({ id_systems, patient_authority, visit_authority, facility }: Source): HtmlValue {
+  const named = {
+    ...id_systems,
+    'Patient, of': patient_authority,
+    'Visit, of': visit_authority,
+    Facility: facility && `${facility.id} (${facility.name})`,
+  };
+  const lines = Object.entries(named).filter(([, value]) => value !== undefined);
+  if (lines.length === 0) return html`<span class="muted">none</span>`;
+  return html`${lines.map(([name, value]) => html`<div><span class="muted">${name}</span> ${value}</div>`)}`;
+}
+
+function keptFor(days: number = DEFAULT_RETENTION_DAYS): string {
+  return days === 1 ? '1 day' : `${days.toLocaleString('en-US')} days`;
+}
+
+function actions(workspace: string, id: string): Html {
+  const link = (action: 'edit' | 'remove', text: string) =>
+    html`<a href="/dashboard${sourcePath(workspace, id, action)}" aria-label="${text} ${id}">${text}</a>`;
+  return html`<div class="actions">${link('edit', 'Change')}${link('remove', 'Remove')}</div>`;
+}
+
+/** Tells what counts for what no configured source is for. */
+function builtIn(sources: readonly Source[]): Html | undefined {
+  const open = sourceFormats.filter(
+    (format) => !sources.some((source) => source.format === format && source.key === undefined),
+  );
+  if (open.length === 0) return undefined;
+  const formats = open.map((format) => formatTexts[format]).join(' and ');
+  return html`<p class="muted">What comes as ${formats} with an API key that no source has is read by the source ${code(BUILT_IN_SOURCE)}, with nothing configured: ids as they are sent, times without an offset in ${DEFAULT_TIME_ZONE}.</p>`;
+}

@@ -1,0 +1,31 @@
+import { type AccessRecorded, recordFurtherAccess } from '../../../audit/recordAccess.ts';
+import { describeError } from '../../../errors.ts';
+import { statusOf } from '../../server/errorAnswer.ts';
+import type { BatchTally } from './BatchTally.ts';
+import type { BatchOrder, BatchPorts } from './carryOut.ts';
+
+/**
+ * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were skipped or run
+ * dry. What became of them stands, even if the log does not take that.
+ */
+export async function recordBatch(
+  { eventLog, batches }: Pick<BatchPorts, 'eventLog' | 'batches'>,
+  { caller, options, route }: Pick<BatchOrder, 'caller' | 'options' | 'route'>,
+  tally: BatchTally,
+): Promise<void> {
+  const { refusal, skipped, summary } = tally;
+  const entries: AccessRecorded[] = [];
+  if (refusal !== undefined) {
+    const status = statusOf[refusal.code];
+    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method: 'POST', route, status });
+  }
+  if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
+  else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });
+  try {
+    await Promise.all(entries.map((entry) => recordFurtherAccess(eventLog, caller, entry)));
+  } catch (error) {
+    const { requestId, principal } = caller;
+    const fields = { requestId, route, key: principal.id, error: describeError(error) };
+    batches.logger.warn(fields, 'what a batch left out is not in the audit trail');
+  }
+}

@@ -1,0 +1,52 @@
+import { MIMEType } from 'node:util';
+import { ServiceError } from '../../../errors.ts';
+import { splitMessages } from '../../../ingest/hl7/message/splitMessages.ts';
+import type { Exchange } from '../../server/exchange.ts';
+import { readBody } from '../../server/readJson.ts';
+
+/** Media types of messages, as interface engines name them. */
+export const mediaTypes = ['application/hl7-v2', 'x-application/hl7-v2+er7'] as const;
+
+/** Of all messages of a body. */
+export const MAX_MESSAGES_BYTES = 8 * 1024 * 1024;
+
+/** In a body: they are carried out one after another while the sender waits. */
+export const MAX_MESSAGES = 1_000;
+
+/** The refusal of a body with more of them. */
+export function tooManyMessages(): ServiceError {
+  return new ServiceError(
+    'payload_too_large',
+    `The body has more than ${MAX_MESSAGES} messages. Send it in several.`,
+  );
+}
+
+/** The refusal of a body of another type. */
+export function notHl7(): ServiceError {
+  return new ServiceError(
+    'unsupported_media_type',
+    `Send messages as Content-Type: ${mediaTypes.join(' or ')}.`,
+  );
+}
+
+/**
+ * The messages of a request, and the type that they were sent as. Rejects as `readBody` and `splitMessages` do, and with `payload_too_large` where there
+ * are too many.
+ */
+export async function readMessages(
+  exchange: Pick<Exchange, 'req' | 'res' | 'bodies'>,
+): Promise<{ type: string; messages: Buffer[] }> {
+  const type = mediaTypes.find((one) => one === essenceOf(exchange.req.headers['content-type'] ?? ''));
+  if (type === undefined) throw notHl7();
+  const messages = splitMessages(await readBody(exchange, MAX_MESSAGES_BYTES));
+  if (messages.length > MAX_MESSAGES) throw tooManyMessages();
+  return { type, messages };
+}
+
+function essenceOf(header: string): string | undefined {
+  try {
+    return new MIMEType(header).essence;
+  } catch {
+    return undefined;
+  }
+}

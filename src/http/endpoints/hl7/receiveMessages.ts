@@ -1,0 +1,120 @@
+import { Readable } from 'node:stream';
+import { v7 as uuidv7 } from 'uuid';
+import { z } from 'zod';
+import type { IngestPorts } from '../../../ingest/carryOut.ts';
+import { acknowledge } from '../../../ingest/hl7/acknowledge.ts';
+import { becameOfMessage } from '../../../ingest/hl7/becameOfMessage.ts';
+import type { Hl7Source } from '../../../ingest/hl7/hl7Source.ts';
+import { parseMessage } from '../../../ingest/hl7/message/parseMessage.ts';
+import { takeMessage } from '../../../ingest/hl7/takeMessage.ts';
+import { MessageKeeper } from '../../../ingest/MessageKeeper.ts';
+import type { RememberedSources } from '../../../ingest/sources/RememberedSources.ts';
+import type { Source } from '../../../ingest/sources/source.ts';
+import { sourceOf } from '../../../ingest/sources/sourceOf.ts';
+import type { MessageStore } from '../../../messages/MessageStore.ts';
+import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
+import { endpoint } from '../../endpoint/endpoint.ts';
+import { callerOf, type Exchange } from '../../server/exchange.ts';
+import { BatchTally } from '../batch/BatchTally.ts';
+import type { BatchPorts } from '../batch/carryOut.ts';
+import { recordBatch } from '../batch/recordBatch.ts';
+import { mediaTypes, readMessages } from './hl7Bodies.ts';
+import { tallyMessage } from './tallyMessage.ts';
+
+export interface Hl7Ports extends IngestPorts, BatchPorts {
+  sources: RememberedSources;
+  messages: MessageStore;
+}
+
+const path = '/hl7/v2';
+
+const example = {
+  sent: [
+    'MSH|^~\\&|ADT1|ELMST|CHARTLEDGER|BILLING|20260314093015-0500||ADT^A28^ADT_A05|MSG00001|P|2.5.1',
+    'EVN|A28|20260314093015-0500',
+    'PID|1||patient-1001^^^ELMST^MR||Lopez^Maria||19840229|F|||12 Elm Street^Apt 3^Omaha^NE^68102^USA^H',
+    'PV1|1|N',
+  ],
+  answered: [
+    'MSH|^~\\&|CHARTLEDGER|BILLING|ADT1|ELMST|20260314143015+0000||ACK^A28^ACK|019cec3f-5f5b-7000-8000-000000000001|P|2.5.1',
+    'MSA|AA|MSG00001',
+  ],
+};
+const text = (segments: readonly string[]) => segments.map((segment) => `${segment}\r`).join('');
+const contentOf = (segments: readonly string[]) =>
+  Object.fromEntries(mediaTypes.map((type) => [type, { schema: z.string(), example: text(segments) }]));
+
+/** `POST /hl7/v2`. */
+export const receiveMessages = endpoint({
+  method: 'post',
+  path,
+  operationId: 'receiveHl7Messages',
+  summary: 'Send HL7 v2 messages',
+  description:
+    'Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, ' +
+    'and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells ' +
+    'what becomes of them. They are read as the source of the key says: its identifiers, its time zone.\n\n' +
+    'The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, ' +
+    'and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the ' +
+    'answer is 503, and nothing is acknowledged: send the messages again, which is safe.',
+  tag: 'HL7 v2',
+  permission: 'write',
+  body: { required: true, content: contentOf(example.sent) },
+  answers: {
+    200: { description: 'What became of each message.', stream: contentOf(example.answered) },
+  },
+  errors: ['InvalidHl7', 'MessagesTooLarge', 'NotHl7'],
+  handler: (ports: Hl7Ports) => async (exchange) => {
+    const { type, messages } = await readMessages(exchange);
+    // A single one is no more work than a record.
+    const leave = messages.length > 1 ? ports.batches.enter() : () => undefined;
+    try {
+      const body = Buffer.concat(await takeAll(ports, exchange, { type, messages }));
+      return {
+        headers: { 'Content-Type': type, 'Content-Length': `${body.length}` },
+        body: { stream: Readable.from([body]) },
+      };
+    } finally {
+      leave();
+    }
+  },
+});
+
+/** Carries out messages one after another. Rejects where one cannot be now; those before it stand. */
+async function takeAll(
+  ports: Hl7Ports,
+  exchange: Exchange,
+  { type, messages }: Awaited<ReturnType<typeof readMessages>>,
+): Promise<Buffer[]> {
+  const caller = callerOf(exchange);
+  const { lines: limiter, stopping } = ports.batches;
+  const run = { caller, limiter, stopping, authorize: () => undefined };
+  const source = await sourceFor(ports, exchange);
+  const tally = new BatchTally(messages.length);
+  const acknowledgements: Buffer[] = [];
+  try {
+    for (const bytes of messages) {
+      const message = parseMessage(bytes);
+      const keeper = new MessageKeeper(ports.messages, caller, source, {
+        format: 'hl7v2',
+        media_type: type,
+        bytes: [bytes],
+      });
+      const own = { ...run, caller: keeper.caller };
+      const taken = await takeMessage(ports, own, source, message, keeper.keep.bind(keeper));
+      await keeper.processed(becameOfMessage(taken));
+      tallyMessage(tally, taken);
+      const stamp = { controlId: uuidv7(), at: new Date() };
+      acknowledgements.push(acknowledge(message, taken.code, taken.issues, stamp));
+    }
+  } finally {
+    await recordBatch(ports, { caller, options: {}, route: path }, tally);
+  }
+  return acknowledgements;
+}
+
+async function sourceFor({ sources }: Hl7Ports, { found }: Exchange): Promise<Hl7Source & Source> {
+  const { key, workspace } = found as FoundKey;
+  const source = sourceOf(await sources.of(workspace.id), 'hl7v2', key.id);
+  return { ...source, maySendTests: workspace.sandbox === true };
+}

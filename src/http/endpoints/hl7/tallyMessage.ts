@@ -1,0 +1,19 @@
+import { ServiceError } from '../../../errors.ts';
+import type { TakenMessage } from '../../../ingest/hl7/takeMessage.ts';
+import type { BatchTally } from '../batch/BatchTally.ts';
+
+const nothing = { kind: null, id: null };
+
+/** Counts what of a message leaves no event: that it was refused, or records that were so already. */
+export function tallyMessage(tally: BatchTally, { code, results }: TakenMessage): void {
+  if (code !== 'AA') {
+    const failed = results.find((result) => 'error' in result);
+    const error = failed?.error ?? new ServiceError('validation_failed', 'The message was refused.');
+    tally.count({ ...nothing, error });
+    return;
+  }
+  for (const result of results) {
+    if (!('version' in result) || result.outcome !== 'unchanged') continue;
+    tally.count({ ...nothing, written: { ...result, isSkipped: true } });
+  }
+}

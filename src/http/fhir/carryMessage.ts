@@ -1,0 +1,130 @@
+import type { LineResult } from '../../commands/batch/batchLine.ts';
+import { WorkSlices } from '../../commands/batch/WorkSlices.ts';
+import type { ServiceError } from '../../errors.ts';
+import type { OperationResult } from '../../ingest/carryOut.ts';
+import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
+import { isRefused } from '../../ingest/fhir/message/Interpreter.ts';
+import { processedBy } from '../../ingest/fhir/processedBy.ts';
+import { type EntryOutcome, MessageRefused, sendMessage } from '../../ingest/fhir/sendMessage.ts';
+import { MessageKeeper, type RawMessage } from '../../ingest/MessageKeeper.ts';
+import type { RememberedSources } from '../../ingest/sources/RememberedSources.ts';
+import { sourceOf } from '../../ingest/sources/sourceOf.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
+import { onKind } from '../../principals/keys/permissions.ts';
+import { BatchTally } from '../endpoints/batch/BatchTally.ts';
+import type { BatchPorts } from '../endpoints/batch/carryOut.ts';
+import { recordBatch } from '../endpoints/batch/recordBatch.ts';
+import { requirePermission } from '../server/admit.ts';
+import { asServiceError } from '../server/errorAnswer.ts';
+import { callerOf, type Exchange } from '../server/exchange.ts';
+import { logFailure } from '../server/logFailure.ts';
+import { FHIR_JSON, FhirRefusal } from './fhirAnswer.ts';
+
+export interface FhirPorts extends BatchPorts {
+  documentStore: DocumentStore;
+  sources: RememberedSources;
+  messages: MessageStore;
+}
+
+/** A message as a request brings it. */
+export interface Message {
+  entries: readonly FhirEntry[];
+  /** Nothing of it is written where anything would be refused. */
+  isAtomic: boolean;
+  /** Of the endpoint, for the log and the audit trail. */
+  route: string;
+  /** What those of its entries are refused with that could not be read. */
+  unread?: readonly unknown[];
+  /** As it came. */
+  bytes: readonly Buffer[];
+  /** What is asked for with a resource that was sent by itself. */
+  request?: RawMessage['request'];
+}
+
+/**
+ * Carries out the message of a request, which `read` gives when it may begin, as the source of its key is configured; what leaves no event
+ * of its own goes to the audit trail. Rejects as `read` does, and with a `FhirRefusal`, `overloaded`, `rate_limited` and `unavailable`.
+ * `isOne`: it is one resource, which does not count among the batches that are under way.
+ */
+export async function carryMessage(
+  ports: FhirPorts,
+  exchange: Exchange,
+  read: () => Message | Promise<Message>,
+  { isOne = false } = {},
+): Promise<EntryOutcome[]> {
+  const { batches } = ports;
+  const leave = isOne ? undefined : batches.enter();
+  try {
+    const { entries, isAtomic, route, unread = [], bytes, request } = await read();
+    const { workspace } = callerOf(exchange);
+    const found = exchange.found as FoundKey;
+    const source = sourceOf(await ports.sources.of(workspace), 'fhir', found.key.id);
+    const raw = {
+      format: 'fhir',
+      media_type: exchange.req.headers['content-type'] ?? FHIR_JSON,
+      ...{ bytes, ...(request && { request }) },
+    } as const;
+    const keeper = new MessageKeeper(ports.messages, callerOf(exchange), source, raw);
+    const { caller } = keeper;
+    const run = {
+      ...{ caller, limiter: batches.lines, stopping: batches.stopping },
+      authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
+    };
+    const context = { at: Date.now(), idSystems: source.id_systems ?? {} };
+    const keep = keeper.keep.bind(keeper);
+    const outcomes = await sendMessage(ports, run, { entries, context, isAtomic, keep }).catch(
+      async (error) => {
+        if (error instanceof MessageRefused)
+          await keeper.processed(processedBy(error.outcomes, unread.length));
+        throw error;
+      },
+    );
+    await keeper.processed(processedBy(outcomes, unread.length));
+    const tally = new BatchTally(entries.length + unread.length);
+    const slices = new WorkSlices();
+    const failures = new Map<string, ServiceError>();
+    for (const error of unread) tally.count({ kind: null, id: null, error });
+    for (const outcome of outcomes) {
+      if (slices.isOver) await slices.next();
+      tallyOf(tally, outcome);
+      if (!isFailed(outcome.result)) continue;
+      const failure = asServiceError(outcome.result.error);
+      failures.set(failure.code, failures.get(failure.code) ?? failure);
+    }
+    for (const failure of failures.values())
+      logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
+    await recordBatch(ports, { caller, options: {}, route }, tally);
+    return outcomes;
+  } catch (error) {
+    throw error instanceof MessageRefused ? refusalOf(error) : error;
+  } finally {
+    leave?.();
+  }
+}
+
+/** What a message is refused with of which nothing was written: by the code of what is wrong first. */
+export function refusalOf({ outcomes }: MessageRefused): FhirRefusal {
+  const failed = outcomes.flatMap(({ result }) =>
+    isFailed(result) ? [asServiceError(result.error).code] : [],
+  );
+  const isUnread = outcomes.some(({ interpreted }) => isRefused(interpreted));
+  const issues = outcomes.flatMap((outcome) => outcome.issues.filter(({ severity }) => severity === 'error'));
+  return new FhirRefusal(isUnread ? 'validation_failed' : (failed[0] ?? 'validation_failed'), issues);
+}
+
+export function isFailed(result: OperationResult | undefined): result is { error: unknown } {
+  return result !== undefined && 'error' in result;
+}
+
+function tallyOf(tally: BatchTally, { interpreted, result }: EntryOutcome): void {
+  const nothing = { kind: null, id: null };
+  if (isRefused(interpreted)) {
+    tally.count({ ...nothing, error: new FhirRefusal('validation_failed', interpreted.issues) });
+  } else if (isFailed(result)) tally.count({ ...nothing, error: result.error });
+  else if (result && 'version' in result) {
+    const written = { ...result, isSkipped: result.outcome === 'unchanged' };
+    tally.count({ ...nothing, written } satisfies LineResult);
+  }
+}

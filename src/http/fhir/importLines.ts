@@ -1,0 +1,116 @@
+import { Readable } from 'node:stream';
+import type { BatchLine } from '../../commands/batch/batchLine.ts';
+import { WorkSlices } from '../../commands/batch/WorkSlices.ts';
+import { ServiceError } from '../../errors.ts';
+import { issuesOf } from '../../ingest/fhir/issue.ts';
+import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
+import { isRefused } from '../../ingest/fhir/message/Interpreter.ts';
+import type { EntryOutcome } from '../../ingest/fhir/sendMessage.ts';
+import { readLines } from '../endpoints/batch/readBatch.ts';
+import { NDJSON } from '../server/answer.ts';
+import { asServiceError, statusOf } from '../server/errorAnswer.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { isUtf8Type } from '../server/readJson.ts';
+import type { ServedEndpoint } from '../server/serveEndpoint.ts';
+import { carryMessage, type FhirPorts, isFailed } from './carryMessage.ts';
+import { operationOutcome } from './fhirAnswer.ts';
+import { fhirEndpoint } from './fhirEndpoint.ts';
+import { MAX_FHIR_BYTES } from './readFhir.ts';
+
+/** Media types of Bulk Data (FHIR Bulk Data Access 2.0), the registered one first. */
+const types = ['application/fhir+ndjson', 'application/ndjson', NDJSON];
+/** Characters of an answer that are handed over at once. */
+const CHUNK = 64 * 1024;
+const NEWLINE = Buffer.from('\n');
+
+/** A line as it was read: a resource, or why it is none. */
+type ReadLine = Pick<BatchLine, 'number' | 'bytes'> & ({ entry: FhirEntry } | { error: unknown });
+
+/** `POST /fhir/$import`: the lines are one message, of which each has an outcome of its own. */
+export function importLines(ports: FhirPorts): ServedEndpoint {
+  const route = '/fhir/$import';
+  return fhirEndpoint(route, async (exchange) => {
+    let lines: ReadLine[] = [];
+    const outcomes = await carryMessage(ports, exchange, async () => {
+      lines = await readResources(exchange);
+      const entries = lines.flatMap((line) => ('entry' in line ? [line.entry] : []));
+      const unread = lines.flatMap((line) => ('error' in line ? [line.error] : []));
+      const bytes = lines.flatMap(({ bytes: own }) => (own ? [own, NEWLINE] : []));
+      return { entries, isAtomic: false, route, unread, bytes };
+    });
+    const text = Readable.from(answerText(lines, outcomes));
+    return { headers: { 'Content-Type': NDJSON }, body: { stream: text } };
+  });
+}
+
+/** Rejects as `readLines` does, and with `unsupported_media_type`. */
+async function readResources(exchange: Exchange): Promise<ReadLine[]> {
+  const type = exchange.req.headers['content-type'] ?? '';
+  if (!types.some((taken) => isUtf8Type(type, taken))) {
+    const text = `Send Bulk Data, a resource a line, as Content-Type: ${types[0]}, in UTF-8.`;
+    throw new ServiceError('unsupported_media_type', text);
+  }
+  const slices = new WorkSlices();
+  const read: ReadLine[] = [];
+  for (const line of (await readLines(exchange, MAX_FHIR_BYTES)).lines) {
+    if (slices.isOver) await slices.next();
+    read.push(readLine(line));
+  }
+  return read;
+}
+
+function readLine(line: BatchLine): ReadLine {
+  const { number, bytes } = line;
+  try {
+    return { number, bytes, entry: { at: '', resource: line.read() } };
+  } catch (error) {
+    return { number, bytes, error };
+  }
+}
+
+/** The lines of which there is something to say, and the summary. `outcomes`: of those that were read, in their order. */
+async function* answerText(
+  lines: readonly ReadLine[],
+  outcomes: readonly EntryOutcome[],
+): AsyncGenerator<string> {
+  const slices = new WorkSlices();
+  const summary = { lines: lines.length, created: 0, updated: 0, unchanged: 0, left_out: 0, refused: 0 };
+  let text = '';
+  let next = 0;
+  for (const line of lines) {
+    if (slices.isOver) await slices.next();
+    const { counts, told } =
+      'error' in line ? unreadLine(line.error) : lineOf(outcomes[next++] as EntryOutcome);
+    summary[counts] += 1;
+    if (told) text += `${JSON.stringify({ line: line.number, ...told })}\n`;
+    if (text.length < CHUNK) continue;
+    yield text;
+    text = '';
+  }
+  yield `${text}${JSON.stringify({ summary })}\n`;
+}
+
+/** How a line counts, and what is said of it. */
+interface ToldLine {
+  counts: 'created' | 'updated' | 'unchanged' | 'left_out' | 'refused';
+  told?: { status: number; outcome: object; retryAfter?: number };
+}
+
+function unreadLine(error: unknown): ToldLine {
+  const outcome = operationOutcome(issuesOf('Resource', { error }));
+  return { counts: 'refused', told: { status: statusOf[asServiceError(error).code], outcome } };
+}
+
+function lineOf({ interpreted, issues, result }: EntryOutcome): ToldLine {
+  const outcome = operationOutcome(issues);
+  if (isRefused(interpreted)) return { counts: 'refused', told: { status: 400, outcome } };
+  if (isFailed(result)) {
+    const { code, retryAfterSeconds: retryAfter } = asServiceError(result.error);
+    const told = { status: statusOf[code], outcome, ...(retryAfter !== undefined && { retryAfter }) };
+    return { counts: 'refused', told };
+  }
+  return {
+    counts: result?.outcome ?? 'left_out',
+    ...(issues.length > 0 && { told: { status: 200, outcome } }),
+  };
+}

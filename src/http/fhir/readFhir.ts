@@ -1,0 +1,24 @@
+import { ServiceError } from '../../errors.ts';
+import type { Exchange } from '../server/exchange.ts';
+import { isUtf8Type, parseJson, readBody } from '../server/readJson.ts';
+import { FHIR_JSON } from './fhirAnswer.ts';
+
+/** 16 MB: a patient's whole life, with documents of some pages. */
+export const MAX_FHIR_BYTES = 16 * 1024 * 1024;
+
+/** A body, as it came and as what it says. */
+export interface FhirBody {
+  value: unknown;
+  bytes: Buffer;
+}
+
+/** The JSON body of a FHIR request. Rejects as `readBody` does, and with `unsupported_media_type` for XML and others. */
+export async function readFhir(exchange: Exchange): Promise<FhirBody> {
+  const type = exchange.req.headers['content-type'] ?? '';
+  if (!isUtf8Type(type, FHIR_JSON) && !isUtf8Type(type, 'application/json')) {
+    const text = `Send FHIR R4 as Content-Type: ${FHIR_JSON}, in UTF-8; XML is not taken.`;
+    throw new ServiceError('unsupported_media_type', text);
+  }
+  const bytes = await readBody(exchange, MAX_FHIR_BYTES);
+  return { value: parseJson(bytes), bytes };
+}

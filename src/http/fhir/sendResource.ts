@@ -1,0 +1,86 @@
+import { ServiceError } from '../../errors.ts';
+import { refused } from '../../ingest/fhir/issue.ts';
+import { resourceTypes, typeOf } from '../../ingest/fhir/mapResource.ts';
+import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
+import { versionOf } from '../../ingest/fhir/message/versionOf.ts';
+import type { EntryOutcome } from '../../ingest/fhir/sendMessage.ts';
+import type { Answer } from '../server/answer.ts';
+import type { Exchange } from '../server/exchange.ts';
+import type { ServedEndpoint } from '../server/serveEndpoint.ts';
+import { carryMessage, type FhirPorts, type Message } from './carryMessage.ts';
+import { FHIR_JSON, FhirRefusal, operationOutcome } from './fhirAnswer.ts';
+import { fhirEndpoint } from './fhirEndpoint.ts';
+import { readFhir } from './readFhir.ts';
+import { locationOf } from './sendBundle.ts';
+
+/** `POST /fhir/{Type}` (FHIR R4, 3.1.0.8): its record is known by the resource's own id or identifier. */
+export function createResource(ports: FhirPorts): ServedEndpoint {
+  return resourceEndpoint(ports, '/fhir/:type', ({ req }) => {
+    const query = req.get('if-none-exist');
+    return { query, ifAbsent: query !== undefined };
+  });
+}
+
+/** `PUT /fhir/{Type}/{id}` (FHIR R4, 3.1.0.7). */
+export function updateResource(ports: FhirPorts): ServedEndpoint {
+  return resourceEndpoint(ports, '/fhir/:type/:id', ({ req }) => {
+    const ifMatch = versionOf(req.get('if-match'));
+    if (ifMatch === 'invalid') {
+      throw new FhirRefusal('validation_failed', [refused('invalid', '', 'Send If-Match as W/"3".')]);
+    }
+    return { id: String(req.params.id), ifMatch };
+  });
+}
+
+function resourceEndpoint(
+  ports: FhirPorts,
+  route: string,
+  ask: (exchange: Exchange) => Partial<FhirEntry>,
+): ServedEndpoint {
+  return fhirEndpoint(route, async (exchange) => {
+    const { type } = exchange.req.params;
+    if (!resourceTypes.includes(String(type))) {
+      throw new ServiceError(
+        'not_found',
+        `Resources of this type are not taken. Taken are ${resourceTypes.join(', ')}.`,
+      );
+    }
+    const asked = ask(exchange);
+    const { value: resource, bytes } = await readFhir(exchange);
+    if (typeOf(resource) !== type) {
+      const text = 'It must be the type of the address to which it is sent.';
+      throw new FhirRefusal('validation_failed', [refused('invalid', 'Resource.resourceType', text)]);
+    }
+    const entries = [{ at: '', resource, ...asked }];
+    const message = () => ({
+      ...{ entries, isAtomic: true, route, bytes: [bytes] },
+      request: requestOf(asked),
+    });
+    const [outcome] = await carryMessage(ports, exchange, message, { isOne: true });
+    return answerOf(outcome as EntryOutcome);
+  });
+}
+
+/** As it is kept with the message. */
+function requestOf({ id, query, ifAbsent, ifMatch }: Partial<FhirEntry>): Message['request'] {
+  return {
+    ...(id !== undefined && { id }),
+    ...(query !== undefined && { query }),
+    ...(ifAbsent && { if_absent: true }),
+    ...(ifMatch !== undefined && { if_match: ifMatch }),
+  };
+}
+
+function answerOf(outcome: EntryOutcome): Answer {
+  const { issues, result } = outcome;
+  const body = operationOutcome(issues);
+  if (result === undefined || !('version' in result)) return { type: FHIR_JSON, body };
+  return {
+    status: result.outcome === 'created' ? 201 : 200,
+    headers: {
+      Location: `/fhir/${locationOf(outcome)}/_history/${result.version}`,
+      ETag: `W/"${result.version}"`,
+    },
+    ...{ type: FHIR_JSON, body },
+  };
+}

@@ -1,0 +1,40 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { Caller } from '../events/newEvent.ts';
+import type { MessageStore, ProcessedMessage } from '../messages/MessageStore.ts';
+import type { Message, MessageBody } from '../messages/message.ts';
+import type { AboutRecord } from './aboutRecords.ts';
+import { DEFAULT_RETENTION_DAYS, type Source } from './sources/source.ts';
+
+/** A message as it came. */
+export type RawMessage = Pick<MessageBody, 'format' | 'media_type' | 'request'> & {
+  bytes: readonly Buffer[];
+};
+
+/** Keeps one message of a source while it is carried out. */
+export class MessageKeeper {
+  /** Who carries out what it says: events tell where it comes from. */
+  readonly caller: Caller;
+  readonly #store: MessageStore;
+  readonly #source: Source;
+  readonly #raw: RawMessage;
+  #message: Message | undefined;
+
+  constructor(store: MessageStore, caller: Caller, source: Source, raw: RawMessage) {
+    this.caller = { ...caller, source: { id: source.id, message: uuidv7() } };
+    this.#store = store;
+    this.#source = source;
+    this.#raw = raw;
+  }
+
+  /** Keeps it as it came: before anything is written of the records of which it tells. Rejects with `unavailable`. */
+  async keep(about: AboutRecord[]): Promise<void> {
+    const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
+    const own = { id: this.caller.source?.message as string, source: id, retentionDays };
+    this.#message = await this.#store.receive(this.caller, { ...this.#raw, ...own, about });
+  }
+
+  /** Notes what became of it, where it is kept. Rejects with `unavailable`. */
+  async processed(became: ProcessedMessage): Promise<void> {
+    if (this.#message) await this.#store.processed(this.#message, became);
+  }
+}

@@ -1,0 +1,124 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { BatchLine, LineResult } from '../commands/batch/batchLine.ts';
+import { type BatchRun, runBatch } from '../commands/batch/runBatch.ts';
+import type { WritePorts } from '../commands/upsertRecord.ts';
+import type { FieldMessage } from '../errors.ts';
+import { ServiceError } from '../errors.ts';
+import type { JsonObject } from '../events/event.ts';
+import type { Caller } from '../events/newEvent.ts';
+import { recordStream } from '../events/streamNames.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { DocumentOperation, Operation, RecordOperation } from './operation.ts';
+import { writeDocument } from './writeDocument.ts';
+
+export interface IngestPorts extends WritePorts {
+  documentStore: DocumentStore;
+}
+
+/** Whose operations are carried out, and within what. */
+export interface IngestRun extends Pick<BatchRun, 'authorize' | 'limiter' | 'stopping'> {
+  caller: Caller;
+  /** Nothing is written, and it is told what would become of it. */
+  dryRun?: boolean;
+  /** What may be carried out of operations that are older than they seem; without it all. */
+  guard?: Guard;
+}
+
+/** Of each operation why it must not be carried out any more, or the version of the record on which it rests. */
+export type Guard = (
+  operations: readonly Operation[],
+) => Promise<ReadonlyMap<Operation, { error: ServiceError } | { version: number }>>;
+
+/** What became of an operation. */
+export type OperationResult =
+  | { outcome: 'created' | 'updated' | 'unchanged'; version: number; warnings: FieldMessage[] }
+  /** The record that it would have made is there. */
+  | { outcome: 'left_out' }
+  | { error: unknown };
+
+/**
+ * Carries out the operations of a message, whatever their order: records that others refer to first, documents last. What changes nothing
+ * appends no event. Each is durable when it is told as written; one that is refused stops no other, and once a store is away the rest
+ * is answered with `unavailable`. Resolves with a result for each, in their order; rejects with `unavailable` where nothing was begun.
+ */
+export async function carryOut(
+  ports: IngestPorts,
+  run: IngestRun,
+  operations: readonly Operation[],
+): Promise<OperationResult[]> {
+  const results = new Map<Operation, OperationResult>();
+  const guarded = await run.guard?.(operations);
+  for (const [one, came] of guarded ?? []) if ('error' in came) results.set(one, came);
+  const allowed = operations.filter((one) => !results.has(one));
+  const records = allowed.filter((one) => one.type === 'record');
+  const present = await presentAmong(ports, run.caller.workspace, records);
+  const written = records.filter((one) => !present.has(one));
+  for (const one of present) results.set(one, { outcome: 'left_out' });
+  await writeRecords(ports, run, written, results, (one) => ({ ...one, ...guarded?.get(one) }));
+  for (const one of allowed) {
+    if (one.type === 'document') results.set(one, await documentResult(ports, run, one, records));
+  }
+  return operations.map((one) => results.get(one) as OperationResult);
+}
+
+/** Those of the operations whose records are there already, where only others are to be made. */
+async function presentAmong(
+  { existence }: IngestPorts,
+  workspace: string,
+  records: readonly RecordOperation[],
+): Promise<Set<RecordOperation>> {
+  const asked = records.filter(({ ifAbsent }) => ifAbsent);
+  if (asked.length === 0) return new Set();
+  const streamOf = ({ kind, fields }: RecordOperation) => recordStream(workspace, kind, fields.id);
+  const missing = await existence.missing(asked.map(streamOf));
+  return new Set(asked.filter((one) => !missing.has(streamOf(one))));
+}
+
+async function writeRecords(
+  ports: IngestPorts,
+  { caller, dryRun = false, ...around }: IngestRun,
+  operations: readonly RecordOperation[],
+  results: Map<Operation, OperationResult>,
+  conditional: (operation: RecordOperation) => RecordOperation,
+): Promise<void> {
+  const byLine = new Map<BatchLine, RecordOperation>();
+  for (const [index, operation] of operations.entries()) {
+    byLine.set(lineOf(conditional(operation), index + 1), operation);
+  }
+  await runBatch([...byLine.keys()], {
+    ...{ ports, caller, ...around, isRepeat: false },
+    options: { dryRun, unchanged: 'skip' },
+    eventId: () => uuidv7(),
+    answer: (line, result) => results.set(byLine.get(line) as RecordOperation, resultOf(result)),
+  });
+}
+
+function lineOf({ kind, fields, version }: RecordOperation, number: number): BatchLine {
+  const value: JsonObject = { kind, record: fields, ...(version !== undefined && { if_match: version }) };
+  return { number, seemingKind: kind, read: () => value };
+}
+
+function resultOf(result: LineResult): OperationResult {
+  if ('error' in result) return { error: result.error };
+  const { outcome, version, warnings } = result.written;
+  return { outcome, version, warnings };
+}
+
+async function documentResult(
+  ports: IngestPorts,
+  { caller, dryRun, stopping, authorize }: IngestRun,
+  document: DocumentOperation,
+  records: readonly RecordOperation[],
+): Promise<OperationResult> {
+  try {
+    stopping.throwIfAborted();
+    authorize('document');
+    const isForeseen =
+      dryRun === true &&
+      records.some(({ kind, fields }) => kind === 'encounter' && fields.id === document.encounterId);
+    return await writeDocument(ports, caller, document, { dryRun: dryRun === true, isForeseen });
+  } catch (error) {
+    if (error instanceof ServiceError) return { error };
+    throw error;
+  }
+}

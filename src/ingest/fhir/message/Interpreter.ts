@@ -1,0 +1,263 @@
+import { WorkSlices } from '../../../commands/batch/WorkSlices.ts';
+import type { RecordFields } from '../../../records/catalog.ts';
+import type { Operation, RecordOperation } from '../../operation.ts';
+import type { Reference } from '../elements/dataTypes.ts';
+import { referredBy } from '../elements/references.ts';
+import { type Issue, refused, remarked } from '../issue.ts';
+import type { FieldReference, Mapped, MappedCoverage, MappingContext } from '../mapped.ts';
+import { mapResource, typeOf } from '../mapResource.ts';
+import { addressIssues } from './addressIssues.ts';
+import type { FhirEntry } from './FhirEntry.ts';
+import type { FhirRecords } from './FhirRecords.ts';
+import { InsuranceBook } from './InsuranceBook.ts';
+import { type Identity, identify } from './identify.ts';
+import { MessageIndex } from './MessageIndex.ts';
+import { MessageOperations } from './MessageOperations.ts';
+import { ReferenceResolver } from './ReferenceResolver.ts';
+import { referredResource } from './referredResource.ts';
+
+/** What an entry of a message comes to. */
+export interface InterpretedEntry {
+  entry: FhirEntry;
+  identity: Identity;
+  issues: Issue[];
+  /** What is written for it first of all; undefined where it is refused, or nothing of it is taken. */
+  operation?: Operation;
+}
+
+/** What a message comes to. */
+export interface Interpreted {
+  entries: InterpretedEntry[];
+  /** Of all entries, each once, also what they say in passing. */
+  operations: Operation[];
+}
+
+/** Finds out what a message of resources comes to: of each resource, in whatever order, by the others and by the records that there are. */
+export class Interpreter {
+  readonly #records: FhirRecords;
+  readonly #context: MappingContext;
+  readonly #index = new MessageIndex();
+  readonly #resolver: ReferenceResolver;
+  readonly #insurances: InsuranceBook;
+  readonly #operations = new MessageOperations();
+  readonly #slices = new WorkSlices();
+
+  constructor(records: FhirRecords, context: MappingContext) {
+    this.#records = records;
+    this.#context = context;
+    this.#resolver = new ReferenceResolver(this.#index, records, context);
+    this.#insurances = new InsuranceBook(this.#index, context.at);
+  }
+
+  /** Of one message. Rejects with `unavailable`. */
+  async interpret(entries: readonly FhirEntry[]): Promise<Interpreted> {
+    const context = this.#context;
+    const read: Pick<InterpretedEntry, 'entry' | 'identity'>[] = [];
+    for (const entry of entries) {
+      if (this.#slices.isOver) await this.#slices.next();
+      const identity = identify(entry, context);
+      this.#index.add(entry, identity);
+      read.push({ entry, identity });
+    }
+    const interpreted: InterpretedEntry[] = [];
+    const partial: { one: InterpretedEntry; mapped: Mapped }[] = [];
+    for (const { entry, identity } of read) {
+      if (this.#slices.isOver) await this.#slices.next();
+      const attempt = mapResource(entry.resource, context, identity.recordId);
+      const one: InterpretedEntry = { entry, identity, issues: [] };
+      interpreted.push(one);
+      if ('issues' in attempt) one.issues.push(...attempt.issues);
+      else {
+        one.issues.push(...attempt.mapped.issues, ...addressIssues(entry, identity));
+        if (isRefused(one)) continue;
+        if (attempt.mapped.of === 'role' || attempt.mapped.of === 'coverage') {
+          partial.push({ one, mapped: attempt.mapped });
+        } else await this.#write(one, attempt.mapped);
+      }
+    }
+    // What belongs to the record of another resource, once all of these are known.
+    for (const { one, mapped } of partial) {
+      if (this.#slices.isOver) await this.#slices.next();
+      await this.#addTo(one, mapped);
+    }
+    for (const insured of this.#insurances.patients()) {
+      if (this.#slices.isOver) await this.#slices.next();
+      await this.#insure(insured);
+    }
+    return { entries: interpreted, operations: this.#operations.all };
+  }
+
+  async #write(one: InterpretedEntry, mapped: Mapped): Promise<void> {
+    if (mapped.of === 'nothing') return;
+    const { entry, identity } = one;
+    const id = identity.recordId;
+    if (id === undefined) {
+      one.issues.push(
+        refused(
+          'required',
+          `${identity.type}.id`,
+          'Send an id, or the identifier that is its id: it is known by that.',
+        ),
+      );
+      return;
+    }
+    if (mapped.of === 'document') {
+      const encounterId = await this.#named(
+        one,
+        mapped.encounter,
+        'encounter',
+        'DocumentReference.context.encounter',
+      );
+      if (encounterId === undefined) return;
+      const { category, fileName, bytes } = mapped;
+      this.#add(one, {
+        type: 'document',
+        documentId: id,
+        encounterId,
+        category,
+        fileName,
+        bytes,
+        at: entry.at,
+      });
+    } else if (mapped.of === 'record') {
+      const { kind } = mapped;
+      const named = await this.#fieldsNamed(one, mapped.references);
+      if (isRefused(one)) return;
+      const fields = { ...mapped.fields, ...named, id };
+      const { ifAbsent, ifMatch: version } = entry;
+      const options = { ...(ifAbsent && { ifAbsent }), ...(version !== undefined && { version }) };
+      this.#add(one, { type: 'record', kind, fields, at: entry.at, ...options });
+    }
+  }
+
+  async #addTo(one: InterpretedEntry, mapped: Mapped): Promise<void> {
+    if (mapped.of === 'coverage') await this.#noteCoverage(one, mapped);
+    if (mapped.of !== 'role') return;
+    const expression = 'PractitionerRole.practitioner';
+    const id = await this.#named(one, mapped.practitioner, 'provider', expression);
+    if (id === undefined) return;
+    await this.#complete(one, 'provider', id, () => mapped.fields, expression);
+  }
+
+  async #noteCoverage(one: InterpretedEntry, mapped: MappedCoverage): Promise<void> {
+    const patientId = await this.#named(one, mapped.patient, 'patient', 'Coverage.beneficiary');
+    const { resource } = one.entry;
+    const payor = mapped.payors.find((reference) => !this.#isPerson(reference, resource));
+    if (payor === undefined) {
+      const text = 'Whoever pays is a person: it is no insurance, and left out.';
+      one.issues.push(remarked('informational', 'Coverage.payor', text));
+      return;
+    }
+    const payer = await this.#resolver.resolve(payor, 'payer', 'Coverage.payor', resource);
+    if ('issue' in payer) one.issues.push(payer.issue);
+    else if (patientId !== undefined) this.#insurances.note(one, patientId, payer, mapped);
+  }
+
+  /** Whether a payor is the patient, or somebody near to them (FHIR R4, 13.1.4). */
+  #isPerson(reference: Reference, owner: unknown): boolean {
+    const referred = referredBy(reference);
+    const named = referred && 'type' in referred ? referred.type : undefined;
+    const type = typeOf(referredResource(reference, owner, this.#index)) ?? named ?? reference.type;
+    return type === 'Patient' || type === 'RelatedPerson';
+  }
+
+  /** Writes the insurances of a patient of whom the message tells some. */
+  async #insure({ patientId, told, entries }: ReturnType<InsuranceBook['patients']>[number]): Promise<void> {
+    const [first] = entries;
+    if (first === undefined) return;
+    const current = await this.#records.current('patient', patientId);
+    const { fields, also, left } = told(current?.fields);
+    if (fields === undefined) return;
+    if (left > 0) {
+      const text = 'A patient has at most three insurances: those that come last are left out.';
+      for (const { issues } of entries) issues.push(remarked('informational', 'Coverage', text));
+    }
+    for (const payer of also) this.#operations.addMade(payer);
+    await this.#complete(first, 'patient', patientId, () => fields, 'Coverage.beneficiary', current);
+    for (const one of entries) {
+      if (first.operation) one.operation ??= first.operation;
+      else if (one !== first) one.issues.push(...first.issues.filter(({ severity }) => severity === 'error'));
+    }
+  }
+
+  /** Adds fields to what is written of a record; where the message has nothing else of it, with what the record has and needs. */
+  async #complete(
+    one: InterpretedEntry,
+    kind: string,
+    id: string,
+    added: () => Record<string, unknown>,
+    expression: string,
+    known?: { version: number; fields: RecordFields },
+  ): Promise<void> {
+    const own = this.#operations.lastOf(kind, id);
+    const isLeftOut = own?.ifAbsent && (known ?? (await this.#records.current(kind, id))) !== undefined;
+    if (own && !isLeftOut) {
+      Object.assign(own.fields, added());
+      one.operation = own;
+      return;
+    }
+    const current = known ?? (await this.#records.current(kind, id));
+    if (current === undefined) {
+      one.issues.push(
+        refused(
+          'not-found',
+          expression,
+          `There is no ${kind} of this id: send it before, or in the same bundle.`,
+        ),
+      );
+      return;
+    }
+    const { version, fields } = current;
+    const needed = { first_name: fields.first_name, last_name: fields.last_name };
+    const born = kind === 'patient' && { date_of_birth: fields.date_of_birth };
+    const whole: RecordFields = { ...needed, ...born, ...added(), id };
+    this.#add(one, { type: 'record', kind, fields: whole, version, at: one.entry.at });
+  }
+
+  async #fieldsNamed(
+    one: InterpretedEntry,
+    references: readonly FieldReference[],
+  ): Promise<Record<string, string>> {
+    const named: Record<string, string> = {};
+    const made: RecordOperation[] = [];
+    for (const { otherwise, ...reference } of references) {
+      const first = await this.#resolve(one, reference);
+      const resolved = 'issue' in first && otherwise ? await this.#resolve(one, otherwise) : first;
+      if ('issue' in resolved) one.issues.push(resolved.issue);
+      else {
+        named[reference.field] = resolved.id;
+        if (resolved.also) made.push(resolved.also);
+      }
+    }
+    if (!isRefused(one)) for (const record of made) this.#operations.addMade(record);
+    return named;
+  }
+
+  /** The id of a record that an entry cannot be without; the issue is noted where there is none. */
+  async #named(
+    one: InterpretedEntry,
+    reference: FieldReference['reference'] | undefined,
+    kind: string,
+    expression: string,
+  ): Promise<string | undefined> {
+    if (reference === undefined) return undefined;
+    const resolved = await this.#resolve(one, { field: '', kind, reference, expression });
+    if ('id' in resolved) return resolved.id;
+    one.issues.push(resolved.issue);
+    return undefined;
+  }
+
+  #resolve({ entry }: InterpretedEntry, { reference, kind, expression }: FieldReference) {
+    return this.#resolver.resolve(reference, kind, expression, entry.resource);
+  }
+
+  #add(one: InterpretedEntry, operation: Operation): void {
+    this.#operations.add(operation);
+    one.operation = operation;
+  }
+}
+
+/** Whether nothing of an entry may be written. */
+export function isRefused({ issues }: Pick<InterpretedEntry, 'issues'>): boolean {
+  return issues.some(({ severity }) => severity === 'error');
+}

@@ -1,0 +1,173 @@
+import { isJsonObject } from '../../../events/event.ts';
+import type { RecordOperation } from '../../operation.ts';
+import type { Reference } from '../elements/dataTypes.ts';
+import { systems } from '../elements/identifiers.ts';
+import { type Referred, referredBy } from '../elements/references.ts';
+import { type Issue, refused } from '../issue.ts';
+import type { MappedRecord, MappingContext } from '../mapped.ts';
+import { mapResource } from '../mapResource.ts';
+import type { FhirRecords } from './FhirRecords.ts';
+import { identify } from './identify.ts';
+import type { MessageIndex } from './MessageIndex.ts';
+
+/** The record that a reference names, or why there is none; `isAmbiguous` where there is more than one. */
+export type Resolved = { id: string; also?: RecordOperation } | { issue: Issue; isAmbiguous?: boolean };
+
+/** Types of resources by the kind of their records. */
+const typesOf: Record<string, readonly string[]> = {
+  patient: ['Patient'],
+  payer: ['Organization'],
+  provider: ['Practitioner'],
+  facility: ['Location', 'Organization'],
+  encounter: ['Encounter'],
+};
+/** Fields of records that hold the identifiers of a system. */
+const numbers = new Map<string, Partial<Record<string, string>>>(
+  Object.entries({
+    [systems.npi]: { provider: 'npi', facility: 'npi' },
+    [systems.ein]: { facility: 'tax_id' },
+    [systems.clia]: { facility: 'clia_number' },
+    [systems.naic]: { payer: 'payer_code' },
+  }),
+);
+
+/** Finds the records that references of a message name: in the message first, then in the workspace. */
+export class ReferenceResolver {
+  readonly #index: MessageIndex;
+  readonly #records: FhirRecords;
+  readonly #context: MappingContext;
+  /** What was asked of the workspace, by kind, field and value. */
+  readonly #asked = new Map<string, Promise<string[]>>();
+
+  constructor(index: MessageIndex, records: FhirRecords, context: MappingContext) {
+    this.#index = index;
+    this.#records = records;
+    this.#context = context;
+  }
+
+  /**
+   * The record of a kind that a reference names; `owner` is the resource that refers. Whether it exists is asked when it is written, unless
+   * it is searched for. Rejects with `unavailable`.
+   */
+  async resolve(reference: Reference, kind: string, expression: string, owner: unknown): Promise<Resolved> {
+    const referred = referredBy(reference);
+    if (referred === undefined) {
+      const text = 'Send a reference by address, identifier or, of a payer, its name.';
+      return { issue: refused('invalid', expression, text) };
+    }
+    switch (referred.by) {
+      case 'contained':
+        return this.#contained(referred.id, kind, expression, owner);
+      case 'fullUrl':
+        return found(this.#index.byUrl(referred.url), kind, expression);
+      case 'id':
+        return this.#byId(referred, kind, expression);
+      case 'identifier':
+        return this.#byIdentifier(referred, kind, expression);
+      default:
+        return byName(referred.display, kind, expression);
+    }
+  }
+
+  #byId(referred: Extract<Referred, { by: 'id' }>, kind: string, expression: string): Resolved {
+    const { type, id, url = '' } = referred;
+    if (!typesOf[kind]?.includes(type)) {
+      const text = `It must refer to ${typesOf[kind]?.join(' or ')}.`;
+      return { issue: refused('invalid', expression, text) };
+    }
+    const inMessage = this.#index.byUrl(url) ?? this.#index.byId(type, id);
+    return inMessage ? found(inMessage, kind, expression) : { id };
+  }
+
+  async #byIdentifier(
+    { system, value }: Extract<Referred, { by: 'identifier' }>,
+    kind: string,
+    expression: string,
+  ): Promise<Resolved> {
+    const types = typesOf[kind] ?? [];
+    for (const type of types) {
+      const inMessage = this.#index.byIdentifier(type, { system, value });
+      if (inMessage?.kind === kind) return { id: inMessage.id };
+    }
+    if (types.some((type) => system !== undefined && this.#context.idSystems[type] === system)) {
+      return { id: value };
+    }
+    const field = numbers.get(system ?? '')?.[kind];
+    if (field === undefined) {
+      const text = `No ${kind} is known by identifiers of this system. Send it in the same bundle, or name the system as the id system of the source.`;
+      return { issue: refused('not-found', expression, text) };
+    }
+    const [id, another] = await this.#havingNumber(kind, field, value.replaceAll(/\s/g, ''));
+    if (id === undefined)
+      return { issue: refused('not-found', expression, `There is no ${kind} with this identifier.`) };
+    if (another !== undefined) {
+      return {
+        issue: refused('not-found', expression, `There is more than one ${kind} with this identifier.`),
+        isAmbiguous: true,
+      };
+    }
+    return { id };
+  }
+
+  #havingNumber(kind: string, field: string, value: string): Promise<string[]> {
+    const asked = JSON.stringify([kind, field, value]);
+    const asking = this.#asked.get(asked) ?? this.#records.havingNumber(kind, field, value);
+    this.#asked.set(asked, asking);
+    return asking;
+  }
+
+  /**
+   * A payer, or a provider with an NPI, that a resource holds inside is made where there is none of its id; whatever else is inside has no
+   * id of its own.
+   */
+  async #contained(id: string, kind: string, expression: string, owner: unknown): Promise<Resolved> {
+    const inside = isJsonObject(owner) && Array.isArray(owner.contained) ? owner.contained : [];
+    const resource = inside.find((one) => isJsonObject(one) && one.id === id);
+    const missing = refused('not-found', expression, 'There is no resource of this id inside.');
+    if (!isJsonObject(resource)) return { issue: missing };
+    const { id: _local, ...rest } = resource;
+    const { recordId } = identify({ at: '', resource: rest }, this.#context);
+    const attempt = mapResource({ ...rest, ...(kind === 'payer' && asPayer) }, this.#context, recordId);
+    const isMade = 'mapped' in attempt && attempt.mapped.of === 'record' && attempt.mapped.kind === kind;
+    const { fields, issues } = (isMade ? attempt.mapped : { fields: {}, issues: [] }) as MappedRecord;
+    const { payer_code, name, npi } = fields;
+    const own = recordId ?? (kind === 'payer' ? (payer_code ?? name) : npi);
+    if (!isMade || own === undefined || (kind !== 'payer' && kind !== 'provider')) {
+      const text = `A contained resource has no id of its own: send the ${kind} as a resource by itself.`;
+      return { issue: refused('not-supported', expression, text) };
+    }
+    if (recordId === undefined && kind === 'provider') {
+      const known = await this.#byIdentifier(
+        { by: 'identifier', type: 'Practitioner', system: systems.npi, value: String(npi) },
+        kind,
+        expression,
+      );
+      if ('id' in known || known.isAmbiguous) return known;
+    }
+    const [wrong] = issues.filter(({ severity }) => severity === 'error');
+    if (wrong) return { issue: { ...wrong, expression } };
+    return madeInPassing(kind, String(own), fields, expression);
+  }
+}
+
+const asPayer = { type: [{ coding: [{ code: 'pay' }] }] };
+
+function found(record: { kind: string; id: string } | undefined, kind: string, expression: string): Resolved {
+  if (record?.kind === kind) return { id: record.id };
+  const text = record
+    ? `It refers to another kind of record than a ${kind}.`
+    : 'It refers to no resource of this bundle.';
+  return { issue: refused(record ? 'invalid' : 'not-found', expression, text) };
+}
+
+function byName(display: string, kind: string, expression: string): Resolved {
+  if (kind === 'payer') return madeInPassing(kind, display, { name: display }, expression);
+  return {
+    issue: refused('not-found', expression, `A text names no ${kind}: send a reference or an identifier.`),
+  };
+}
+
+/** A record of which no more is known than what is said in passing: it is made where there is none of its id. */
+function madeInPassing(kind: string, id: string, fields: Record<string, unknown>, at: string): Resolved {
+  return { id, also: { type: 'record', kind, fields: { ...fields, id }, at, ifAbsent: true } };
+}

@@ -1,0 +1,51 @@
+import { isJsonObject } from '../../../events/event.ts';
+import type { Identifier } from '../elements/dataTypes.ts';
+import { identifierSchema, listOf } from '../elements/dataTypes.ts';
+import { identifierOf } from '../elements/identifiers.ts';
+import type { MappingContext } from '../mapped.ts';
+import { typeOf } from '../mapResource.ts';
+import { isPayer, organizationSchema } from '../resources/mapOrganization.ts';
+import type { FhirEntry } from './FhirEntry.ts';
+
+const identifiersSchema = listOf(identifierSchema);
+
+/** By the type of a resource, the kind of its record. */
+const kinds: Partial<Record<string, string>> = {
+  Patient: 'patient',
+  Location: 'facility',
+  Practitioner: 'provider',
+  Encounter: 'encounter',
+  DocumentReference: 'document',
+};
+
+/** What a resource calls itself. */
+export interface Identity {
+  type: string | undefined;
+  /** Kind of its record; undefined where it has none. */
+  kind: string | undefined;
+  /** `Resource.id`, or that of the address to which it was sent. */
+  resourceId: string | undefined;
+  identifiers: Identifier[];
+  /**
+   * Of its record: its identifier of the system that the source names for the type, else `Resource.id`. Undefined without either: an
+   * id made up here would be another one the next time.
+   */
+  recordId: string | undefined;
+}
+
+export function identify({ resource, id }: FhirEntry, { idSystems }: MappingContext): Identity {
+  const type = typeOf(resource);
+  const { id: ownId, identifier } = isJsonObject(resource) ? resource : {};
+  const resourceId = id ?? (typeof ownId === 'string' && ownId !== '' ? ownId : undefined);
+  const parsed = identifiersSchema.safeParse(identifier);
+  const identifiers = parsed.success ? parsed.data : [];
+  const system = type && idSystems[type];
+  const recordId = (system && identifierOf(identifiers, system)) ?? resourceId;
+  return { type, kind: kindOf(type, resource), resourceId, identifiers, recordId };
+}
+
+function kindOf(type: string | undefined, resource: unknown): string | undefined {
+  if (type !== 'Organization') return type && kinds[type];
+  const organization = organizationSchema.safeParse(resource);
+  return organization.success && isPayer(organization.data) ? 'payer' : 'facility';
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import { listOf } from '../elements/dataTypes.ts';
+import { type Issue, refused } from '../issue.ts';
+import { typeOf } from '../mapResource.ts';
+import type { FhirEntry } from './FhirEntry.ts';
+import { versionOf } from './versionOf.ts';
+
+/** The parts of a Bundle (FHIR R4, 2.36) that are used. */
+const bundleSchema = z.object({
+  resourceType: z.literal('Bundle'),
+  type: z.enum(['batch', 'transaction']),
+  entry: listOf(
+    z.object({
+      fullUrl: z.string().optional(),
+      resource: z.unknown().optional(),
+      request: z
+        .object({
+          method: z.string(),
+          url: z.string(),
+          ifMatch: z.string().optional(),
+          ifNoneExist: z.string().optional(),
+        })
+        .optional(),
+    }),
+    100_000,
+  ).default([]),
+});
+type BundleEntry = z.infer<typeof bundleSchema>['entry'][number];
+
+/** A Bundle, entry by entry: what each asks for, or why that is not taken. */
+export interface ReadBundle {
+  type: 'batch' | 'transaction';
+  read: (FhirEntry | { issue: Issue })[];
+}
+
+/** The Bundle that a value is; an issue where it is none, or one of a type that is not taken. */
+export function readBundle(value: unknown): ReadBundle | { issue: Issue } {
+  const bundle = bundleSchema.safeParse(value);
+  if (!bundle.success) return { issue: notBundle(bundle.error) };
+  const { type, entry } = bundle.data;
+  return { type, read: entry.map(readEntry) };
+}
+
+function notBundle(error: z.ZodError): Issue {
+  const [first] = error.issues;
+  if (first?.path[0] === 'type') {
+    return refused('not-supported', 'Bundle.type', 'Bundles are taken of the types batch and transaction.');
+  }
+  const places = (first?.path ?? []).map((part) =>
+    typeof part === 'number' ? `[${part}]` : `.${String(part)}`,
+  );
+  return refused('invalid', `Bundle${places.join('')}`, 'Send a Bundle as FHIR R4 has it.');
+}
+
+/** What an entry asks for, or why that is not taken. */
+function readEntry({ fullUrl, resource, request }: BundleEntry, index: number): FhirEntry | { issue: Issue } {
+  const at = `Bundle.entry[${index}].resource`;
+  const wrong = (element: string, text: string) => ({
+    issue: refused('not-supported', `Bundle.entry[${index}].request${element}`, text),
+  });
+  if (request === undefined) return wrong('', 'Send what is asked for: method and url.');
+  const { method, url, ifMatch, ifNoneExist } = request;
+  if (method !== 'POST' && method !== 'PUT') return wrong('.method', 'Entries are taken with POST and PUT.');
+  const [path = '', query] = url.split('?', 2);
+  const [type, id, ...rest] = path.split('/');
+  const isAddressed =
+    method === 'PUT' ? (id === undefined) !== (query === undefined) : id === undefined && query === undefined;
+  if (type !== typeOf(resource) || rest.length > 0 || !isAddressed) {
+    return wrong(
+      '.url',
+      'Send the type of the resource, with PUT also its id or a condition on an identifier of it.',
+    );
+  }
+  const version = versionOf(ifMatch);
+  if (version === 'invalid') return wrong('.ifMatch', 'Send a version as W/"3".');
+  return {
+    ...{ at, fullUrl, resource, id, ifMatch: version },
+    ...{ query: query ?? ifNoneExist, ifAbsent: ifNoneExist !== undefined },
+  };
+}

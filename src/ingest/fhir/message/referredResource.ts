@@ -1,0 +1,21 @@
+import { isJsonObject } from '../../../events/event.ts';
+import type { Reference } from '../elements/dataTypes.ts';
+import { referredBy } from '../elements/references.ts';
+import type { MessageIndex } from './MessageIndex.ts';
+
+/** The resource of the message to which another one, its `owner`, refers; undefined where the message has none. */
+export function referredResource(reference: Reference, owner: unknown, index: MessageIndex): unknown {
+  const referred = referredBy(reference);
+  switch (referred?.by) {
+    case 'contained': {
+      const inside = isJsonObject(owner) && Array.isArray(owner.contained) ? owner.contained : [];
+      return inside.find((one) => isJsonObject(one) && one.id === referred.id);
+    }
+    case 'fullUrl':
+      return index.resource(referred.url);
+    case 'id':
+      return index.resource(referred.url ?? '') ?? index.resource(`${referred.type}/${referred.id}`);
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,31 @@
+import { ServiceError } from '../../../errors.ts';
+import { recordStream } from '../../../events/streamNames.ts';
+import { currentState, type QueryPorts } from '../../../reads/readRecord.ts';
+import { searchRecords } from '../../../reads/search/searchRecords.ts';
+import type { FhirRecords } from './FhirRecords.ts';
+
+/** Records with one number that are looked at: more than one is too many already. */
+const MOST = 20;
+
+/** The records of a workspace, with every write acknowledged before a call. */
+export function workspaceRecords(ports: QueryPorts, workspace: string): FhirRecords {
+  const current: FhirRecords['current'] = async (kind, id) => {
+    const state = await currentState(ports, kind, recordStream(workspace, kind, id));
+    return state === undefined || state.erased ? undefined : { version: state.version, fields: state.fields };
+  };
+  return {
+    current,
+    async havingNumber(kind, field, value) {
+      const request = { text: value, kinds: [kind], limit: MOST, pageToken: undefined };
+      const { items } = await searchRecords(ports, workspace, request).catch((error) => {
+        // What no search can be for is nowhere.
+        if (error instanceof ServiceError && error.code === 'validation_failed') return { items: [] };
+        throw error;
+      });
+      const records = await Promise.all(
+        items.map(async ({ id }) => ({ id, found: await current(kind, id) })),
+      );
+      return records.flatMap(({ id, found }) => (found?.fields[field] === value ? [id] : []));
+    },
+  };
+}

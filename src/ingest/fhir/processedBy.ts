@@ -1,0 +1,34 @@
+import type { ProcessedMessage } from '../../messages/MessageStore.ts';
+import { MAX_PROBLEMS } from '../../messages/message.ts';
+import { becameOf, eachOnce, recordOf } from '../aboutRecords.ts';
+import { isRefused } from './message/Interpreter.ts';
+import type { EntryOutcome } from './sendMessage.ts';
+
+/** What became of a message, by what became of its entries; so many others could not be read. */
+export function processedBy(outcomes: readonly EntryOutcome[], unread: number): ProcessedMessage {
+  const about = outcomes.flatMap(({ interpreted, result }) => {
+    const { operation, identity } = interpreted;
+    const { kind, recordId: id } = identity;
+    if (operation) return operation.type === 'record' ? [becameOf(recordOf(operation), result)] : [];
+    return kind === undefined || kind === 'document' || id === undefined
+      ? []
+      : [becameOf({ kind, id }, undefined)];
+  });
+  const refused = outcomes.filter(
+    ({ interpreted, result }) => isRefused(interpreted) || (result !== undefined && 'error' in result),
+  ).length;
+  const all = outcomes.length + unread;
+  const problems = outcomes.flatMap(({ issues }) =>
+    issues.map(({ severity, code, expression, diagnostics }) => ({
+      severity,
+      code,
+      at: expression,
+      text: diagnostics,
+    })),
+  );
+  return {
+    state: refused + unread === 0 ? 'accepted' : refused + unread === all ? 'rejected' : 'partly',
+    about: eachOnce(about),
+    problems: problems.slice(0, MAX_PROBLEMS),
+  };
+}

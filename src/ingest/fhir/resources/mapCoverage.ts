@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import {
+  type CodeableConcept,
+  codeableConceptSchema,
+  identifierSchema,
+  listOf,
+  periodSchema,
+  referenceSchema,
+} from '../elements/dataTypes.ts';
+import { firstDay, lastDay } from '../elements/inForce.ts';
+import { refused, remarked } from '../issue.ts';
+import type { MappedCoverage, NothingMapped } from '../mapped.ts';
+
+/** The parts of a Coverage (FHIR R4, 13.1) that are used. */
+export const coverageSchema = z.object({
+  resourceType: z.literal('Coverage'),
+  id: z.string().optional(),
+  identifier: listOf(identifierSchema).optional(),
+  status: z.enum(['active', 'cancelled', 'draft', 'entered-in-error']),
+  type: codeableConceptSchema.optional(),
+  subscriber: referenceSchema.optional(),
+  subscriberId: z.string().optional(),
+  beneficiary: referenceSchema.optional(),
+  relationship: codeableConceptSchema.optional(),
+  period: periodSchema.optional(),
+  payor: listOf(referenceSchema).optional(),
+  class: listOf(z.object({ type: codeableConceptSchema, value: z.string() })).optional(),
+  order: z.int().positive().optional(),
+});
+type Coverage = z.infer<typeof coverageSchema>;
+
+/** System of the types of coverage for which nobody but the patient pays. */
+const SELF_PAY = 'http://terminology.hl7.org/CodeSystem/coverage-selfpay';
+
+/**
+ * What the beneficiary is to the subscriber, by the codes of FHIR's subscriber-relationship, of HL7 v2 (tables 0063, and 0344 with numbers) and
+ * of v3-RoleCode, in lower case. What else these name is `other`.
+ */
+const relationships = new Map([
+  ...['self', 'sel', 'oneself', 'v2-0344 01'].map((code) => [code, 'self'] as const),
+  ...['spouse', 'common', 'spo', 'sps', 'husb', 'wife', 'v2-0344 02'].map(
+    (code) => [code, 'spouse'] as const,
+  ),
+  ...['child', 'chd', 'nch', 'sch', 'fch', 'son', 'dau'].map((code) => [code, 'child'] as const),
+  ...['03', '04', '05', '06'].map((code) => [`v2-0344 ${code}`, 'child'] as const),
+]);
+
+/** What a Coverage says of an insurance of its beneficiary. */
+export function mapCoverage(coverage: Coverage): MappedCoverage | NothingMapped {
+  const { status, subscriber, subscriberId, beneficiary, relationship, period, payor, order } = coverage;
+  if (status === 'draft') return left('Coverage.status', 'A draft is no insurance yet: it is left out.');
+  if (coverage.type?.coding?.some(({ system }) => system === SELF_PAY)) {
+    return left('Coverage.type', 'Who pays themselves has no insurance by that: it is left out.');
+  }
+  const related = relationshipOf(relationship);
+  const group = coverage.class?.find(({ type }) => type.coding?.some((one) => one.code === 'group'))?.value;
+  const number = memberNumber(coverage) ?? subscriberId;
+  const issues = [
+    ...(beneficiary === undefined
+      ? [refused('required', 'Coverage.beneficiary', 'Send who is covered.')]
+      : []),
+    ...(payor?.[0] === undefined ? [refused('required', 'Coverage.payor', 'Send who pays.')] : []),
+  ];
+  return {
+    of: 'coverage',
+    isHearsay: false,
+    fields: {
+      ...(number && { policy_number: number }),
+      ...(group && { group_number: group }),
+      ...(period?.start && { effective_date: firstDay(period.start) }),
+      ...(period?.end && { termination_date: lastDay(period.end) }),
+      ...(related && { subscriber_relationship: related }),
+      ...(subscriberId && { subscriber_id: subscriberId }),
+    },
+    ...{ patient: beneficiary, payors: payor ?? [], subscriber, period, order },
+    isActive: status === 'active',
+    issues,
+  };
+}
+
+function left(expression: string, text: string): NothingMapped {
+  return { of: 'nothing', issues: [remarked('informational', expression, text)] };
+}
+
+/** The first that is known of its codes, or its text; `other` where there is none. */
+function relationshipOf(relationship: CodeableConcept | undefined): string | undefined {
+  const { coding = [], text } = relationship ?? {};
+  // Numbers mean something by their system alone.
+  const codes = coding.map(({ system = '', code }) =>
+    code && /^\d/.test(code) ? `${system.split('/').at(-1)} ${code}` : code,
+  );
+  const names = [...codes, text].filter((name) => name !== undefined);
+  const known = names.map((name) => relationships.get(name.trim().toLowerCase()));
+  return names.length === 0 ? undefined : (known.find((one) => one !== undefined) ?? 'other');
+}
+
+/** The number of the member (v2-0203, `MB`). */
+function memberNumber({ identifier = [] }: Coverage): string | undefined {
+  return identifier.find(({ type }) => type?.coding?.some(({ code }) => code === 'MB'))?.value;
+}

@@ -1,0 +1,168 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { documentFormats, MAX_FILENAME_LENGTH } from '../../../records/document.ts';
+import { codeableConceptSchema, identifierSchema, listOf, referenceSchema } from '../elements/dataTypes.ts';
+import { type Issue, refused, remarked } from '../issue.ts';
+import type { Mapped } from '../mapped.ts';
+
+const attachmentSchema = z.object({
+  contentType: z.string().optional(),
+  data: z.string().optional(),
+  url: z.string().optional(),
+  title: z.string().optional(),
+  size: z.int().optional(),
+  hash: z.string().optional(),
+});
+type Attachment = z.infer<typeof attachmentSchema>;
+
+/** The parts of a DocumentReference (FHIR R4, 2.37) that are used. */
+export const documentReferenceSchema = z.object({
+  resourceType: z.literal('DocumentReference'),
+  id: z.string().optional(),
+  identifier: listOf(identifierSchema).optional(),
+  status: z.enum(['current', 'superseded', 'entered-in-error']),
+  type: codeableConceptSchema.optional(),
+  category: listOf(codeableConceptSchema).optional(),
+  content: listOf(z.object({ attachment: attachmentSchema })).optional(),
+  relatesTo: listOf(z.object({ code: z.string() })).optional(),
+  context: z.object({ encounter: listOf(referenceSchema).optional() }).optional(),
+});
+type DocumentReference = z.infer<typeof documentReferenceSchema>;
+
+const LOINC = 'http://loinc.org';
+
+/** Categories by LOINC's codes for types of documents; others are a `medical_record`. */
+const categories = new Map(
+  Object.entries({
+    '18842-5': 'discharge_summary',
+    '11506-3': 'progress_report',
+    '34117-2': 'patient_history',
+    '11348-0': 'patient_history',
+    '51847-2': 'doctor_notes',
+    '34109-9': 'doctor_notes',
+    '11488-4': 'doctor_notes',
+    '11502-2': 'lab_results',
+    '18748-4': 'radiology_report',
+    '68604-8': 'radiology_report',
+    '47045-0': 'diagnostic_report',
+    '11369-6': 'immunization_report',
+    '57133-1': 'referral',
+    '59284-0': 'consent_form',
+    '64290-0': 'consent_form',
+  }),
+);
+
+const extensions = new Map([
+  [documentFormats.pdf as string, '.pdf'],
+  [documentFormats.docx, '.docx'],
+]);
+/** A data URL (RFC 2397) is read up to its data by this; its parameters are few. */
+const DATA_URL = /^data:([^;,]{0,200})(?:;[^;,]{1,200}){0,9};base64$/;
+
+/** What a DocumentReference says of a document of an encounter: its first attachment that is a PDF or a DOCX. */
+export function mapDocumentReference(reference: DocumentReference, id: string | undefined): Mapped {
+  const { status, content = [], context } = reference;
+  if (status === 'entered-in-error') {
+    return nothing(
+      'DocumentReference.status',
+      'What was entered in error is not taken; what was sent of it before stays.',
+    );
+  }
+  const held = content.map(({ attachment }) => ({ attachment, file: fileOf(attachment) }));
+  const taken = held.find(({ file }) => file !== undefined);
+  if (taken?.file === undefined) {
+    const text = 'Of attachments only PDF and DOCX are taken, in data or as a data URL: it is left out.';
+    return nothing('DocumentReference.content.attachment', text);
+  }
+  const { extension, bytes } = taken.file;
+  const name = fileNameOf(taken.attachment.title ?? id ?? 'document', extension);
+  const issues = [...damages(taken.attachment, bytes), ...remarksOn(reference)];
+  const encounter = context?.encounter?.[0];
+  if (encounter === undefined) {
+    issues.push(
+      refused('required', 'DocumentReference.context.encounter', 'Send the encounter that it belongs to.'),
+    );
+  }
+  return {
+    ...{ of: 'document', encounter, category: categoryOf(reference), bytes, issues },
+    fileName: name,
+  };
+}
+
+/** Where the bytes are not those of which the sender tells size and SHA-1 (FHIR R4, 2.24.0.8). */
+function damages({ size, hash }: Attachment, bytes: Buffer): Issue[] {
+  const sent = hash === undefined ? undefined : Buffer.from(hash, 'base64');
+  const actual = createHash('sha1').update(bytes).digest();
+  const at = 'DocumentReference.content.attachment';
+  return [
+    ...(size !== undefined && size !== bytes.length
+      ? [refused('value', `${at}.size`, 'The data has another size than this.')]
+      : []),
+    ...(sent?.length === actual.length && !sent.equals(actual)
+      ? [refused('value', `${at}.hash`, 'The data has another SHA-1 than this.')]
+      : []),
+    ...(sent !== undefined && sent.length !== actual.length
+      ? [remarked('value', `${at}.hash`, 'This is no SHA-1 in base64: the data is not checked by it.')]
+      : []),
+  ];
+}
+
+/** What is not taken of a document. */
+function remarksOn({ content = [], context, relatesTo = [] }: DocumentReference): Issue[] {
+  const remarks: [boolean, string, string][] = [
+    [content.length > 1, 'content', 'Of several attachments the first that is a PDF or a DOCX is taken.'],
+    [
+      (context?.encounter?.length ?? 0) > 1,
+      'context.encounter',
+      'Of several encounters the first is taken: the document belongs to that.',
+    ],
+    [
+      relatesTo.some(({ code }) => code === 'replaces'),
+      'relatesTo',
+      'The document that this one replaces stays as it is.',
+    ],
+  ];
+  return remarks.flatMap(([holds, element, text]) =>
+    holds ? [remarked('informational', `DocumentReference.${element}`, text)] : [],
+  );
+}
+
+function nothing(expression: string, text: string): Mapped {
+  return { of: 'nothing', issues: [remarked('not-supported', expression, text)] };
+}
+
+/** A title as the name of a file: with its extension, without what names of files do not have, and no longer than they are. */
+function fileNameOf(title: string, extension: string): string {
+  const text = title.replaceAll(/\p{Cc}/gu, ' ').trim();
+  const base = text.toLowerCase().endsWith(extension) ? text.slice(0, -extension.length) : text;
+  return `${[...base.slice(0, 2 * MAX_FILENAME_LENGTH)].slice(0, MAX_FILENAME_LENGTH - extension.length).join('')}${extension}`;
+}
+
+function fileOf({ contentType, data, url }: Attachment): { extension: string; bytes: Buffer } | undefined {
+  const [typeInUrl, dataInUrl] = dataUrl(url) ?? [];
+  const type = (contentType ?? typeInUrl)?.split(';')[0]?.trim().toLowerCase() ?? '';
+  const [extension, base64] = [extensions.get(type), data ?? dataInUrl];
+  const bytes = base64 === undefined ? undefined : bytesOf(base64);
+  return extension === undefined || bytes === undefined ? undefined : { extension, bytes };
+}
+
+/** The type and the data of a data URL. */
+function dataUrl(url = ''): [string, string] | undefined {
+  const comma = url.indexOf(',');
+  const type = DATA_URL.exec(url.slice(0, Math.max(comma, 0)))?.[1];
+  return type === undefined ? undefined : [type, url.slice(comma + 1)];
+}
+
+/** What base64 stands for, of which white space is no part; undefined where it is none. Takes as long as the text is. */
+function bytesOf(base64: string): Buffer | undefined {
+  const end = base64.indexOf('=');
+  const [digits, padding] = end < 0 ? [base64, ''] : [base64.slice(0, end), base64.slice(end)];
+  const isWrong = /[^A-Za-z0-9+/\s]/.test(digits) || !/^(?:=\s{0,2}){0,2}\s*$/.test(padding);
+  return isWrong ? undefined : Buffer.from(digits, 'base64');
+}
+
+function categoryOf({ type, category = [] }: DocumentReference): string {
+  const codings = [type, ...category].flatMap((concept) => concept?.coding ?? []);
+  const known = codings.flatMap(({ system, code = '' }) => (system === LOINC && categories.get(code)) || []);
+  return known[0] ?? 'medical_record';
+}

@@ -1,0 +1,163 @@
+import { z } from 'zod';
+import {
+  codeableConceptSchema,
+  codingSchema,
+  dateTimeSchema,
+  identifierSchema,
+  listOf,
+  periodSchema,
+  type Reference,
+  referenceSchema,
+} from '../elements/dataTypes.ts';
+import { lastDay } from '../elements/inForce.ts';
+import { type Issue, refused, remarked } from '../issue.ts';
+import type { FieldReference, MappedRecord, MappingContext } from '../mapped.ts';
+
+const statuses = [
+  'planned',
+  'arrived',
+  'triaged',
+  'in-progress',
+  'onleave',
+  'finished',
+  'cancelled',
+  'entered-in-error',
+  'unknown',
+] as const;
+
+/** A Coding; what other versions of FHIR have here, a text or a list of concepts, as one. */
+const classSchema = z.union([
+  codingSchema,
+  z.string().transform((code) => ({ code })),
+  listOf(codeableConceptSchema).transform((classes) => ({ code: classes[0]?.coding?.[0]?.code })),
+]);
+
+/** The parts of an Encounter (FHIR R4, 8.11) that are used. */
+export const encounterSchema = z.object({
+  resourceType: z.literal('Encounter'),
+  id: z.string().optional(),
+  identifier: listOf(identifierSchema).optional(),
+  status: z.enum(statuses),
+  class: classSchema.optional(),
+  meta: z.object({ lastUpdated: dateTimeSchema.optional() }).optional(),
+  subject: referenceSchema.optional(),
+  participant: listOf(
+    z.object({
+      type: listOf(codeableConceptSchema).optional(),
+      individual: referenceSchema.optional(),
+    }),
+  ).optional(),
+  period: periodSchema.optional(),
+  location: listOf(z.object({ location: referenceSchema, status: z.string().optional() })).optional(),
+  serviceProvider: referenceSchema.optional(),
+});
+type Encounter = z.infer<typeof encounterSchema>;
+
+/** Visit types by the codes of v3-ActCode that FHIR R4 lists for `Encounter.class`, and by DSTU2's, in capitals; others have none. */
+const visitTypes = new Map(
+  Object.entries({
+    AMB: 'outpatient',
+    EMER: 'emergency',
+    IMP: 'inpatient',
+    ACUTE: 'inpatient',
+    NONAC: 'inpatient',
+    OBSENC: 'observation',
+    VR: 'telehealth',
+    AMBULATORY: 'outpatient',
+    OUTPATIENT: 'outpatient',
+    INPATIENT: 'inpatient',
+    EMERGENCY: 'emergency',
+    VIRTUAL: 'telehealth',
+  }),
+);
+
+/** Statuses of an encounter that did not take place, or not so. */
+const VOID: readonly string[] = ['cancelled', 'entered-in-error'] satisfies Encounter['status'][];
+
+/** Types of participants (v3-ParticipationType): who answers for the care, and who gave it. */
+const [ATTENDER, PERFORMER] = ['ATND', 'PPRF'];
+
+/** What an Encounter says of an encounter. One that did not take place is void. */
+export function mapEncounter(encounter: Encounter, { at }: MappingContext): MappedRecord {
+  const { status, class: kind, subject, period, location, serviceProvider } = encounter;
+  const issues: Issue[] = [];
+  if (subject === undefined) {
+    issues.push(refused('required', 'Encounter.subject', 'Send the patient whose encounter it is.'));
+  }
+  const visitType = kind?.code && visitTypes.get(kind.code.toUpperCase());
+  if (kind?.code !== undefined && visitType === undefined) {
+    issues.push(
+      remarked(
+        'not-supported',
+        'Encounter.class',
+        'No visit type corresponds to this class: it is left out.',
+      ),
+    );
+  }
+  const attender = participantOf(encounter, ATTENDER);
+  const performer = participantOf(encounter, PERFORMER);
+  if (attender === undefined && performer === undefined && encounter.participant?.length) {
+    const text =
+      'No participant is referred to as attender (ATND) or performer (PPRF): none is taken as provider.';
+    issues.push(remarked('informational', 'Encounter.participant', text));
+  }
+  const place = (location?.find(({ status: at }) => at !== 'completed') ?? location?.[0])?.location;
+  const byOrganization = named('facility_id', 'facility', serviceProvider, 'Encounter.serviceProvider');
+  const isTold = place !== undefined && !isNamed({ individual: place });
+  if (isTold) {
+    const text = 'A place that is only named in a text is left out: send a reference or an identifier.';
+    issues.push(remarked('informational', 'Encounter.location.location', text));
+  }
+  const byPlace = named('facility_id', 'facility', isTold ? undefined : place, 'Encounter.location.location');
+  const references: (FieldReference | undefined)[] = [
+    named('patient_id', 'patient', subject, 'Encounter.subject'),
+    named('provider_id', 'provider', attender ?? performer, 'Encounter.participant.individual'),
+    attender && named('rendering_provider_id', 'provider', performer, 'Encounter.participant.individual'),
+    byPlace ? { ...byPlace, otherwise: byOrganization } : byOrganization,
+  ];
+  return {
+    of: 'record',
+    kind: 'encounter',
+    fields: {
+      status,
+      is_completed: status === 'finished',
+      ...voided(encounter, at),
+      ...(visitType && { visit_type: visitType }),
+      ...(period?.start && { date_of_service: period.start }),
+    },
+    references: references.filter((one) => one !== undefined),
+    issues,
+  };
+}
+
+/** Since when it is void: FHIR has no moment for that, so its own last one. */
+function voided({ status, period, meta }: Encounter, at: number): Record<string, unknown> {
+  if (!VOID.includes(status)) return { voided_at: null, void_reason: null };
+  const last = period?.end ?? period?.start ?? meta?.lastUpdated;
+  const voided_at = last === undefined ? new Date(at).toISOString() : lastDay(last);
+  return { voided_at, void_reason: `Encounter.status is ${status}` };
+}
+
+/** Whether a participant is said to be somebody. */
+function isNamed({ individual }: { individual?: Reference | undefined }): boolean {
+  return individual?.reference !== undefined || individual?.identifier?.value !== undefined;
+}
+
+function named(
+  field: string,
+  kind: string,
+  reference: Reference | undefined,
+  expression: string,
+): FieldReference | undefined {
+  return reference && { field, kind, reference, expression };
+}
+
+/** Who takes part in it as that; without any types, whoever is named first counts as the one who gave the care. */
+function participantOf({ participant = [] }: Encounter, code: string | undefined): Reference | undefined {
+  const typed = participant
+    .filter(isNamed)
+    .find(({ type = [] }) => type.some(({ coding = [] }) => coding.some((one) => one.code === code)));
+  if (typed) return typed.individual;
+  const isUntyped = participant.every(({ type = [] }) => type.length === 0);
+  return code === PERFORMER && isUntyped ? participant.find(isNamed)?.individual : undefined;
+}

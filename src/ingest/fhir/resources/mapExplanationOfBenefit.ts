@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { dateTimeSchema, listOf, referenceSchema } from '../elements/dataTypes.ts';
+import { remarked } from '../issue.ts';
+import type { Mapped } from '../mapped.ts';
+import { coverageSchema, mapCoverage } from './mapCoverage.ts';
+
+const containedSchema = z.union([coverageSchema, z.looseObject({ resourceType: z.string() })]);
+
+/** The parts of an ExplanationOfBenefit (FHIR R4, 13.10) that are used. */
+export const explanationOfBenefitSchema = z.object({
+  resourceType: z.literal('ExplanationOfBenefit'),
+  id: z.string().optional(),
+  contained: listOf(containedSchema).optional(),
+  status: z.string().optional(),
+  patient: referenceSchema.optional(),
+  created: dateTimeSchema.optional(),
+  insurer: referenceSchema.optional(),
+  insurance: listOf(z.object({ focal: z.boolean().optional(), coverage: referenceSchema })).optional(),
+});
+
+/** What an ExplanationOfBenefit says of an insurance: the coverage that it holds inside, where nobody sends that by itself. */
+export function mapExplanationOfBenefit({
+  contained = [],
+  patient,
+  created,
+  insurer,
+  insurance = [],
+}: z.infer<typeof explanationOfBenefitSchema>): Mapped {
+  const focal = (insurance.find((one) => one.focal) ?? insurance[0])?.coverage.reference;
+  const inside = contained.find(
+    ({ resourceType, id }) => resourceType === 'Coverage' && typeof id === 'string' && focal === `#${id}`,
+  );
+  const coverage = coverageSchema.safeParse(inside);
+  if (!coverage.success) {
+    const text = 'The coverage inside is not as FHIR R4 has it: it is left out.';
+    const expression = 'ExplanationOfBenefit.contained';
+    return { of: 'nothing', issues: inside ? [remarked('invalid', expression, text)] : [] };
+  }
+  const mapped = mapCoverage({
+    ...coverage.data,
+    beneficiary: coverage.data.beneficiary ?? patient,
+    payor: coverage.data.payor ?? (insurer && [insurer]),
+  });
+  if (mapped.of === 'nothing') return mapped;
+  // Of several the last one tells how it is now.
+  const period = mapped.period ?? (created === undefined ? undefined : { start: created });
+  return { ...mapped, period, isHearsay: true };
+}

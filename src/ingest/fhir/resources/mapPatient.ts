@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { stateCode } from '../../../records/states/stateCode.ts';
+import { addressFields } from '../elements/addressFields.ts';
+import { chooseAddress, chooseContact, chooseName } from '../elements/choose.ts';
+import {
+  addressSchema,
+  contactPointSchema,
+  humanNameSchema,
+  identifierSchema,
+  listOf,
+} from '../elements/dataTypes.ts';
+import { identifierOf, systems } from '../elements/identifiers.ts';
+import { type Issue, refused, remarked } from '../issue.ts';
+import type { MappedRecord, MappingContext } from '../mapped.ts';
+
+/** The parts of a Patient (FHIR R4, 8.1) that are used. */
+export const patientSchema = z.object({
+  resourceType: z.literal('Patient'),
+  id: z.string().optional(),
+  identifier: listOf(identifierSchema).optional(),
+  name: listOf(humanNameSchema).optional(),
+  telecom: listOf(contactPointSchema).optional(),
+  gender: z.enum(['male', 'female', 'other', 'unknown']).optional(),
+  birthDate: z.string().optional(),
+  address: listOf(addressSchema).optional(),
+  active: z.boolean().optional(),
+  deceasedBoolean: z.boolean().optional(),
+  deceasedDateTime: z.string().optional(),
+  link: listOf(z.object({ type: z.string() })).optional(),
+});
+type Patient = z.infer<typeof patientSchema>;
+
+const WHOLE_DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** What a Patient says of a patient. */
+export function mapPatient(patient: Patient, { at }: MappingContext): MappedRecord {
+  const { identifier, name: names, telecom, gender, birthDate, address } = patient;
+  const issues = remarksOn(patient);
+  const name = chooseName(names, at);
+  const [given, family] = [name?.given?.[0], name?.family];
+  if (!given || !family) {
+    issues.push(
+      refused(
+        'required',
+        'Patient.name',
+        'Send a name with given and family: its text alone does not say which is which.',
+      ),
+    );
+  }
+  if (birthDate === undefined || !WHOLE_DATE.test(birthDate)) {
+    issues.push(refused('required', 'Patient.birthDate', 'Send the whole date, with month and day.'));
+  }
+  const home = chooseAddress(address, at);
+  if (home?.state && stateCode(home.state).length !== 2) {
+    const text = 'A state that has no code of two letters is left out.';
+    issues.push(remarked('not-supported', 'Patient.address.state', text));
+    delete home.state;
+  }
+  const ssn = identifierOf(identifier, systems.ssn)?.replaceAll(/\D/g, '');
+  const [phone, email] = [chooseContact(telecom, 'phone', at), chooseContact(telecom, 'email', at)];
+  return {
+    of: 'record',
+    kind: 'patient',
+    fields: {
+      first_name: given,
+      last_name: family,
+      date_of_birth: birthDate,
+      ...(gender !== undefined && gender !== 'unknown' && { gender }),
+      ...(phone && { phone }),
+      ...(email && { email }),
+      ...(ssn?.length === 9 && { ssn_last4: ssn.slice(-4) }),
+      ...addressFields(home),
+    },
+    references: [],
+    issues,
+  };
+}
+
+/** What of a patient has no field, and changes how they are to be understood. */
+function remarksOn({ active, gender, link, deceasedBoolean, deceasedDateTime }: Patient): Issue[] {
+  const remarks: [boolean, string, string][] = [
+    [gender === 'unknown', 'gender', 'An unknown gender is left out.'],
+    [
+      active === false,
+      'active',
+      'That the record is not in use is left out: the patient is taken as any other.',
+    ],
+    [
+      link?.some(({ type }) => type === 'replaced-by') === true,
+      'link',
+      'That another patient replaces this one is left out: both stay as they are.',
+    ],
+    [
+      deceasedBoolean === true || deceasedDateTime !== undefined,
+      'deceased',
+      'That the patient has died is left out.',
+    ],
+  ];
+  return remarks.flatMap(([holds, element, text]) =>
+    holds ? [remarked('informational', `Patient.${element}`, text)] : [],
+  );
+}

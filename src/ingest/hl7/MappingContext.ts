@@ -1,0 +1,56 @@
+import type { ConditionCode, Hl7Issue } from './hl7Issue.ts';
+import type { Hl7Source } from './hl7Source.ts';
+import type { Hl7Message } from './message/Hl7Message.ts';
+import type { Segment, Value } from './message/Segment.ts';
+import { dayOf, momentOf } from './values/timestamps.ts';
+
+/** A message while it is mapped, with what is found to be wrong with it. */
+export class MappingContext {
+  readonly message: Hl7Message;
+  readonly source: Hl7Source;
+  readonly issues: Hl7Issue[] = [];
+
+  constructor(message: Hl7Message, source: Hl7Source) {
+    this.message = message;
+    this.source = source;
+  }
+
+  /** Nothing of the message is taken. */
+  refuse(code: ConditionCode, location: string, text: string): void {
+    this.issues.push({ severity: 'error', code, location, text });
+  }
+
+  /** Something of the message is not taken. */
+  warn(code: ConditionCode, location: string, text: string): void {
+    this.issues.push({ severity: 'warning', code, location, text });
+  }
+
+  /** A time (TS) as ISO 8601 has it; one that is none is left out, and said to be. */
+  moment(segment: Segment | undefined, field: number, component = 1): Value {
+    return this.#time(segment, field, component, (text) => momentOf(text, this.source.time_zone));
+  }
+
+  /** The plain date of a time (DT, TS), in the same way. */
+  day(segment: Segment | undefined, field: number): Value {
+    return this.#time(segment, field, 1, dayOf);
+  }
+
+  #time(
+    segment: Segment | undefined,
+    field: number,
+    component: number,
+    read: (text: string) => string | undefined,
+  ): Value {
+    const text = segment?.value(field, component);
+    if (segment === undefined || text === undefined || text === null) return text;
+    const time = read(text);
+    if (time === undefined) {
+      this.warn(
+        '102',
+        segment.at(field, component),
+        'Is not a time of at least a day (YYYYMMDD): it is left out.',
+      );
+    }
+    return time;
+  }
+}

@@ -1,0 +1,67 @@
+import type { MappingContext } from '../MappingContext.ts';
+import { encounterOf, requiredVisitIdOf, type VisitFields, visitIdOf } from '../records/encounter.ts';
+import { patientIdOf, patientOf } from '../records/patient.ts';
+import { cancelledVisit } from './cancelledVisit.ts';
+import type { EventMappings, MapEvent } from './mapEvent.ts';
+
+/** It goes on, or begins: even one that was cancelled before. */
+const begun: VisitFields = { status: 'in-progress', is_completed: false, voided_at: null, void_reason: null };
+const ended: VisitFields = { status: 'finished', is_completed: true };
+const endedTooEarly: VisitFields = { status: 'in-progress', is_completed: false };
+
+/** Patient administration (HL7 v2.5.1, chapter 3). */
+export const adt: EventMappings = new Map<string, MapEvent>([
+  ['A01', visit(begun, 'whole')],
+  ['A03', visit(ended, 'ifNamed')],
+  ['A04', visit(begun, 'whole')],
+  ['A08', update],
+  ['A11', cancel],
+  ['A13', visit(endedTooEarly, 'ifNamed')],
+  ['A28', person],
+  ['A31', person],
+  ['A40', merge],
+]);
+
+function visit(fields: VisitFields, how: 'whole' | 'ifNamed'): MapEvent {
+  return (context) => {
+    const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
+    if (patientId === undefined || id === undefined) return [];
+    const patient = patientOf(context, patientId, how);
+    return [...patient, ...encounterOf(context, { id, patient_id: patientId }, fields)];
+  };
+}
+
+/** Of the patient, and of the visit if it names one. */
+function update(context: MappingContext) {
+  const [patientId, id] = [patientIdOf(context), visitIdOf(context)];
+  if (patientId === undefined) return [];
+  const patient = patientOf(context, patientId, 'whole');
+  return id === undefined
+    ? patient
+    : [...patient, ...encounterOf(context, { id, patient_id: patientId }, {})];
+}
+
+function cancel(context: MappingContext) {
+  const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
+  if (patientId === undefined || id === undefined) return [];
+  const reason = context.message.first('EVN')?.value(4);
+  return [
+    ...patientOf(context, patientId, 'ifNamed'),
+    ...cancelledVisit(context, { id, patient_id: patientId }, reason),
+  ];
+}
+
+/** Of the person alone: PV1 is there because it must be (HL7 v2.5.1, 3.3.28). */
+function person(context: MappingContext) {
+  const patientId = patientIdOf(context);
+  return patientId === undefined ? [] : patientOf(context, patientId, 'whole');
+}
+
+function merge(context: MappingContext) {
+  context.refuse(
+    '201',
+    'MSH^1^9',
+    'Merges of patients (A40) are not taken yet: send what changes of either patient.',
+  );
+  return [];
+}

@@ -1,0 +1,57 @@
+import type { MappingContext } from '../MappingContext.ts';
+import type { Value } from '../message/Segment.ts';
+import { encounterOf, type VisitFields, visitIdOf } from '../records/encounter.ts';
+import { patientIdOf, patientOf } from '../records/patient.ts';
+import { cancelledVisit } from './cancelledVisit.ts';
+import type { EventMappings, MapEvent } from './mapEvent.ts';
+
+const planned: VisitFields = { status: 'planned', is_completed: false };
+
+/** Scheduling (HL7 v2.5.1, chapter 10): appointments that name the visit which they are for. */
+export const siu: EventMappings = new Map<string, MapEvent>([
+  ['S12', appointment({ ...planned, voided_at: null, void_reason: null })],
+  ['S13', appointment(planned)],
+  ['S14', appointment({})],
+  ['S15', cancel],
+]);
+
+function appointment(fields: VisitFields): MapEvent {
+  return (context) => {
+    const ids = namedIds(context);
+    if (ids === undefined) return [];
+    return [
+      ...patientOf(context, ids.patient_id, 'ifAbsent'),
+      ...encounterOf(context, ids, { ...fields, date_of_service: startOf(context) }),
+    ];
+  };
+}
+
+function cancel(context: MappingContext) {
+  const ids = namedIds(context);
+  if (ids === undefined) return [];
+  const schedule = context.message.first('SCH');
+  const reason = schedule?.value(6, 2) ?? schedule?.value(6);
+  return [...patientOf(context, ids.patient_id, 'ifAbsent'), ...cancelledVisit(context, ids, reason)];
+}
+
+/** The visit and its patient; undefined where none is named, of which there is nothing to tell billing. */
+function namedIds(context: MappingContext): { id: string; patient_id: string } | undefined {
+  const id = visitIdOf(context);
+  if (id === undefined) {
+    context.warn('101', 'PV1^1^19', 'The appointment names no visit: nothing of it is taken.');
+    return undefined;
+  }
+  const patientId = patientIdOf(context);
+  return patientId === undefined ? undefined : { id, patient_id: patientId };
+}
+
+/** When it begins: TQ1-7, or before v2.5 the start within SCH-11, or of its first service. */
+function startOf(context: MappingContext): Value {
+  const { message } = context;
+  return (
+    context.moment(message.first('TQ1'), 7) ??
+    context.moment(message.first('SCH'), 11, 4) ??
+    context.moment(message.first('AIS'), 4) ??
+    undefined
+  );
+}

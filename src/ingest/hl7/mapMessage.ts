@@ -1,0 +1,81 @@
+import type { Operation } from '../operation.ts';
+import { adt } from './events/adt.ts';
+import { dft } from './events/dft.ts';
+import type { EventMappings } from './events/mapEvent.ts';
+import { mdm } from './events/mdm.ts';
+import { siu } from './events/siu.ts';
+import { type Hl7Issue, type Hl7Refusal, refusal } from './hl7Issue.ts';
+import type { Hl7Source } from './hl7Source.ts';
+import { MappingContext } from './MappingContext.ts';
+import type { Hl7Message } from './message/Hl7Message.ts';
+
+/** What a message says, in the order in which it is to be carried out, and what was not taken of it. */
+export interface MappedMessage {
+  operations: Operation[];
+  /** Warnings alone. */
+  issues: Hl7Issue[];
+}
+
+const types = new Map<string, EventMappings>([
+  ['ADT', adt],
+  ['SIU', siu],
+  ['DFT', dft],
+  ['MDM', mdm],
+]);
+
+/** HL7 table 0103: production, training, debugging. */
+const PRODUCTION = 'P';
+const ANY = [PRODUCTION, 'T', 'D'];
+
+/** What a message of a source says; a refusal where it cannot be read, is not for this service, or lacks what is needed. */
+export function mapMessage(message: Hl7Message, source: Hl7Source): MappedMessage | Hl7Refusal {
+  if (message.refusal) return message.refusal;
+  const unsuitable = unsuitability(message, source);
+  if (unsuitable) return unsuitable;
+  const events = types.get(message.type);
+  if (events === undefined) {
+    const taken = [...types.keys()].join(', ');
+    return refusal('AR', '200', 'MSH^1^9', `Messages of this type are not ours: these are ${taken}.`);
+  }
+  const map = events.get(message.event);
+  if (map === undefined) {
+    const taken = [...events.keys()].join(', ');
+    return refusal(
+      'AR',
+      '201',
+      'MSH^1^9',
+      `Messages of this event are not ours: of ${message.type} these are ${taken}.`,
+    );
+  }
+  const context = new MappingContext(message, source);
+  const operations = map(context);
+  const { issues } = context;
+  if (issues.some(({ severity }) => severity === 'error')) return { refused: 'AE', issues };
+  return { operations, issues };
+}
+
+/** Why a message is not looked at, whatever it says. */
+function unsuitability(message: Hl7Message, source: Hl7Source): Hl7Refusal | undefined {
+  if (!/^2\.\d(?:\.\d)?$/.test(message.version)) {
+    return refusal(
+      'AR',
+      '203',
+      'MSH^1^12',
+      'Send the version of HL7 v2 that the message is in, such as 2.5.1.',
+    );
+  }
+  const processingIds = source.maySendTests ? ANY : [PRODUCTION];
+  if (!processingIds.includes(message.header.value(11) ?? '')) {
+    const taken = processingIds.join(', ');
+    return refusal(
+      'AR',
+      '202',
+      'MSH^1^11',
+      `Messages of this processing id are not taken here: send ${taken}.`,
+    );
+  }
+  if (message.controlId === '') {
+    return refusal('AE', '101', 'MSH^1^10', 'Send a control id, by which the message is acknowledged.');
+  }
+  return undefined;
+}

@@ -1,0 +1,58 @@
+import type { Hl7Refusal } from '../hl7Issue.ts';
+import { type Encoding, Segment } from './Segment.ts';
+
+/** A message of HL7 v2, as it was sent. */
+export class Hl7Message {
+  readonly encoding: Encoding;
+  /** Why it cannot be read; of such a message there is no more than its header, and that may be empty. */
+  readonly refusal: Hl7Refusal | undefined;
+  /** In their order. */
+  readonly segments: readonly Segment[];
+  readonly #byName = new Map<string, Segment[]>();
+
+  /** Of lines that each are a segment, the first of them MSH. */
+  constructor(lines: readonly string[], encoding: Encoding, refusal?: Hl7Refusal) {
+    this.encoding = encoding;
+    this.refusal = refusal;
+    this.segments = lines.map((line) => {
+      const alike = this.#byName.get(line.slice(0, 3)) ?? [];
+      const segment = new Segment(line, alike.length + 1, encoding);
+      alike.push(segment);
+      this.#byName.set(line.slice(0, 3), alike);
+      return segment;
+    });
+  }
+
+  get header(): Segment {
+    return this.first('MSH') as Segment;
+  }
+
+  /** The first segment of a name. */
+  first(name: string): Segment | undefined {
+    return this.#byName.get(name)?.[0];
+  }
+
+  /** The segments of a name, in their order. */
+  all(name: string): readonly Segment[] {
+    return this.#byName.get(name) ?? [];
+  }
+
+  /** MSH-9, first component: `ADT`. */
+  get type(): string {
+    return this.header.value(9) ?? '';
+  }
+
+  /** What happened: `A01`. Before v2.3 it may stand in EVN-1 alone. */
+  get event(): string {
+    return this.header.value(9, 2) ?? this.first('EVN')?.value(1) ?? '';
+  }
+
+  get controlId(): string {
+    return this.header.value(10) ?? '';
+  }
+
+  /** MSH-12, such as `2.5.1`. */
+  get version(): string {
+    return this.header.value(12) ?? '';
+  }
+}

@@ -1,0 +1,37 @@
+import { ServiceError } from '../../../errors.ts';
+import { BYTES } from './characterSets.ts';
+
+/** Segments around the messages of a file or batch (HL7 v2.5.1, 2.10.3); the messages in it count alone. */
+const ENVELOPE = /^(?:FHS|BHS|BTS|FTS)/;
+
+/** What of a body is no line: ends of lines, and the signs that frame a message in MLLP. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it frames messages
+const LINES = /[^\r\n\v\x1c]+/g;
+
+/**
+ * The messages of a body, one after another, with or without the envelope of a batch. Throws `malformed_body` when there is none, or
+ * something else stands before or between them.
+ */
+export function splitMessages(body: Buffer): Buffer[] {
+  const isMarked = body.subarray(0, 3).equals(Buffer.from([0xef, 0xbb, 0xbf]));
+  const unmarked = isMarked ? body.subarray(3) : body;
+  const spans: { start: number; end: number }[] = [];
+  let open: { start: number; end: number } | undefined;
+  for (const { 0: line, index } of unmarked.toString(BYTES).matchAll(LINES)) {
+    if (ENVELOPE.test(line)) open = undefined;
+    else if (line.startsWith('MSH')) {
+      open = { start: index, end: index + line.length };
+      spans.push(open);
+    } else if (open) open.end = index + line.length;
+    else if (line.trim() !== '') throw notMessages();
+  }
+  if (spans.length === 0) throw notMessages();
+  return spans.map(({ start, end }) => unmarked.subarray(start, end));
+}
+
+function notMessages(): ServiceError {
+  return new ServiceError(
+    'malformed_body',
+    'The body must be HL7 v2 messages one after another: each begins with an MSH segment, each segment is a line of its own.',
+  );
+}

@@ -1,0 +1,103 @@
+import type { RecordOperation } from '../../operation.ts';
+import type { MappingContext } from '../MappingContext.ts';
+import type { Segment, Value } from '../message/Segment.ts';
+import { addressOf } from '../values/addresses.ts';
+import { isSsn } from '../values/assignedBy.ts';
+import { phoneOf } from '../values/contacts.ts';
+import { nameOf } from '../values/names.ts';
+import { given } from '../values/said.ts';
+
+const RANKS = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
+
+/** HL7 table 0063 and what X12 senders write for it (relationship codes 18, 01 and 19); the rest are `other`. */
+const RELATIONSHIPS: Partial<Record<string, string>> = {
+  ...{ SEL: 'self', S: 'self', SELF: 'self', '18': 'self' },
+  ...{ SPO: 'spouse', SPOUSE: 'spouse', '01': 'spouse' },
+  ...{ CHD: 'child', C: 'child', CHILD: 'child', NCH: 'child', SCH: 'child', '19': 'child' },
+};
+
+/** What a message says of who pays for its patient: insurances by their rank, and the payers that they name, each to be there before. */
+export function insurancesOf(context: MappingContext): {
+  payers: RecordOperation[];
+  insurances: Record<string, unknown>;
+} {
+  const payers: RecordOperation[] = [];
+  const insurances: Record<string, unknown> = {};
+  for (const [rank, segment] of ranked(context)) {
+    const payerId = segment.value(3);
+    if (payerId === undefined) {
+      context.refuse('101', segment.at(3), "Send the insurance company's identifier.");
+    } else if (payerId === null) {
+      insurances[rank] = null;
+    } else {
+      payers.push(...payerOf(segment, payerId));
+      insurances[rank] = insuranceOf(context, segment, payerId);
+    }
+  }
+  return { payers, insurances };
+}
+
+/**
+ * The insurances by rank: IN1-22 says it, or else IN1-1, in whatever order they come. One whose rank is taken, or is none, has the next that is
+ * free; a record has three.
+ */
+function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
+  const wishOf = (segment: Segment) =>
+    [22, 1].map((field) => Number(segment.value(field))).find((rank) => rank >= 1) ?? Number.MAX_SAFE_INTEGER;
+  const all = context.message.all('IN1').toSorted((a, b) => wishOf(a) - wishOf(b));
+  const found = new Map<(typeof RANKS)[number], Segment>();
+  for (const segment of all) {
+    const wished = RANKS[wishOf(segment) - 1];
+    const rank = wished && !found.has(wished) ? wished : RANKS.find((one) => !found.has(one));
+    if (rank === undefined) {
+      context.warn('103', segment.at(1), 'A patient has three insurances at most: this one is left out.');
+    } else found.set(rank, segment);
+  }
+  return found;
+}
+
+function payerOf(segment: Segment, id: string): RecordOperation[] {
+  const name = segment.value(4);
+  if (!name) return [];
+  const address = addressOf(segment, 5);
+  const fields = given({
+    id,
+    name,
+    contact_phone: phoneOf(segment.repetitions(7)),
+    address_line1: address.street,
+    address_line2: address.line2,
+    city: address.city,
+    state: address.state,
+    zip_code: address.zip,
+    country: address.country,
+  });
+  return [{ type: 'record', kind: 'payer', fields, at: segment.at(), ifAbsent: true }];
+}
+
+function insuranceOf(context: MappingContext, segment: Segment, payerId: string): Record<string, unknown> {
+  const name = nameOf(segment, 16);
+  const address = addressOf(segment, 19);
+  const relationship = segment.value(17);
+  const subscriber = segment.repetitions(49).find((one) => !isSsn(one));
+  return given({
+    payer_id: payerId,
+    policy_number: segment.value(36),
+    group_number: segment.value(8),
+    effective_date: context.day(segment, 12),
+    termination_date: context.day(segment, 13),
+    subscriber_id: subscriber?.value(1),
+    subscriber_first_name: name.first,
+    subscriber_last_name: name.last,
+    subscriber_relationship: relationship && relationshipOf(relationship),
+    subscriber_date_of_birth: context.day(segment, 18),
+    subscriber_address_line_1: address.street,
+    subscriber_city: address.city,
+    subscriber_state: address.state,
+    subscriber_zip_code: address.zip,
+    subscriber_country: address.country,
+  });
+}
+
+function relationshipOf(code: string): Value {
+  return RELATIONSHIPS[code.toUpperCase()] ?? 'other';
+}

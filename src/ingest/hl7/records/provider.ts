@@ -1,0 +1,45 @@
+import type { RecordOperation } from '../../operation.ts';
+import type { MappingContext } from '../MappingContext.ts';
+import type { Repetition, Segment, Value } from '../message/Segment.ts';
+import { isOf } from '../values/assignedBy.ts';
+import { given } from '../values/said.ts';
+
+/** As assigning authorities (HD) and types of identifiers (table 0203) name it. */
+const NPI = 'NPI';
+const NPI_SYSTEM = '2.16.840.1.113883.4.6';
+
+/** What a field of people (XCN) says of a provider. */
+export interface NamedProvider {
+  /** The provider's id, for the field that refers to it. */
+  id: Value;
+  operations: RecordOperation[];
+}
+
+/** The first one that a field names; further identifiers of the same person are repetitions with the same name, or with none. */
+export function providerOf(
+  context: MappingContext,
+  segment: Segment | undefined,
+  field: number,
+): NamedProvider {
+  const [person, ...others] = segment?.repetitions(field) ?? [];
+  if (segment === undefined || person === undefined) return { id: undefined, operations: [] };
+  const [id, last, first] = [person.value(1), person.value(2), person.value(3)];
+  if (id === undefined) {
+    context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is left out.');
+  }
+  if (!id || !first || !last) return { id, operations: [] };
+  const same = others.filter(
+    (one) => one.value(2) === undefined || (one.value(2) === last && one.value(3) === first),
+  );
+  const npi = [person, ...same].find(isNpi)?.value(1);
+  const fields = given({ id, first_name: first, last_name: last, npi });
+  return {
+    id,
+    operations: [{ type: 'record', kind: 'provider', fields, at: segment.at(field), ifAbsent: true }],
+  };
+}
+
+function isNpi(person: Repetition): boolean {
+  const isTyped = person.value(13) === NPI || isOf(NPI, person, 9) || isOf(NPI_SYSTEM, person, 9);
+  return isTyped && /^\d{10}$/.test(person.value(1) ?? '');
+}

@@ -1,0 +1,50 @@
+import type { ErrorCode, ServiceError } from '../../errors.ts';
+import type { OperationResult } from '../carryOut.ts';
+import type { Operation } from '../operation.ts';
+import type { ConditionCode, Hl7Issue } from './hl7Issue.ts';
+
+/** What HL7 table 0357 calls the service's refusals. */
+const codes: Partial<Record<ErrorCode, ConditionCode>> = {
+  reference_not_found: '204',
+  not_found: '204',
+};
+
+const later = new Set<ErrorCode>(['unavailable', 'unreadable', 'overloaded', 'rate_limited', 'internal']);
+
+/** Whether a refusal is not for what was sent, which is to be sent again. */
+export function isLater({ code }: ServiceError): boolean {
+  return later.has(code);
+}
+
+/** Why an operation was refused, or what is remarked of its record, where the message says it. */
+export function issuesOf(operation: Operation, result: OperationResult): Hl7Issue[] {
+  if ('error' in result) return refusalIssues(operation, result.error as ServiceError);
+  if (result.outcome === 'left_out') return [];
+  return result.warnings.map(({ field, message }) => ({
+    ...{ severity: 'warning', code: faultOf(operation, field), location: operation.at },
+    text: sentence(operation, field, message),
+  }));
+}
+
+/** The error's own text may name ids; its details do not. */
+function refusalIssues(operation: Operation, { code, message, details }: ServiceError): Hl7Issue[] {
+  const told = details ?? [{ field: '', message }];
+  return told.map((one) => ({
+    ...{ severity: 'error', location: operation.at },
+    code: code === 'validation_failed' ? faultOf(operation, one.field) : (codes[code] ?? '207'),
+    text: sentence(operation, one.field, one.message),
+  }));
+}
+
+/** Whether a field is at fault for what it says, or for saying nothing. */
+function faultOf(operation: Operation, field: string): ConditionCode {
+  const [name = ''] = field.split('.');
+  return operation.type === 'record' && !Object.hasOwn(operation.fields, name) ? '101' : '102';
+}
+
+/** Some messages go on from the name of the field; others are sentences of their own. */
+function sentence(operation: Operation, field: string, message: string): string {
+  if (field === '') return message;
+  const name = `${operation.type === 'document' ? 'document' : operation.kind}.${field}`;
+  return /^[A-Z]/.test(message) ? `${name}: ${message}` : `${name} ${message}.`;
+}

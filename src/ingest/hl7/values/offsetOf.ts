@@ -1,0 +1,34 @@
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+/**
+ * How far the clocks of a time zone (IANA) are ahead of UTC, in minutes, when they show a date and time of day; that is given as the moment, in
+ * milliseconds since 1970, at which clocks of UTC show it. Shown twice, as clocks are set back, it is the first time; never shown, as they
+ * are set forward, it is told by how they went before (RFC 5545, 3.3.5).
+ */
+export function offsetOf(shown: number, timeZone: string): number {
+  const before = offsetAt(shown - DAY_MS, timeZone);
+  const after = offsetAt(shown + DAY_MS, timeZone);
+  const isShown = (offset: number) => offsetAt(shown - offset * MINUTE_MS, timeZone) === offset;
+  return !isShown(before) && isShown(after) ? after : before;
+}
+
+/** How far they are ahead at a moment, in minutes. */
+function offsetAt(moment: number, timeZone: string): number {
+  const { value = '' } = formatOf(timeZone)
+    .formatToParts(moment)
+    .find(({ type }) => type === 'timeZoneName') ?? { value: '' };
+  const [, sign, hours = 0, minutes = 0] = /^GMT(?:([+-])(\d\d):(\d\d))?/.exec(value) ?? [];
+  const offset = Number(hours) * 60 + Number(minutes);
+  return sign === '-' ? -offset : offset;
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known) return known;
+  const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
+  formats.set(timeZone, format);
+  return format;
+}

@@ -1,0 +1,27 @@
+import type { RecordFields } from '../records/catalog.ts';
+
+/** What a message says of one record: fields as an upsert takes them, its id among them. */
+export interface RecordOperation {
+  type: 'record';
+  kind: string;
+  fields: RecordFields;
+  /** Where the message says it: `PID`, `Bundle.entry[3].resource`. */
+  at: string;
+  /** Only a record that does not exist is written: what is said in passing must not replace what somebody sent. */
+  ifAbsent?: boolean;
+  /** It rests on this version of the record, and is refused where there is another one by then. */
+  version?: number;
+}
+
+/** A document of an encounter. */
+export interface DocumentOperation {
+  type: 'document';
+  encounterId: string;
+  documentId: string;
+  category: string;
+  fileName: string;
+  bytes: Buffer;
+  at: string;
+}
+
+export type Operation = RecordOperation | DocumentOperation;

@@ -1,0 +1,66 @@
+import { erasureStep } from '../../events/recordErased.ts';
+import { recordStream } from '../../events/streamNames.ts';
+import { upcast } from '../../events/upcast.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { foldStream } from '../../reads/foldStream.ts';
+import type { RecordFields } from '../../records/catalog.ts';
+import { evolveRecord, type RecordState } from '../../records/fold.ts';
+
+/** A write of a record; without fields the record was erased by it. */
+export interface OtherWrite {
+  at: string;
+  fields: RecordFields | undefined;
+}
+
+/** What the log says of a record. */
+export interface LoggedRecord {
+  /** As it is now; undefined where there is none. */
+  present: RecordState | undefined;
+  /** Writes that come from none of the messages that are read again, oldest first. */
+  others: readonly OtherWrite[];
+}
+
+interface Logged {
+  version: number;
+  state: RecordState;
+  others: OtherWrite[];
+}
+
+/** The records of a workspace, by what others wrote than messages that are read again; each is read once. */
+export class OtherWrites {
+  readonly #eventLog: EventLog;
+  readonly #workspace: string;
+  readonly #replayed: ReadonlySet<string>;
+  readonly #read = new Map<string, Promise<LoggedRecord>>();
+
+  /** `replayed`: the ids of the messages. */
+  constructor(eventLog: EventLog, workspace: string, replayed: ReadonlySet<string>) {
+    this.#eventLog = eventLog;
+    this.#workspace = workspace;
+    this.#replayed = replayed;
+  }
+
+  /** Rejects with `unavailable` and `unreadable`. */
+  of(kind: string, id: string): Promise<LoggedRecord> {
+    const stream = recordStream(this.#workspace, kind, id);
+    const reading = this.#read.get(stream) ?? this.#load(kind, stream);
+    this.#read.set(stream, reading);
+    return reading;
+  }
+
+  async #load(kind: string, stream: string): Promise<LoggedRecord> {
+    const logged = await foldStream<Logged>(this.#eventLog, stream, (before, event) => {
+      const state = evolveRecord(kind, before?.state, event);
+      const others = before?.others ?? [];
+      const erasure = erasureStep(event);
+      const isReplayed = this.#replayed.has(event.metadata.source?.message ?? '');
+      if (erasure === 'done') others.push({ at: event.recordedAt, fields: undefined });
+      else if (erasure === undefined && !isReplayed) {
+        others.push({ at: event.recordedAt, fields: upcast(event).data as RecordFields });
+      }
+      return { version: state.version, state, others };
+    });
+    const present = logged?.state.erased ? undefined : logged?.state;
+    return { present, others: logged?.others ?? [] };
+  }
+}

@@ -1,0 +1,119 @@
+import { referencesOf } from '../../commands/checkReferences.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Message, MessageState } from '../../messages/message.ts';
+import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
+import { validate, validationError } from '../../records/validate.ts';
+import { Interpreter, isRefused } from '../fhir/message/Interpreter.ts';
+import { mapMessage } from '../hl7/mapMessage.ts';
+import { parseMessage } from '../hl7/message/parseMessage.ts';
+import type { Operation, RecordOperation } from '../operation.ts';
+import type { Source } from '../sources/source.ts';
+import type { MappedRecords } from './MappedRecords.ts';
+import { readKeptFhir } from './readKept.ts';
+
+/** What is wrong with a message, without any value. */
+export interface ReadProblem {
+  at: string;
+  text: string;
+}
+
+/** A message as a configuration of its source reads it. */
+export interface ReadMessage {
+  /** What would become of it: with `rejected` there are no operations. */
+  state: Exclude<MessageState, 'received'>;
+  /** What it says of records; documents stay where they are. */
+  operations: RecordOperation[];
+  problems: ReadProblem[];
+}
+
+/** By what a message is read. */
+export interface Reading {
+  source: Source;
+  /** A sandbox takes messages of tests, too. */
+  isSandbox: boolean;
+  /** The records as they were when it came, by the same reading. */
+  records: MappedRecords;
+  /** Whether there is a record by now. */
+  isThere(kind: string, id: string): Promise<boolean>;
+}
+
+/** Reads a kept message without writing. Rejects with `unavailable`. */
+export async function readAgain(message: Message, bytes: Buffer, reading: Reading): Promise<ReadMessage> {
+  const said = message.format === 'fhir' ? await readFhir(message, bytes, reading) : readHl7(bytes, reading);
+  const records = said.operations.filter((one) => one.type === 'record');
+  const made = new Set(records.map(({ kind, fields }) => nameOf(kind, fields.id)));
+  const problems = [...said.problems];
+  const taken: RecordOperation[] = [];
+  for (const operation of records) {
+    try {
+      taken.push(await valid(message.workspace, operation, made, reading));
+    } catch (error) {
+      if (!(error instanceof ServiceError) || error.code === 'unavailable') throw error;
+      problems.push(...problemsOf(operation, error));
+    }
+  }
+  if (problems.length === 0) return { state: 'accepted', operations: taken, problems };
+  const isPart = !said.isAtomic && taken.length > 0;
+  return isPart
+    ? { state: 'partly', operations: taken, problems }
+    : { state: 'rejected', operations: [], problems };
+}
+
+interface Said {
+  operations: readonly Operation[];
+  problems: ReadProblem[];
+  isAtomic: boolean;
+}
+
+function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
+  const said = mapMessage(parseMessage(bytes), { ...source, maySendTests: isSandbox });
+  if (!('refused' in said)) return { operations: said.operations, problems: [], isAtomic: true };
+  const errors = said.issues.filter(({ severity }) => severity === 'error');
+  const problems = errors.map(({ location = '', text }) => ({ at: location, text }));
+  return { operations: [], problems, isAtomic: true };
+}
+
+async function readFhir(message: Message, bytes: Buffer, { source, records }: Reading): Promise<Said> {
+  const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
+  const context = { at: Date.parse(message.received_at), idSystems: source.id_systems ?? {} };
+  const interpreted = await new Interpreter(records, context).interpret(entries);
+  const problems = interpreted.entries
+    .filter(isRefused)
+    .flatMap(({ entry: { at }, issues }) =>
+      issues
+        .filter(({ severity }) => severity === 'error')
+        .map(({ expression, diagnostics }) => ({ at: at || expression, text: diagnostics })),
+    );
+  const unreadable = { at: '', text: 'Some of its entries or lines cannot be read.' };
+  return {
+    operations: interpreted.operations,
+    problems: unread > 0 ? [unreadable, ...problems] : problems,
+    isAtomic,
+  };
+}
+
+/** The operation with its fields as an event has them. Rejects with `validation_failed` and `unavailable`. */
+async function valid(
+  workspace: string,
+  operation: RecordOperation,
+  made: ReadonlySet<string>,
+  { records, isThere }: Reading,
+): Promise<RecordOperation> {
+  const entry = catalogEntry(operation.kind);
+  const fields = validate(entry.schema, operation.fields) as RecordFields;
+  for (const { field, kind, id, title } of referencesOf(workspace, entry, fields)) {
+    if (made.has(nameOf(kind, id)) || (await records.current(kind, id)) || (await isThere(kind, id)))
+      continue;
+    throw validationError([{ field, message: `refers to a ${title.toLowerCase()} that does not exist` }]);
+  }
+  return { ...operation, fields };
+}
+
+function problemsOf({ at, kind }: RecordOperation, { details = [], message }: ServiceError): ReadProblem[] {
+  if (details.length === 0) return [{ at, text: message }];
+  return details.map(({ field, message: text }) => ({ at, text: `${kind}.${field} ${text}.` }));
+}
+
+function nameOf(kind: string, id: string): string {
+  return JSON.stringify([kind, id]);
+}

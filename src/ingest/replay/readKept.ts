@@ -1,0 +1,45 @@
+import { buffer } from 'node:stream/consumers';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import type { FhirEntry } from '../fhir/message/FhirEntry.ts';
+import { readBundle } from '../fhir/message/readBundle.ts';
+
+/** A kept message of FHIR, as it was sent. */
+export interface KeptFhir {
+  entries: FhirEntry[];
+  isAtomic: boolean;
+  /** So many of its entries could not be read. */
+  unread: number;
+}
+
+/** The bytes of a message. Rejects with `not_found` and `unavailable`. */
+export async function bytesOf(messages: MessageStore, message: Message): Promise<Buffer> {
+  return buffer(await messages.bytes(message));
+}
+
+/** What was sent as FHIR: a Bundle, the lines of an import, or one resource, with what was asked for with it. */
+export function readKeptFhir({ media_type, request = {} }: Message, bytes: Buffer): KeptFhir {
+  const text = bytes.toString('utf8');
+  if (media_type.includes('ndjson')) {
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    const resources = lines.map(parsed);
+    const entries = resources.flatMap((resource) => (resource === undefined ? [] : [{ at: '', resource }]));
+    return { entries, isAtomic: false, unread: lines.length - entries.length };
+  }
+  const resource = parsed(text);
+  const bundle = readBundle(resource);
+  if ('issue' in bundle) {
+    const { id, query, if_absent: ifAbsent, if_match: ifMatch } = request;
+    return { entries: [{ at: '', resource, id, query, ifAbsent, ifMatch }], isAtomic: true, unread: 0 };
+  }
+  const entries = bundle.read.flatMap((one) => ('issue' in one ? [] : [one]));
+  return { entries, isAtomic: bundle.type === 'transaction', unread: bundle.read.length - entries.length };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,85 @@
+import type { Caller } from '../../events/newEvent.ts';
+import type { MessageStore, ProcessedMessage } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { AboutRecord } from '../aboutRecords.ts';
+import type { IngestPorts, IngestRun } from '../carryOut.ts';
+import { processedBy } from '../fhir/processedBy.ts';
+import { MessageRefused, sendMessage } from '../fhir/sendMessage.ts';
+import { becameOfMessage } from '../hl7/becameOfMessage.ts';
+import { parseMessage } from '../hl7/message/parseMessage.ts';
+import { takeMessage } from '../hl7/takeMessage.ts';
+import type { Source } from '../sources/source.ts';
+import { guardNewer } from './guardNewer.ts';
+import { bytesOf, readKeptFhir } from './readKept.ts';
+
+export interface ReplayPorts extends IngestPorts, QueryPorts {
+  messages: MessageStore;
+}
+
+/** How a message is sent again. */
+export interface Resending {
+  /** By which it is read now. */
+  source: Source;
+  /** Number of its configuration; undefined where nothing is configured. */
+  configuration: number | undefined;
+  /** A sandbox takes messages of tests, too. */
+  isSandbox: boolean;
+  /** Also what is newer than the message is replaced. */
+  force: boolean;
+}
+
+/**
+ * Carries out a kept message once more, by the configuration of its source as it is given, and notes what became of it. What is newer than the
+ * message stays as it is: that part is refused with `version_conflict`. Rejects with `not_found` where the message is no more there, and with
+ * `unavailable`; it can be repeated then.
+ */
+export async function resendMessage(
+  ports: ReplayPorts,
+  caller: Caller,
+  message: Message,
+  { source, configuration, isSandbox, force }: Resending,
+): Promise<ProcessedMessage> {
+  const numbered = configuration !== undefined && { configuration };
+  const bytes = await bytesOf(ports.messages, message);
+  const run: IngestRun = {
+    caller: { ...caller, source: { id: source.id, message: message.id, ...numbered } },
+    authorize: () => undefined,
+    limiter: undefined,
+    stopping: new AbortController().signal,
+    ...(!force && { guard: guardNewer(ports, message) }),
+  };
+  const keep = (about: AboutRecord[]) => ports.messages.relate(message, about);
+  const processed =
+    message.format === 'fhir'
+      ? await resendFhir(ports, run, source, { message, bytes, keep })
+      : becameOfMessage(
+          await takeMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
+        );
+  const became = { ...processed, ...numbered };
+  await ports.messages.processed(message, became);
+  return became;
+}
+
+interface KeptMessage {
+  message: Message;
+  bytes: Buffer;
+  keep(about: AboutRecord[]): Promise<void>;
+}
+
+async function resendFhir(
+  ports: ReplayPorts,
+  run: IngestRun,
+  { id_systems: idSystems = {} }: Source,
+  { message, bytes, keep }: KeptMessage,
+): Promise<ProcessedMessage> {
+  const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
+  // Periods are in force as they were when it came.
+  const context = { at: Date.parse(message.received_at), idSystems };
+  try {
+    return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, keep }), unread);
+  } catch (error) {
+    if (error instanceof MessageRefused) return processedBy(error.outcomes, unread);
+    throw error;
+  }
+}

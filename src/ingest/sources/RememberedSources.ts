@@ -1,0 +1,20 @@
+import { sourcesStream } from '../../events/streamNames.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { RememberedFolds } from '../../reads/RememberedFolds.ts';
+import type { Source } from './source.ts';
+import { evolveSources, noSources, type SourceState } from './sourceState.ts';
+
+/** The sources of workspaces, for requests: a change anywhere counts here within a second. */
+export class RememberedSources {
+  readonly #folds: RememberedFolds<SourceState>;
+
+  constructor(eventLog: EventLog) {
+    this.#folds = new RememberedFolds(eventLog, sourcesStream, evolveSources);
+  }
+
+  /** The configured sources of a workspace, as of a second ago or later. Rejects with `unavailable` and `unreadable`. */
+  async of(workspace: string): Promise<Source[]> {
+    const { sources } = (await this.#folds.current(workspace)) ?? noSources;
+    return [...sources.values()];
+  }
+}

@@ -1,0 +1,283 @@
+import { Readable } from 'node:stream';
+import { notFound } from '../errors.ts';
+import type { Caller } from '../events/newEvent.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import { RowOrder } from '../ports/RowOrder.ts';
+import type { StateStore } from '../ports/stateStore.ts';
+import { decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
+import { MAX_ABOUT, type Message, type MessageBody, messageLinksTable, messagesTable } from './message.ts';
+import {
+  EXPIRING,
+  type LinkRow,
+  linkId,
+  linkRow,
+  partitionsOf,
+  REJECTED,
+  rejectedPartition,
+  rowOf,
+  streamOf,
+  streamsOf,
+  toMessage,
+} from './messageRows.ts';
+
+const DAY_MS = 86_400_000;
+const PAGE = 200;
+
+export interface MessagePorts {
+  stateStore: StateStore;
+  documentStore: DocumentStore;
+}
+
+/** A message as it comes. */
+export interface IncomingMessage
+  extends Pick<MessageBody, 'source' | 'format' | 'media_type' | 'request' | 'about'> {
+  /** A UUID; also of its bytes in the document store. */
+  id: string;
+  bytes: readonly Buffer[];
+  /** For how long it is kept. */
+  retentionDays: number;
+}
+
+/** What became of a message. */
+export type ProcessedMessage = Pick<MessageBody, 'state' | 'about' | 'problems' | 'configuration'>;
+
+/**
+ * Messages of EMRs as they came, for as long as they are kept, and what became of each. They are the source of what the log says, and no part of
+ * it: events name the message that they come from. Methods reject with `unavailable`.
+ */
+export class MessageStore {
+  readonly #stateStore: StateStore;
+  readonly #documentStore: DocumentStore;
+  readonly #rowOrder = new RowOrder();
+
+  constructor({ stateStore, documentStore }: MessagePorts) {
+    this.#stateStore = stateStore;
+    this.#documentStore = documentStore;
+  }
+
+  /** Keeps a message, durably, before anything that it says is written: whoever erases a record finds it from then on. */
+  async receive(
+    caller: Caller,
+    { id, bytes, retentionDays, about, ...told }: IncomingMessage,
+  ): Promise<Message> {
+    const { size, sha256 } = await this.#documentStore.put(id, Readable.from(bytes));
+    const now = Date.now();
+    const message: Message = {
+      ...{ ...told, id, size, sha256, workspace: caller.workspace, state: 'received', problems: [] },
+      ...{ records: about.length, about: about.slice(0, MAX_ABOUT) },
+      received_at: new Date(now).toISOString(),
+      expires_at: new Date(now + retentionDays * DAY_MS).toISOString(),
+      ...{ sent_by: caller.principal, request_id: caller.requestId },
+    };
+    const expiring = this.#rowOrder.oldestFirst(Date.parse(message.expires_at));
+    // Links first: a row without them would be found by nobody.
+    await this.#link(
+      message,
+      [rejectedPartition(message.workspace), ...streamsOf(message.workspace, about)],
+      [linkRow(EXPIRING, id, expiring)],
+    );
+    const order = this.#rowOrder.newestFirst(now);
+    await this.#stateStore.save(messagesTable, [rowOf(message, order, 1)]);
+    await this.#documentStore.confirm(id);
+    return message;
+  }
+
+  /** Notes what became of a message, and of the records of which it tells, where it is still there. */
+  async processed({ id }: Message, processed: ProcessedMessage): Promise<void> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    if (row === undefined) return;
+    const told = new Map(processed.about.map((one) => [JSON.stringify([one.kind, one.id]), one]));
+    const about = row.body.about.map((one) => told.get(JSON.stringify([one.kind, one.id])) ?? one);
+    const message = { ...row.body, ...processed, about, id };
+    await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
+    if (message.state !== 'accepted') return;
+    await this.#stateStore.remove(messageLinksTable, [linkId(rejectedPartition(message.workspace), id)], 1);
+  }
+
+  /**
+   * Notes that a message tells of further records, as it is read now: before anything is written of them. Rejects with `not_found` where it is no
+   * more there.
+   */
+  async relate(
+    { id, workspace }: Pick<Message, 'id' | 'workspace'>,
+    about: MessageBody['about'],
+  ): Promise<void> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    if (row?.body.workspace !== workspace) throw notFound('Message');
+    const known = new Set(streamsOf(workspace, row.body.about));
+    const added = about.filter((one) => !known.has(streamOf(workspace, one)));
+    if (added.length === 0) return;
+    await this.#link({ ...row.body, id }, streamsOf(workspace, added));
+    const all = [...row.body.about, ...added];
+    const records = Math.max(row.body.records, all.length);
+    const message = { ...row.body, id, records, about: all.slice(0, MAX_ABOUT) };
+    const isThere = await this.#stateStore.swap(
+      messagesTable,
+      rowOf(message, row.order, row.revision + 1),
+      row.revision,
+    );
+    if (!isThere) throw notFound('Message');
+  }
+
+  /** Notes that what was written of a message is now as a configuration of its source reads it, where it is still there. */
+  async readBy({ id }: Pick<Message, 'id'>, configuration: number): Promise<void> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    if (row === undefined || row.body.configuration === configuration) return;
+    const message = { ...row.body, configuration, id };
+    await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
+  }
+
+  /** A message of a workspace; undefined where there is none, or no more. */
+  async load(workspace: string, id: string): Promise<Message | undefined> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    return row?.body.workspace === workspace ? { ...row.body, id } : undefined;
+  }
+
+  /** Whether the document store's object of an id is one of a message. */
+  async has(id: string): Promise<boolean> {
+    return (await this.#stateStore.load(messagesTable, [id])).length > 0;
+  }
+
+  /** The bytes of a message, as they came. */
+  bytes({ id }: Message): Promise<Readable> {
+    return this.#documentStore.get(id);
+  }
+
+  /**
+   * A page of the messages of a workspace, newest first; `rejected`: those that were not taken whole, or are not through. A page
+   * may have fewer than `limit` though there are more. Rejects with `validation_failed` for a
+   * token of another list.
+   */
+  async list(
+    workspace: string,
+    { limit, pageToken, rejected = false }: PageRequest & { rejected?: boolean },
+  ): Promise<Page<Message>> {
+    const binding = rejected ? REJECTED : undefined;
+    const after = pageToken === undefined ? undefined : decodeToken(pageToken, binding);
+    const query = { limit: limit + 1, ...(after !== undefined && { after }) };
+    if (!rejected) {
+      const rows = await this.#stateStore.page(messagesTable, { ...query, partition: workspace });
+      return { items: rows.slice(0, limit).map(toMessage), next_page_token: tokenBehind(rows, limit) };
+    }
+    const partition = rejectedPartition(workspace);
+    const links = await this.#stateStore.page(messageLinksTable, { ...query, partition });
+    const items = await this.#linked(links.slice(0, limit));
+    return { items: items.filter(isNotTaken), next_page_token: tokenBehind(links, limit, binding) };
+  }
+
+  /** All messages of a workspace that were not taken whole, or are not through, newest first. */
+  async *rejected(workspace: string): AsyncGenerator<Message> {
+    for await (const message of this.#alongLinks(rejectedPartition(workspace))) {
+      if (isNotTaken(message)) yield message;
+    }
+  }
+
+  /** The messages of a workspace, the newest first. */
+  async *all(workspace: string): AsyncGenerator<Message> {
+    for (let after: number | undefined; ; ) {
+      const query = { partition: workspace, limit: PAGE, ...(after !== undefined && { after }) };
+      const rows = await this.#stateStore.page(messagesTable, query);
+      yield* rows.map(toMessage);
+      if (rows.length < PAGE) return;
+      after = rows.at(-1)?.order;
+    }
+  }
+
+  /** Messages of a workspace that tell of the record of a stream, the newest first. */
+  about(stream: string): AsyncIterable<Message> {
+    return this.#alongLinks(stream);
+  }
+
+  async *#alongLinks(partition: string): AsyncGenerator<Message> {
+    for (let after: number | undefined; ; ) {
+      const query = { partition, limit: PAGE, ...(after !== undefined && { after }) };
+      const links = await this.#stateStore.page(messageLinksTable, query);
+      yield* await this.#linked(links);
+      if (links.length < PAGE) return;
+      after = links.at(-1)?.order;
+    }
+  }
+
+  /** Removes every message that tells of the record of a stream, with its bytes. Can be repeated. */
+  async eraseAbout(stream: string): Promise<void> {
+    for (;;) {
+      const links = await this.#stateStore.page(messageLinksTable, { partition: stream, limit: PAGE });
+      if (links.length === 0) return;
+      for (const link of links) await this.#remove(link);
+    }
+  }
+
+  /** Removes what has expired by a moment, in milliseconds since 1970, and is not held, until the signal. */
+  async removeExpired(
+    now: number,
+    isHeld: (message: Message) => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const due = this.#rowOrder.oldestFirst(now);
+    for (let after = -1; !signal.aborted; ) {
+      const links = await this.#stateStore.page(messageLinksTable, {
+        partition: EXPIRING,
+        after,
+        limit: PAGE,
+      });
+      for (const link of links) {
+        if (link.order >= due) return;
+        const [message] = await this.#linked([link]);
+        if (message === undefined || !(await isHeld(message))) await this.#remove(link);
+      }
+      if (links.length < PAGE) return;
+      after = links.at(-1)?.order ?? after;
+    }
+  }
+
+  async #remove(link: LinkRow): Promise<void> {
+    const { message: id } = link.body;
+    await this.#documentStore.delete(id);
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    const partitions = row ? partitionsOf(row.body) : [];
+    const links = [...new Set([...partitions, EXPIRING])].map((partition) => linkId(partition, id));
+    // The row last but for the link that led here: cut off, this finds the rest again.
+    await this.#stateStore.remove(
+      messageLinksTable,
+      links.filter((one) => one !== link.id),
+      1,
+    );
+    if (row) await this.#stateStore.remove(messagesTable, [id], Number.MAX_SAFE_INTEGER);
+    await this.#stateStore.remove(messageLinksTable, [link.id], 1);
+  }
+
+  async #link(
+    { id, received_at }: Message,
+    partitions: readonly string[],
+    others: LinkRow[] = [],
+  ): Promise<void> {
+    const order = this.#rowOrder.newestFirst(Date.parse(received_at));
+    const rows = [...others, ...partitions.map((partition) => linkRow(partition, id, order))];
+    for (let at = 0; at < rows.length; at += PAGE) {
+      await this.#stateStore.save(messageLinksTable, rows.slice(at, at + PAGE));
+    }
+  }
+
+  async #linked(links: LinkRow[]): Promise<Message[]> {
+    const ids = links.map(({ body }) => body.message);
+    const rows = await this.#stateStore.load(messagesTable, ids);
+    const byId = new Map(rows.map((row) => [row.id, toMessage(row)]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  }
+}
+
+/** The page token of a list of messages that begins with those before a moment, in milliseconds since 1970. */
+export function messagesBefore(ms: number, { rejected = false } = {}): string {
+  return encodeToken(RowOrder.newestBefore(ms), rejected ? REJECTED : undefined);
+}
+
+/** The token of the page behind so many rows; null where there are no more. */
+function tokenBehind(rows: readonly { order: number }[], limit: number, binding?: string): string | null {
+  const last = rows[limit - 1];
+  return rows.length > limit && last ? encodeToken(last.order, binding) : null;
+}
+
+/** A link to one that was taken may be left. */
+function isNotTaken({ state }: Message): boolean {
+  return state !== 'accepted';
+}

@@ -1,0 +1,46 @@
+import { recordStream } from '../events/streamNames.ts';
+import type { StateRow } from '../ports/stateStore.ts';
+import type { Message, MessageBody } from './message.ts';
+
+/** Partition of the links to all messages, by when they expire. */
+export const EXPIRING = '* expiring';
+/** Names the list of those that were not taken whole. */
+export const REJECTED = 'rejected';
+
+/** Of the links to the messages of a workspace that were not taken whole, or are not through. */
+export function rejectedPartition(workspace: string): string {
+  return `${workspace} ${REJECTED}`;
+}
+
+/** All that lead to a message, but for `EXPIRING`. */
+export function partitionsOf({ workspace, about }: MessageBody): string[] {
+  return [rejectedPartition(workspace), ...streamsOf(workspace, about)];
+}
+
+/** Those of the records of which a message tells. */
+export function streamsOf(workspace: string, about: MessageBody['about']): string[] {
+  return about.map((one) => streamOf(workspace, one));
+}
+
+export function streamOf(workspace: string, { kind, id }: MessageBody['about'][number]): string {
+  return recordStream(workspace, kind, id);
+}
+
+export function linkId(partition: string, message: string): string {
+  return `${partition}/${message}`;
+}
+
+/** Leads to a message. */
+export type LinkRow = StateRow<{ message: string }>;
+
+export function linkRow(partition: string, message: string, order: number): LinkRow {
+  return { id: linkId(partition, message), partition, order, revision: 1, body: { message } };
+}
+
+export function rowOf({ id, ...body }: Message, order: number, revision: number): StateRow<MessageBody> {
+  return { id, partition: body.workspace, order, revision, body };
+}
+
+export function toMessage({ id, body }: StateRow<MessageBody>): Message {
+  return { ...body, id };
+}

@@ -1,0 +1,42 @@
+import { asUnreadable, UnreadableError } from '../../errors.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { BillingHistory, type Step } from '../BillingHistory.ts';
+import { ReadinessReplay } from '../ReadinessReplay.ts';
+import { codesOf, finds, type WorklistEntry, worklistEntry } from '../worklist/worklistEntry.ts';
+import type { Trigger } from './trigger.ts';
+
+/** What a change of these came to is told of all encounters together. */
+const settingKinds = ['workspace', 'code_set'];
+
+/**
+ * The write after which an encounter stood as an entry says, by the log alone; undefined where there is none that did this, or it cannot
+ * be read. Rejects with `unavailable`.
+ */
+export async function triggerByLog(
+  ports: QueryPorts,
+  workspace: string,
+  entry: WorklistEntry,
+): Promise<Trigger | undefined> {
+  const id = entry.encounter_id;
+  const history = new BillingHistory(ports, workspace, Number.POSITIVE_INFINITY);
+  // The entry is what the read models have.
+  const steps = await history.steps(id, { isPresent: false }).catch(asUnreadable);
+  if (steps instanceof UnreadableError) return undefined;
+  const replay = new ReadinessReplay(id);
+  const now = Date.now();
+  let found: Step | undefined;
+  let wasSo = false;
+  for (const step of steps) {
+    replay.take(step);
+    const { facts } = replay;
+    const findings = replay.findings.filter(({ rule }) => !rule.isFromLogAlone);
+    const then = facts && worklistEntry({ facts, findings }, now);
+    const isSo = then?.state === entry.state && finds(then, codesOf(entry));
+    if (isSo && !wasSo) found = step;
+    wasSo = isSo;
+  }
+  if (found === undefined || settingKinds.includes(found.kind)) return undefined;
+  const { event, kind, version } = found;
+  const cause = { event_id: event.id, kind, id: found.id, version };
+  return { cause, position: event.position, requestId: event.metadata.requestId };
+}

@@ -1,0 +1,25 @@
+import type { ReadModels } from '../../ports/readModels.ts';
+import { isOfDays, valueFilters, type WorklistSelection } from '../worklist/walkWorklist.ts';
+import { add, daysIn, type Tally, type TallyFilter, talliesModel, tallyId } from './tally.ts';
+
+/**
+ * How many encounters there are in each state, and by rule, whatever state and rule are selected; undefined where counts are kept of none
+ * of what else is: of one payer, one facility, one provider, or of days, not of several of these together. Rejects with
+ * `unavailable`.
+ */
+export async function readCounts(
+  readModels: ReadModels,
+  workspace: string,
+  selection: WorklistSelection,
+): Promise<Tally | undefined> {
+  const filters = valueFilters(selection).filter((one): one is TallyFilter => one.by !== 'rule');
+  const [filter] = filters;
+  if (filters.length + Number(isOfDays(selection)) > 1) return undefined;
+  if (!isOfDays(selection)) {
+    const [row] = await readModels.load(talliesModel, [tallyId(workspace, filter)]);
+    return row?.body ?? { states: {}, rules: {} };
+  }
+  const sum: Tally = { states: {}, rules: {} };
+  for await (const { tally } of daysIn(readModels, workspace, selection)) add(sum, tally);
+  return sum;
+}

@@ -1,0 +1,20 @@
+import type { ReadinessCounted } from '../../events/encounterReadiness.ts';
+import { dataAs } from '../../events/event.ts';
+import { readinessCountsStream } from '../../events/streamNames.ts';
+import { upcast } from '../../events/upcast.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { Tally } from './tally.ts';
+
+/** The counts of a workspace at the end of up to so many days, the last ones, in their order. Rejects with `unreadable` and `unavailable`. */
+export async function readTrend(
+  eventLog: EventLog,
+  workspace: string,
+  days: number,
+): Promise<{ day: string; tally: Tally }[]> {
+  const stream = readinessCountsStream(workspace);
+  const events = await eventLog.readStream(stream, { direction: 'backwards', limit: days });
+  return events.toReversed().map((event) => {
+    const { day, ...tally } = dataAs<ReadinessCounted>(upcast(event).data);
+    return { day, tally };
+  });
+}

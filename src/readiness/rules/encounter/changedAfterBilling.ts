@@ -1,0 +1,44 @@
+import { catalogEntry } from '../../../records/catalog.ts';
+import { changedFields } from '../../../records/diff.ts';
+import { partsOf } from '../../factsOf.ts';
+import { isVoid } from '../../faults.ts';
+import type { BilledRecord, BilledVersion, Fault, Rule } from '../../rule.ts';
+import { isUsedField, usedKinds } from '../../usedFields.ts';
+
+export const changedAfterBilling: Rule = {
+  code: 'changed_after_billing',
+  severity: 'warns',
+  title: 'What a claim carries is as it was when the encounter was billed',
+  source:
+    'X12 005010X222A1 (837P), loop 2300, CLM05-3: frequency codes 7 and 8, replacement and void of a prior claim',
+  reads: usedKinds.flatMap((kind) =>
+    Object.keys(catalogEntry(kind).schema.shape)
+      .filter((field) => isUsedField(kind, field))
+      .map((field) => `${kind}.${field}`),
+  ),
+  isFromLogAlone: true,
+  holdsForVoid: true,
+  check(facts) {
+    const now = partsOf(facts);
+    const faults = (facts.billed ?? []).flatMap((billed) => faultsOf(billed, now[billed.part]));
+    // One provider may have two parts.
+    const byField = new Map(
+      faults.map((fault) => [`${fault.record.kind}.${fault.field} ${fault.record.id}`, fault]),
+    );
+    return [...byField.values()];
+  },
+};
+
+/** Of a part that another record has now the field tells that names it. */
+function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Fault[] {
+  if (record === undefined || record.id !== billed.id || record.version === billed.version) return [];
+  return changedFields(billed.fields, record.fields)
+    .filter((field) => isUsedField(record.kind, field))
+    .map((field) => ({
+      ...{ record, field, billedVersion: billed.version },
+      text:
+        field === 'voided_at' && isVoid(record)
+          ? 'The encounter is void since it was billed: the claim may have to be voided, too.'
+          : 'It is not what was billed: a replacement of the claim may be due.',
+    }));
+}

@@ -1,0 +1,13 @@
+import { wrong } from '../../faults.ts';
+import { isNpi } from '../../isNpi.ts';
+import type { Rule } from '../../rule.ts';
+
+export const facilityNpi: Rule = {
+  code: 'facility_npi',
+  severity: 'blocks',
+  title: 'The NPI of the facility is valid, if it has one',
+  source: '45 CFR 162.406; X12 005010X222A1 (837P), loop 2310C, NM109',
+  reads: ['encounter.facility_id', 'facility.npi'],
+  check: ({ facility }) =>
+    wrong(facility, 'npi', isNpi, 'No NPI reads so: it begins with 1 or 2, and its last digit checks it.'),
+};

@@ -1,0 +1,16 @@
+import { distinct, missing, wrong } from '../../faults.ts';
+import { isNpi } from '../../isNpi.ts';
+import type { Rule } from '../../rule.ts';
+
+export const providerNpi: Rule = {
+  code: 'provider_npi',
+  severity: 'blocks',
+  title: 'Whoever bills and whoever gave the care has a valid NPI',
+  source: '45 CFR 162.406 to 162.412; X12 005010X222A1 (837P), NM109 of loops 2010AA and 2310B',
+  reads: ['encounter.provider_id', 'encounter.rendering_provider_id', 'provider.npi'],
+  check: ({ provider, renderingProvider }) =>
+    distinct(provider, renderingProvider).flatMap((record) => [
+      ...missing(record, ['npi'], 'A claim needs the NPI of the provider.'),
+      ...wrong(record, 'npi', isNpi, 'No NPI reads so: it begins with 1 or 2, and its last digit checks it.'),
+    ]),
+};

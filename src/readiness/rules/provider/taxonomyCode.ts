@@ -1,0 +1,25 @@
+import { distinct, wrong } from '../../faults.ts';
+import type { Rule } from '../../rule.ts';
+
+/** The groups of the set have the numbers 10 to 49. */
+const CODE = /^[1-4]\d[0-9A-Z]{7}X$/;
+
+export const taxonomyCode: Rule = {
+  code: 'taxonomy_code',
+  severity: 'blocks',
+  title:
+    'The taxonomy codes of the providers are in the NUCC set; while none is loaded, they read as if they were',
+  source: 'NUCC Health Care Provider Taxonomy; X12 005010X222A1 (837P), PRV03 of loops 2000A and 2310B',
+  reads: ['encounter.provider_id', 'encounter.rendering_provider_id', 'provider.taxonomy_code'],
+  check: ({ provider, renderingProvider }, { taxonomyCodes }) =>
+    distinct(provider, renderingProvider).flatMap((record) =>
+      taxonomyCodes === undefined
+        ? wrong(record, 'taxonomy_code', (value) => CODE.test(value), 'No code of the NUCC set reads so.')
+        : wrong(
+            record,
+            'taxonomy_code',
+            (value) => taxonomyCodes.has(value),
+            'The NUCC set has no such code.',
+          ),
+    ),
+};

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { StateTable } from '../../ports/stateStore.ts';
+import { brokenOff, runSchema } from '../../runs/run.ts';
+import { serviceDaysSchema } from '../worklist/serviceDays.ts';
+import { candidateSettingsSchema } from './candidateSettings.ts';
+import { foundSchema } from './openSimulation.ts';
+
+const simulationRunSchema = runSchema.extend({
+  workspace: z.string(),
+  candidates: candidateSettingsSchema,
+  days: serviceDaysSchema,
+  /** How many encounters are to be looked at, about; 0 before it is known. */
+  total: z.int(),
+  /** What was found so far. */
+  found: foundSchema.optional(),
+  outcome: z.enum(['done', ...brokenOff]).optional(),
+});
+
+/** The last simulation in a workspace that somebody asked for on the dashboard; it may be under way. */
+export type SimulationRun = z.infer<typeof simulationRunSchema>;
+
+/** Of `Runs`. */
+export const simulationTable: StateTable<SimulationRun> = {
+  name: 'simulations_v1',
+  body: simulationRunSchema,
+};

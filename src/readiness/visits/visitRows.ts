@@ -1,0 +1,29 @@
+import type { Incomplete } from '../../../projections/projection.ts';
+import { recordsModel } from '../../../projections/records.ts';
+import { kindPartition } from '../../events/streamNames.ts';
+import type { ReadModels, Row } from '../../ports/readModels.ts';
+import type { RecordState } from '../../records/fold.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { visitList } from '../../records/visits.ts';
+import type { BilledRecord } from '../rule.ts';
+
+/** Of the encounters that are or were of one visit, so many are looked at: those that were created first. */
+const MOST_LOOKED_AT = 20;
+
+export type VisitRows = ReadonlyMap<string, readonly Row<RecordState | Incomplete>[]>;
+
+/**
+ * The rows of the first encounters, in the order of creation, that are or were of the visits of some encounters, by the `visitList` of each.
+ * Rejects with `unavailable`.
+ */
+export async function visitRows(
+  readModels: ReadModels,
+  workspace: string,
+  encounters: readonly BilledRecord[],
+): Promise<VisitRows> {
+  const lists = [...new Set(encounters.flatMap(({ fields }) => visitList(fields) ?? []))];
+  if (lists.length === 0) return new Map();
+  const partition = kindPartition(workspace, encounter.kind);
+  const heads = await readModels.heads(recordsModel, { partition, lists, limit: MOST_LOOKED_AT });
+  return new Map(lists.map((list, at) => [list, heads[at] ?? []]));
+}

@@ -1,0 +1,4 @@
+/** Ends this worker thread, whose work is done: a connection that a driver left open must not keep it, and with it the stop of the service. */
+export function endThread(): never {
+  process.exit();
+}

@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openReadModels, openStateStore } from '../../src/app/openBackend.ts';
+import type { Scorecard } from '../../src/readiness/scorecard/scorecard.ts';
+import { openSimulation } from '../../src/readiness/simulation/openSimulation.ts';
+import { simulationTable } from '../../src/readiness/simulation/simulationRun.ts';
+import { sendBatch } from '../support/batches.ts';
+import type { Claim } from '../support/billing.ts';
+import { billedPath, freshClaim, sendClaim } from '../support/claims.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
+import { inWorkspace, worklist } from '../support/worklists.ts';
+
+const MANY = 520;
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let visitor: Visitor;
+  let root: string;
+  let keys: { emr: string; billing: string };
+  /** Two encounters rest on the payer. */
+  const claim: Claim = freshClaim({ payer: { payer_code: undefined } });
+  const second = { ...claim.encounter, id: phi('encounter') };
+  const placeless = { ...claim.encounter, id: phi('encounter'), facility_id: undefined };
+  const draft = { ...placeless, id: phi('encounter'), is_completed: false };
+  const voided = { ...placeless, id: phi('encounter'), voided_at: '2026-03-20' };
+
+  beforeAll(async () => {
+    service = await start();
+    root = `/workspaces/${service.workspaceId('clinic')}`;
+    ({ visitor } = await signedIn(service, 'compliance'));
+    const [emr, office] = [await service.createKey('clinic'), await service.createKey('clinic')];
+    const billing = service.as(office.key);
+    keys = { emr: emr.id, billing: office.id };
+    await sendClaim(service.as(emr.key), claim);
+    for (const one of [second, placeless, draft, voided]) {
+      expect((await service.as(emr.key).post('/integration/encounters', one)).status).toBe(200);
+    }
+    // That what was billed is mended later is no defect.
+    expect((await billing.post(billedPath(claim), { claim_id: phi('claim') })).status).toBe(200);
+    // The key of billing mends what the EMR sent, and clears a number by itself.
+    await sendClaim(billing, { ...claim, payer: { ...claim.payer, payer_code: '60054' } }, 'payer');
+    await sendClaim(billing, { ...claim, facility: { ...claim.facility, tax_id: null } }, 'facility');
+    await worklist(service);
+  });
+  afterAll(() => service.stop());
+
+  const show = async (path: string) => {
+    const { status, text } = await visitor.get(root + path);
+    expect([path, status]).toEqual([path, 200]);
+    return text;
+  };
+  const send = async (path: string, form: Record<string, string>) => {
+    await show(path);
+    return visitor.post(root + path, form);
+  };
+  /** The page once the run has ended. */
+  const ended = async (path: string) => {
+    await eventually(async () => expect((await visitor.get(`${root}${path}/state`)).text).toContain('ended'));
+    return show(path);
+  };
+
+  test('the scorecard tells by key and field what came in, and how many encounters it delayed', async () => {
+    const path = '/readiness/scorecard';
+    expect(await show(path)).not.toContain('Export as CSV');
+    expect((await visitor.get(`${root}${path}/export`)).status).toBe(404);
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, () => send(path, { from: '2020-01-01' }))).toEqual([]);
+    });
+    expect(accesses).toMatchObject([{ action: 'readiness.scorecard', query: { from: '2020-01-01' } }]);
+    const page = await ended(path);
+    expect(page).toContain('Payer: Payer code');
+    const { stdout } = await inWorkspace(service, 'readiness', 'scorecard', '--format', 'json');
+    const card = JSON.parse(stdout) as Scorecard;
+    const told = card.rows.map(({ principal, kind, field, rules, defects, open, encounters_delayed }) => ({
+      row: [principal.id, `${kind}.${field}`, ...rules].join(' '),
+      ...{ defects, open, encounters_delayed },
+    }));
+    expect(card).toMatchObject({ encounters: 5, unreadable: 0 });
+    expect(told).toEqual(
+      expect.arrayContaining([
+        {
+          row: `${keys.emr} payer.payer_code payer_code_missing`,
+          defects: 1,
+          open: 0,
+          encounters_delayed: 3,
+        },
+        {
+          row: `${keys.emr} encounter.facility_id facility_missing`,
+          defects: 1,
+          open: 1,
+          encounters_delayed: 1,
+        },
+        {
+          row: `${keys.billing} facility.tax_id facility_tax_id`,
+          defects: 1,
+          open: 1,
+          encounters_delayed: 2,
+        },
+        // Two of one visit, and the draft beside the one that is completed.
+        {
+          row: `${keys.emr} encounter.date_of_service suspected_duplicate`,
+          defects: 3,
+          open: 3,
+          encounters_delayed: 0,
+        },
+      ]),
+    );
+    expect(told).toHaveLength(4);
+    const mended = card.rows.find(({ field }) => field === 'payer_code');
+    expect(mended?.median_ms).toBeGreaterThan(0);
+    const csv = (await inWorkspace(service, 'readiness', 'scorecard', '--format', 'csv')).stdout;
+    expect((await visitor.get(`${root}${path}/export`)).text).toBe(csv);
+    expect(csv.split('\r\n')).toHaveLength(told.length + 2);
+    expect((await inWorkspace(service, 'readiness', 'scorecard', '--to', '2000-01-01')).stdout).toBe(
+      '0 encounters.\n',
+    );
+  });
+
+  test('a day that is none is refused, and nothing begins', async () => {
+    for (const path of ['/readiness/scorecard', '/readiness/simulation']) {
+      const before = await show(path);
+      const accesses = await accessesBy(service, async () => {
+        const { status, text } = await send(path, { from: 'May', 'rules.facility_tax_id': 'off' });
+        expect(status).toBe(400);
+        expect(text).toContain('id="from-error"');
+      });
+      expect(accesses).toEqual([]);
+      expect((await show(path)).includes('Began')).toBe(before.includes('Began'));
+    }
+  });
+
+  test('settings are tried on the page as by the command', async () => {
+    const lines = Array.from({ length: MANY }, () => ({
+      kind: 'encounter',
+      record: { ...claim.encounter, id: phi('encounter') },
+    }));
+    expect((await sendBatch(service, lines)).status).toBe(200);
+    await worklist(service);
+    const path = '/readiness/simulation';
+    const none = await send(path, {});
+    expect(none.status).toBe(400);
+    expect(none.text).toContain('Choose a setting that would be another');
+    expect((await send(path, { 'rules.facility_tax_id': 'off' })).status).toBe(303);
+    let page = '';
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, async () => (page = await ended(path)))).toEqual([]);
+    });
+    expect(page).toContain(
+      `Of ${MANY + 5} encounters <strong>${MANY + 2}</strong> would be in another state`,
+    );
+    expect(page).toContain(`>${String(claim.payer.id)}</a>`);
+    expect(accesses).toMatchObject([
+      { action: 'readiness.simulation', shown: { count: MANY + 5, things: { length: 5 } } },
+    ]);
+    expect((await worklist(service)).counts.states).toMatchObject({ blocked: MANY + 3 });
+  });
+
+  test('a simulation that was broken off goes on where it was', async () => {
+    const workspace = service.workspaceId('clinic');
+    const readModels = await openReadModels(service.config.readModelUrl);
+    const stateStore = await openStateStore(service.config.stateUrl);
+    const candidates = { rules: { facility_tax_id: 'warns' as const } };
+    const simulation = await openSimulation(
+      { eventLog: service.eventLog, readModels },
+      { workspace, candidates },
+    );
+    const [first, last] = await Array.fromAsync(simulation.results(undefined));
+    if (first === undefined) throw new Error('nothing was found');
+    const long = new Date(Date.now() - 60_000).toISOString();
+    const [row] = await stateStore.load(simulationTable, [workspace]);
+    const body = {
+      ...{ workspace, asked_by: { type: 'user' as const, id: 'usr_1' }, started_at: long, updated_at: long },
+      ...{
+        candidates,
+        days: {},
+        total: simulation.total,
+        found: { question: simulation.question, result: first },
+      },
+    };
+    const revision = (row?.revision ?? 0) + 1;
+    await stateStore.swap(
+      simulationTable,
+      { id: workspace, partition: workspace, order: 0, revision, body },
+      row?.revision,
+    );
+    const path = '/readiness/simulation';
+    expect(await show(path)).toContain('Broken off');
+    expect((await send(path, { go_on: 'yes' })).status).toBe(303);
+    expect(await ended(path)).toContain(`<strong>${last?.flips['blocked ready']}</strong>`);
+    const [done] = await stateStore.load(simulationTable, [workspace]);
+    expect(done?.body).toMatchObject({ outcome: 'done', found: { result: last } });
+    await Promise.all([readModels.close(), stateStore.close()]);
+  });
+});

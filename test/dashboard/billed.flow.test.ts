@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Shown } from '../../src/events/shown.ts';
+import type { Claim } from '../support/billing.ts';
+import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
+import { inWorkspace } from '../support/worklists.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let visitor: Visitor;
+  let userId: string;
+  beforeAll(async () => {
+    service = await start();
+    ({ visitor, id: userId } = await signedIn(service, 'compliance'));
+  });
+  afterAll(() => service.stop());
+
+  const pathOf = (plural: string, { id }: Record<string, unknown>) =>
+    `/workspaces/${service.workspaceId('clinic')}/records/${plural}/${encodeURIComponent(String(id))}`;
+  const pageOf = ({ encounter }: Claim) => pathOf('encounters', encounter);
+  const questionOf = (claim: Claim) => `${pageOf(claim)}/billed/acknowledge`;
+  const show = async (path: string) => {
+    const { status, text } = await visitor.get(path);
+    expect([path, status]).toEqual([path, 200]);
+    return text;
+  };
+  /** What the form of the question was shown for. */
+  const versionsIn = (text: string) => /name="versions" value="([\d.]+)"/.exec(text)?.[1] ?? '';
+  const answer = async (claim: Claim, reason: string, versions: string) => {
+    const { status, text, headers } = await visitor.post(questionOf(claim), { reason, versions });
+    return { status, text, location: headers.location };
+  };
+  const billed = async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const claimId = phi('claim');
+    expect((await service.post(billedPath(claim), { claim_id: claimId })).status).toBe(200);
+    return { claim, claimId };
+  };
+  const movePatient = (claim: Claim) => sendLater(service, claim, 'patient', { city: phi('Lincoln') });
+  const button = (claim: Claim) => `href="/dashboard${questionOf(claim)}">The changes may stay</a>`;
+
+  test('the page of an encounter tells what was billed, and what has changed since', async () => {
+    const { claim, claimId } = await billed();
+    const before = await show(pageOf(claim));
+    expect(before).toContain(`<code>${claimId}</code>`);
+    expect(before).toContain('<strong>Test key</strong>');
+    const patient = `href="/dashboard${pathOf('patients', claim.patient)}`;
+    expect(before).toContain(`${patient}?version=1">Patient, version 1</a>`);
+    expect(before).toContain('Nothing that the claim carries has changed since.');
+    expect(before).not.toContain(button(claim));
+    const since = await movePatient(claim);
+    let after = '';
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, async () => (after = await show(pageOf(claim))))).toEqual([]);
+    });
+    expect(after).toContain('What a claim carries is as it was when the encounter was billed');
+    expect(after).toContain(`Patient: City (<a ${patient}/compare?from=1&amp;to=2">versions 1 and 2</a>)`);
+    expect(after).toContain(button(claim));
+    const { shown } = accesses.find(({ action }) => action === 'record.readiness') ?? {};
+    const kinds = (shown as unknown as Shown).things?.map(({ kind }) => kind);
+    expect(kinds?.toSorted()).toEqual(['encounter', 'facility', 'patient', 'payer', 'provider']);
+    // As it was, it can be read, and not judged.
+    const then = await show(`${pageOf(claim)}?as_of=${since}`);
+    expect(then).toContain('versions 1 and 2</a>');
+    expect(then).not.toContain(button(claim));
+    // Where the rule is off, the difference is there all the same.
+    await inWorkspace(service, 'readiness', 'set', 'changed_after_billing', 'off');
+    expect(await show(pageOf(claim))).toContain('versions 1 and 2</a>');
+    await inWorkspace(service, 'readiness', 'set', 'changed_after_billing', 'default');
+  });
+
+  test('who may see the change says there why it may stay', async () => {
+    const { claim } = await billed();
+    await movePatient(claim);
+    let question = '';
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, async () => (question = await show(questionOf(claim))))).toEqual([]);
+    });
+    expect(accesses).toMatchObject([{ action: 'record.readiness', record_id: claim.encounter.id }]);
+    expect(question).toContain('versions 1 and 2</a>');
+    const reason = phi('Accepted as it was');
+    await movePatient(claim);
+    const refused = await appendedBy(service, async () => {
+      expect(await answer(claim, ' ', versionsIn(question))).toMatchObject({
+        status: 400,
+        text: expect.stringContaining('id="reason-error"'),
+      });
+      const late = await answer(claim, reason, versionsIn(question));
+      expect(late).toMatchObject({
+        status: 409,
+        text: expect.stringContaining('Something else has changed meanwhile'),
+      });
+      question = late.text;
+    });
+    expect(refused).toEqual([]);
+    expect(question).toContain('versions 1 and 3</a>');
+    const events = await changesBy(service, async () => {
+      for (const _ of ['first', 'again']) {
+        expect(await answer(claim, reason, versionsIn(question))).toMatchObject({
+          status: 303,
+          location: `/dashboard${pageOf(claim)}`,
+        });
+      }
+    });
+    expect(events).toMatchObject([
+      {
+        type: 'BillingChangeAcknowledged',
+        data: { encounter_id: claim.encounter.id, reason },
+        metadata: { principal: { type: 'user', id: userId } },
+      },
+    ]);
+    const page = await show(pageOf(claim));
+    expect(page).toContain(reason);
+    expect(page).toContain('Nothing that the claim carries has changed since it was acknowledged.');
+    const { found, billed: told } = await readiness(service, claim);
+    expect(found).toEqual([]);
+    expect(told?.acknowledged).toMatchObject({ reason, principal: { type: 'user', id: userId } });
+  });
+
+  test('where there is nothing to judge, nothing is recorded', async () => {
+    const claim = freshClaim();
+    await sendClaim(service, claim);
+    const question = await show(questionOf(claim));
+    expect(question).toContain('It has not been billed.');
+    expect(question).not.toContain('name="reason"');
+    const appended = await appendedBy(service, async () => {
+      expect(await answer(claim, phi('Known'), '1.1.1.1.1.1')).toMatchObject({ status: 409 });
+      const none = await visitor.post(questionOf(freshClaim()), { reason: phi('Known') });
+      expect(none.status).toBe(404);
+    });
+    expect(appended).toEqual([]);
+  });
+});

@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { onEveryEngine } from '../support/engines.ts';
+import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+/** What a page says, without its markup. */
+const saidBy = (page: string) =>
+  page
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll('&quot;', '"')
+    .replaceAll('&amp;', '&')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll(/\s+/g, ' ');
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let [compliance, admin] = [] as unknown as [Visitor, Visitor];
+  let root: string;
+  const name = phi('Lovelace');
+  const patient = fhirPatient({ name: [{ family: name, given: ['Ada'] }] });
+  const bad = fhirPatient({ birthDate: 'soon' });
+  const person = freshId('hl7-patient');
+  const hl7 = `${[
+    'MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|7|P|2.5.1',
+    'EVN|A28|20260314',
+    `PID|1||${person}^^^HOSP^MR~4711^^^OTHER||O\\T\\Neil^Ada||19840229|F`,
+  ].join('\r')}\r`;
+  const sent = bundle('transaction', patient, fhirEncounter(referTo(patient)));
+  beforeAll(async () => {
+    service = await start();
+    root = `/workspaces/${service.workspaceId('clinic')}`;
+    [{ visitor: compliance }, { visitor: admin }] = [
+      await signedIn(service, 'compliance'),
+      await signedIn(service, 'admin'),
+    ];
+    expect((await sendFhir(service, '/fhir', sent)).status).toBe(200);
+    expect((await putFhir(service, bad)).status).toBe(400);
+    expect((await sendHl7(hl7)).text).toContain('MSA|AA|7');
+  });
+  afterAll(() => service.stop());
+
+  const sendHl7 = (body: string) =>
+    service.send('/hl7/v2', { method: 'POST', headers: { 'content-type': 'application/hl7-v2' }, body });
+  const show = async (path: string, visitor = compliance) => {
+    const { status, text } = await visitor.get(root + path);
+    expect([path, status]).toEqual([path, 200]);
+    return text;
+  };
+  const statusOf = async (path: string, visitor = compliance) => (await visitor.get(root + path)).status;
+  /** The paths of the messages of a page, in their order. */
+  const listed = (page: string) =>
+    [...page.matchAll(/<th scope="row"><a href="[^"]+(\/messages\/[\w-]+)">/g)].map(([, path]) => path ?? '');
+  /** The cells of each row of a page's last table. */
+  const cellsOf = (page: string) =>
+    [...page.matchAll(/<tr>(<th scope="row">.*?)<\/tr>/gs)].map(([, row = '']) =>
+      [...row.matchAll(/<t[hd][^>]*>(.*?)<\/t[hd]>/gs)].map(([, cell = '']) => saidBy(cell).trim()),
+    );
+  /** The messages of the beginning: HL7 v2, the one that was refused, the Bundle. */
+  const messages = async () => listed(await show('/messages')).slice(-3) as [string, string, string];
+
+  test('the list shows them newest first, with what became of each, and is in the audit trail', async () => {
+    let page = '';
+    const accesses = await accessesBy(service, async () => {
+      expect(await appendedBy(service, async () => (page = await show('/messages')))).toEqual([]);
+    });
+    expect(accesses).toEqual([{ action: 'message.list', query: { limit: '50', rejected: 'false' } }]);
+    const size = (text: string) => `${Buffer.byteLength(text)} B`;
+    expect(cellsOf(page).map(([, ...cells]) => cells)).toEqual([
+      ['default', 'HL7 v2', 'accepted', '1', '0', size(hl7.trimEnd())],
+      ['default', 'FHIR', 'rejected', '1', '1', size(JSON.stringify(bad))],
+      ['default', 'FHIR', 'accepted', '2', expect.any(String), size(JSON.stringify(sent))],
+    ]);
+    expect(saidBy(page)).toContain('Received 0 Accepted 2 Partly 0 Rejected 1');
+    expect(page).not.toContain(String(patient.id));
+    expect(page).toContain('Messages not taken whole per hour: 1 in the last 24 hours');
+  });
+
+  test('it is limited to what was not taken whole, and to a source, and its bars lead to their time', async () => {
+    const [, rejected] = await messages();
+    const page = await show('/messages?rejected=yes&range=7d');
+    expect(listed(page)).toEqual([rejected]);
+    expect(listed(await show('/messages?source=default'))).toHaveLength(3);
+    expect(await show('/messages?source=epic')).toContain('No message matches.');
+    const [, bar = ''] = /<a id="not-taken-\d+" href="\/dashboard\/workspaces\/\w+([^"]+)"/.exec(page) ?? [];
+    expect(listed(await show(bar.replaceAll('&amp;', '&')))).toEqual([rejected]);
+    expect(await statusOf('/messages?range=1y')).toBe(400);
+    expect(await statusOf('/messages?page_token=nonsense')).toBe(400);
+  });
+
+  test('older ones are on further pages', async () => {
+    const busy = `/workspaces/${service.workspaceId('busy')}/messages`;
+    const client = service.as((await service.createKey('busy')).key);
+    const sentPatients = Array.from({ length: 51 }, () => fhirPatient());
+    for (const one of sentPatients) await sendFhir(client, `/fhir/Patient/${one.id}`, one, {}, 'PUT');
+    const first = (await compliance.get(busy)).text;
+    expect(listed(first)).toHaveLength(50);
+    const [, next = ''] = /rel="next" href="\/dashboard([^"]+)"/.exec(first) ?? [];
+    const second = (await compliance.get(next.replaceAll('&amp;', '&'))).text;
+    const [oldest] = listed(second);
+    expect(listed(second)).toHaveLength(1);
+    expect(second).not.toContain('rel="next"');
+    const page = (await compliance.get(`/workspaces/${service.workspaceId('busy')}${oldest}`)).text;
+    expect(page).toContain(String(sentPatients[0]?.id));
+  });
+
+  test('a message tells what became of it, where it is wrong, and leads to its records', async () => {
+    const [, refused, taken] = await messages();
+    let page = '';
+    const accesses = await accessesBy(service, async () => (page = await show(taken)));
+    const id = taken.split('/').at(-1);
+    expect(accesses).toMatchObject([
+      {
+        action: 'message.read',
+        query: { message: id },
+        shown: { things: [{ kind: 'patient', record_id: patient.id }, { kind: 'encounter' }] },
+      },
+    ]);
+    expect(accesses[0]?.query).not.toHaveProperty('raw');
+    expect(saidBy(page)).toContain('accepted all of it was taken');
+    expect(page).toContain(`href="/dashboard${root}/records/patients/${patient.id}?version=1"`);
+    expect(page).not.toContain(name);
+    const problem = await show(refused);
+    expect(saidBy(problem)).toContain('Patient.birthDate error');
+    expect(problem).toContain(`chartledger messages resend ${refused.split('/').at(-1)} --workspace`);
+    expect(page).not.toContain('messages resend');
+    expect(problem).not.toContain(`/records/patients/${bad.id}"`);
+    const record = await show(`/records/patients/${patient.id}`);
+    expect(record).toContain(`href="/dashboard${root}${taken}"`);
+    expect(await show(`/audit?kind=patient&id=${patient.id}&seen=yes`)).toContain('Message read');
+  });
+
+  test('it is shown as it came for those who ask for it, which is in the audit trail', async () => {
+    const [segments, , resources] = await messages();
+    let page = '';
+    const accesses = await accessesBy(service, async () => {
+      page = await show(`${resources}?content=shown`);
+    });
+    expect(accesses).toMatchObject([{ action: 'message.read', query: { raw: true } }]);
+    const text = /<pre class="message-text"[^>]*><code>(.*?)<\/code>/s.exec(page)?.[1] ?? '';
+    expect(JSON.parse(text.replaceAll('&quot;', '"'))).toEqual(sent);
+    expect(text.split('\n').length).toBeGreaterThan(20);
+    const hl7Page = await show(`${segments}?content=shown`);
+    expect(cellsOf(hl7Page)).toEqual(
+      expect.arrayContaining([
+        ['MSH-2', '^~\\&'],
+        ['PID-3', `PID-3.1 ${person} PID-3.4 HOSP PID-3.5 MR PID-3.1 4711 PID-3.4 OTHER`],
+        ['PID-5', 'PID-5.1 O&Neil PID-5.2 Ada'],
+        ['PID-8', 'F'],
+      ]),
+    );
+    const downloaded = await accessesBy(service, async () => {
+      const { text: bytes, headers } = await compliance.get(`${root}${segments}/download`);
+      expect(bytes).toBe(hl7.trimEnd());
+      expect(headers['content-disposition']).toMatch(/^attachment; filename=[\w-]+\.hl7$/);
+    });
+    expect(downloaded).toMatchObject([{ action: 'message.read', query: { raw: true } }]);
+  });
+
+  test('what cannot be read is shown as text, and what is no text or too large is there to be downloaded', async () => {
+    const newest = async () => `${listed(await show('/messages'))[0]}?content=shown`;
+    await sendHl7('MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|8|P|2.5.1\rno segment\r');
+    const unread = await show(await newest());
+    expect(saidBy(unread)).toContain('It cannot be read. Line 2 does not begin with the name of a segment');
+    expect(unread).toContain('no segment');
+    await sendHl7('MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|9\0|P|2.5.1\r');
+    expect(await show(await newest())).toContain('The bytes of the message are not text.');
+    await sendHl7(
+      `MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|10|P|2.5.1\rZZZ|${'x|'.repeat(6_000)}\rPV1|1|N\r`,
+    );
+    const long = await show(await newest());
+    expect(long).toContain('This is the beginning of a long message');
+    expect(cellsOf(long).length).toBeGreaterThan(4_900);
+    expect(cellsOf(long)).not.toContainEqual(['PV1-2', 'N']);
+    const photo = [{ contentType: 'image/png', data: 'A'.repeat(1_100_000) }];
+    const lines = [fhirPatient({ photo }), fhirPatient()].map((one) => JSON.stringify(one)).join('\n');
+    const headers = { 'content-type': 'application/fhir+ndjson' };
+    await service.send('/fhir/$import', { method: 'POST', headers, body: lines });
+    expect(await show(await newest())).toContain('The message has 1.1 MB, more than a page shows.');
+  });
+
+  test('it is for nobody of another workspace, or another role', async () => {
+    await service.createKey('elsewhere');
+    const [one] = await messages();
+    const elsewhere = `/workspaces/${service.workspaceId('elsewhere')}`;
+    const { visitor: viewer } = await signedIn(service, 'viewer');
+    const accesses = await accessesBy(service, async () => {
+      for (const rest of ['', '?content=shown', '/download']) {
+        expect((await compliance.get(`${elsewhere}${one}${rest}`)).status).toBe(404);
+        expect(await statusOf(`${one}${rest}`, viewer)).toBe(403);
+      }
+      expect(await statusOf('/messages', viewer)).toBe(403);
+      expect(await statusOf('/messages/none')).toBe(404);
+    });
+    expect(accesses).toEqual([]);
+    expect(await show('/messages', admin)).toContain(one);
+  });
+
+  test('it goes with a record of which it tells', async () => {
+    const own = fhirPatient();
+    expect((await putFhir(service, own)).status).toBe(201);
+    const [message = ''] = listed(await show('/messages'));
+    const path = `/records/patients/${own.id}`;
+    await show(`${path}/erase`, admin);
+    const erased = await changesBy(service, async () => {
+      const form: Record<string, string> = { record_id: String(own.id), reason: 'Asked' };
+      expect((await admin.post(`${root}${path}/erase`, form)).status).toBe(303);
+    });
+    expect(erased.map(({ type }) => type)).toContain('RecordErased');
+    expect(await statusOf(message)).toBe(404);
+    expect(await statusOf(`${message}/download`)).toBe(404);
+    expect(listed(await show('/messages'))).not.toContain(message);
+  });
+});

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { onEveryEngine } from '../support/engines.ts';
+import { changesBy, type TestService } from '../support/service.ts';
+import { signedIn } from '../support/signedIn.ts';
+import type { Visitor } from '../support/visitor.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let [admin, compliance] = [] as unknown as [Visitor, Visitor];
+  let root: string;
+  let key: string;
+  beforeAll(async () => {
+    service = await start();
+    ({ id: key } = await service.createKey('clinic'));
+    root = `/workspaces/${service.workspaceId('clinic')}/sources`;
+    ({ visitor: admin } = await signedIn(service, 'admin'));
+    ({ visitor: compliance } = await signedIn(service, 'compliance'));
+    await admin.get(root);
+  });
+  afterAll(() => service.stop());
+
+  const list = async (visitor = admin) => (await visitor.get(root)).text;
+  /** Sends a form, and gives what it came to: the events, and the page that shows it again, if so. */
+  async function send(path: string, form: Record<string, string>) {
+    let [status, page] = [0, ''];
+    const events = await changesBy(service, async () => {
+      ({ status, text: page } = await admin.post(root + path, form));
+    });
+    const wrong = [...page.matchAll(/<small class="error" id="([\w.]+)-error">([^<]+)/g)];
+    const messages = Object.fromEntries(wrong.map(([, field, message]) => [field, message]));
+    return {
+      status,
+      page,
+      messages,
+      events: events.map(({ type, data, metadata }) => ({ type, data, metadata })),
+    };
+  }
+  const lab = {
+    ...{ id: 'lab', format: 'hl7v2', time_zone: 'America/Denver', retention_days: '30' },
+    ...{
+      patient_authority: 'HOSP',
+      visit_authority: 'VISITS',
+      'facility.id': 'main',
+      'facility.name': 'Main',
+    },
+  };
+  const configured = {
+    ...{ id: 'lab', format: 'hl7v2', time_zone: 'America/Denver', retention_days: 30 },
+    ...{ patient_authority: 'HOSP', visit_authority: 'VISITS', facility: { id: 'main', name: 'Main' } },
+  };
+
+  test('an administrator configures a source, sees it in the list, and changes it whole', async () => {
+    expect(await list()).toContain('What comes as FHIR and HL7 v2 with an API key that no source has');
+    const made = await send('/new', { ...lab, key });
+    expect(made).toMatchObject({
+      status: 303,
+      events: [
+        {
+          type: 'SourceConfigured',
+          data: { source: { ...configured, key } },
+          metadata: { principal: { type: 'user' } },
+        },
+      ],
+    });
+    const page = await list();
+    for (const shown of ['America/Denver', `<code>${key}</code>`, 'HOSP', 'main (Main)', '30 days']) {
+      expect(page).toContain(shown);
+    }
+    const form = (await admin.get(`${root}/lab/edit`)).text;
+    expect(form).toContain('<option value="hl7v2" selected>');
+    expect(form).toContain(`<option value="${key}" selected>`);
+    expect(form).toContain('name="facility.name" type="text" value="Main"');
+    const { id: _id, ...fields } = lab;
+    const changed = await send('/lab/edit', { ...fields, key: '', time_zone: '', retention_days: '' });
+    const { retention_days: _days, ...left } = configured;
+    expect(changed).toMatchObject({
+      status: 303,
+      events: [{ type: 'SourceConfigured', data: { source: { ...left, time_zone: 'UTC' } } }],
+    });
+    expect(changed.events[0]?.data.source).not.toHaveProperty('key');
+    expect(await list()).toContain('What comes as FHIR with an API key that no source has');
+  });
+
+  test('what is wrong is said at the fields, and nothing is configured', async () => {
+    const refused = await send('/new', {
+      ...{ id: 'Epic', format: 'fhir', time_zone: 'Omaha', key: 'key_none', retention_days: '0' },
+      ...{ 'id_systems.Patient': 'mrn', patient_authority: 'HOSP' },
+    });
+    expect(refused).toMatchObject({ status: 400, events: [] });
+    expect(Object.keys(refused.messages).toSorted()).toEqual(
+      ['id', 'id_systems.Patient', 'patient_authority', 'retention_days', 'time_zone'].toSorted(),
+    );
+    expect(refused.page).toContain('value="Omaha"');
+    const foreign = await send('/new', { id: 'epic', format: 'fhir', key: 'key_none' });
+    expect(foreign).toMatchObject({ status: 400, events: [] });
+    expect(foreign.messages).toEqual({ key: 'must be the id of an API key of the workspace' });
+    const again = await send('/new', { id: 'lab', format: 'fhir' });
+    expect(again).toMatchObject({ status: 400, messages: { id: 'is that of another source' }, events: [] });
+    const second = await send('/new', { id: 'lab-2', format: 'hl7v2' });
+    expect(second).toMatchObject({ status: 409, events: [] });
+    expect(second.page).toContain('Source lab, of the format hl7v2, is the default one of the format');
+  });
+
+  test('it is removed when the question is answered', async () => {
+    expect((await admin.get(`${root}/lab/remove`)).text).toContain('Remove the source lab?');
+    const removed = await send('/lab/remove', {});
+    expect(removed).toMatchObject({
+      status: 303,
+      events: [{ type: 'SourceRemoved', data: { source_id: 'lab' } }],
+    });
+    for (const path of ['/lab/remove', '/lab/edit']) {
+      expect((await admin.get(root + path)).status).toBe(404);
+      expect(await send(path, lab)).toMatchObject({ status: 404, events: [] });
+    }
+  });
+
+  test('compliance staff see the sources, and are offered no change', async () => {
+    await send('/new', { id: 'epic', format: 'fhir', 'id_systems.Patient': 'https://hospital.example/mrn' });
+    const page = await list(compliance);
+    expect(page).toContain('https://hospital.example/mrn');
+    expect(page).not.toContain('epic/edit');
+    expect(page).not.toContain(`${root}/new`);
+  });
+});

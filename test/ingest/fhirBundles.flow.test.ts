@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/events/event.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  bundle,
+  fhirCoverage,
+  fhirEncounter,
+  fhirPatient,
+  fhirPayer,
+  fhirPractitioner,
+  freshId,
+  issuesIn,
+  npiOf,
+  referTo,
+  sendFhir,
+  statusesIn,
+} from '../support/fhir.ts';
+import { phi } from '../support/phi.ts';
+import { samples } from '../support/samples.ts';
+import { appendedBy, type TestService } from '../support/service.ts';
+
+const role = (code: string) => [{ coding: [{ code }] }];
+
+onEveryEngine((start) => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await start();
+  });
+  afterAll(() => service.stop());
+
+  const recordOf = async (plural: string, id: unknown) =>
+    (await service.get(`/integration/${plural}/${encodeURIComponent(String(id))}`)).body.record;
+  const written = async (work: () => Promise<unknown>) =>
+    (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
+  const inStream = (kind: string, id: unknown) => `clinic.${kind}-${encodeURIComponent(String(id))}`;
+  const claim = () => {
+    const patient = fhirPatient();
+    const subscriber = {
+      resourceType: 'RelatedPerson',
+      id: 'sub',
+      name: [{ family: 'King', given: ['Bea'] }],
+    };
+    const payer = { ...fhirPayer({ name: 'Oak Mutual' }), id: 'inside' };
+    const practitioner = fhirPractitioner({ identifier: [npiOf('1234567893')] });
+    const place: JsonObject = {
+      resourceType: 'Location',
+      id: freshId('place'),
+      name: 'Elm St',
+      address: { state: 'Texas' },
+    };
+    const encounter = fhirEncounter(referTo(patient), {
+      class: { code: 'EMER' },
+      participant: [
+        {
+          type: role('PPRF'),
+          individual: { reference: 'Practitioner?identifier=http://hl7.org/fhir/sid/us-npi|1234567893' },
+        },
+        { type: role('ATND'), individual: referTo(practitioner) },
+      ],
+      location: [{ location: { reference: `Location/${place.id}` } }],
+    });
+    const taxonomy = [
+      { coding: [{ system: 'http://nucc.org/provider-taxonomy', code: '207Q00000X', display: 'Family' }] },
+    ];
+    const duty = {
+      resourceType: 'PractitionerRole',
+      id: freshId('duty'),
+      practitioner: referTo(practitioner),
+      specialty: taxonomy,
+    };
+    const child = { relationship: { coding: [{ code: 'child' }] }, subscriber: { reference: '#sub' } };
+    const coverage = fhirCoverage(
+      referTo(patient),
+      { reference: '#inside' },
+      {
+        ...{ contained: [subscriber, payer], order: 3, subscriberId: 'S-1', ...child },
+      },
+    );
+    const observation = { resourceType: 'Observation', id: freshId('observation'), status: 'final' };
+    return { patient, practitioner, place, encounter, duty, coverage, observation };
+  };
+
+  test('a transaction becomes its records, whatever its order, and nothing when it comes again', async () => {
+    const { patient, practitioner, place, encounter, duty, coverage, observation } = claim();
+    const sent = bundle('transaction', encounter, coverage, duty, observation, place, practitioner, patient);
+    const lines = await written(async () => {
+      const { status, body } = await sendFhir(service, '/fhir', sent);
+      expect({ status, type: body.type }).toEqual({ status: 200, type: 'transaction-response' });
+      expect(statusesIn(body)).toEqual([201, 201, 201, 200, 201, 201, 201]);
+      expect(body.entry[0].response).toMatchObject({
+        location: `Encounter/${encounter.id}/_history/1`,
+        etag: 'W/"1"',
+      });
+      expect(issuesIn(body.entry[3].response.outcome)).toEqual([
+        'warning not-supported Bundle.entry[3].resource',
+      ]);
+    });
+    expect(lines.toSorted()).toEqual(
+      [
+        `${inStream('payer', 'Oak Mutual')}: PayerUpserted`,
+        `${inStream('facility', place.id)}: FacilityUpserted`,
+        `${inStream('provider', practitioner.id)}: ProviderUpserted`,
+        `${inStream('patient', patient.id)}: PatientUpserted`,
+        `${inStream('encounter', encounter.id)}: EncounterUpserted`,
+      ].toSorted(),
+    );
+    expect(await recordOf('encounters', encounter.id)).toEqual({
+      ...{ id: encounter.id, patient_id: patient.id, facility_id: place.id },
+      ...{ provider_id: practitioner.id, rendering_provider_id: practitioner.id },
+      ...{ visit_type: 'emergency', status: 'finished', is_completed: true },
+      date_of_service: '2026-03-14T09:30:00Z',
+    });
+    expect(await recordOf('providers', practitioner.id)).toMatchObject({
+      ...{ npi: '1234567893', taxonomy_code: '207Q00000X', specialty: 'Family' },
+    });
+    expect(await recordOf('facilities', place.id)).toMatchObject({ name: 'Elm St', state: 'TX' });
+    expect((await recordOf('patients', patient.id)).primary_insurance).toEqual({
+      ...{
+        payer_id: 'Oak Mutual',
+        policy_number: 'S-1',
+        subscriber_id: 'S-1',
+        subscriber_relationship: 'child',
+      },
+      ...{ subscriber_first_name: 'Bea', subscriber_last_name: 'King' },
+    });
+    const again = await written(async () => {
+      expect(statusesIn((await sendFhir(service, '/fhir', sent)).body)).toEqual(Array(7).fill(200));
+    });
+    expect(again).toEqual([]);
+  });
+
+  test('anything wrong in a transaction refuses all of it', async () => {
+    const { patient, practitioner, place, encounter } = claim();
+    const wrong: [JsonObject, string][] = [
+      [{ ...patient, birthDate: 'soon' }, 'error required Bundle.entry[2].resource.birthDate'],
+      [{ ...patient, birthDate: '2026-02-30' }, 'error invalid Bundle.entry[2].resource.birthDate'],
+      [{ ...patient, id: 'other' }, 'error invalid Bundle.entry[2].resource.id'],
+      [{ resourceType: 'Patient', id: patient.id }, 'error required Bundle.entry[2].resource.name'],
+    ];
+    const lines = await written(async () => {
+      for (const [resource, issue] of wrong) {
+        const sent = bundle('transaction', practitioner, place, patient, encounter);
+        (sent.entry as { resource: JsonObject }[])[2] = { ...(sent.entry as object[])[2], resource };
+        const { status, body } = await sendFhir(service, '/fhir', sent);
+        expect(status).toBe(400);
+        expect(issuesIn(body)).toContain(issue);
+      }
+      const elsewhere = fhirEncounter({ reference: 'urn:uuid:6d0fcea7-4f9d-beef-c326-d4a90b059348' });
+      const dangling = await sendFhir(service, '/fhir', bundle('transaction', patient, elsewhere));
+      expect(issuesIn(dangling.body)).toEqual(['error not-found Bundle.entry[1].resource.subject']);
+      const deleting = {
+        resourceType: 'Bundle',
+        type: 'transaction',
+        entry: [{ request: { method: 'DELETE', url: 'Patient/1' } }],
+      };
+      const deleted = await sendFhir(service, '/fhir', deleting);
+      expect(issuesIn(deleted.body)).toEqual(['error not-supported Bundle.entry[0].request.method']);
+    });
+    expect(lines).toEqual([]);
+  });
+
+  test('of a batch each entry has an answer of its own', async () => {
+    const [patient, payer] = [fhirPatient(), fhirPayer()];
+    const lost = fhirEncounter({ reference: 'Patient/nobody' });
+    const own = fhirEncounter(referTo(patient));
+    const sent = bundle('batch', own, lost, { ...payer, name: undefined }, patient);
+    const lines = await written(async () => {
+      const { body } = await sendFhir(service, '/fhir', sent);
+      expect(statusesIn(body)).toEqual([201, 400, 400, 201]);
+      expect(issuesIn(body.entry[1].response.outcome)).toEqual([
+        'error not-found Bundle.entry[1].resource.subject',
+      ]);
+      expect(issuesIn(body.entry[2].response.outcome)).toEqual([
+        'error required Bundle.entry[2].resource.name',
+      ]);
+    });
+    expect(lines).toEqual([
+      `${inStream('patient', patient.id)}: PatientUpserted`,
+      `${inStream('encounter', own.id)}: EncounterUpserted`,
+    ]);
+  });
+
+  test('a record that came otherwise is found by its number, and one of two by none', async () => {
+    const npi = '1000000004';
+    const provider = { ...samples.provider(), npi };
+    expect((await service.post('/integration/providers', provider)).status).toBe(200);
+    const patient = fhirPatient();
+    const reference = `Practitioner?identifier=${encodeURIComponent(`http://hl7.org/fhir/sid/us-npi|${npi}`)}`;
+    const encounter = fhirEncounter(referTo(patient), { participant: [{ individual: { reference } }] });
+    const sent = bundle('transaction', patient, encounter);
+    await eventually(async () => expect((await sendFhir(service, '/fhir', sent)).status).toBe(200));
+    expect((await recordOf('encounters', encounter.id)).provider_id).toBe(provider.id);
+    const logical = { type: 'Practitioner', identifier: npiOf('1999999992') };
+    const unknown = fhirEncounter(referTo(patient), { participant: [{ individual: logical }] });
+    const double = { ...samples.provider(), npi };
+    expect((await service.post('/integration/providers', double)).status).toBe(200);
+    const lines = await written(async () => {
+      for (const one of [unknown, { ...encounter, id: freshId('again') }]) {
+        const { status, body } = await sendFhir(service, '/fhir', bundle('transaction', patient, one));
+        expect({ status, issues: issuesIn(body) }).toEqual({
+          status: 400,
+          issues: ['error not-found Bundle.entry[1].resource.participant.individual'],
+        });
+      }
+    });
+    expect(lines).toEqual([]);
+  });
+
+  test('the source of a key names the identifiers that are ids', async () => {
+    const { key, id } = await service.createKey('clinic', ['read', 'write']);
+    const as = service.as(key);
+    const system = 'urn:oid:2.16.840.1.113883.19.5';
+    const args = ['sources', 'set', 'main', '--workspace', service.workspaceId('clinic'), '--format', 'fhir'];
+    const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+    const set = await runCli([...args, '--key', id, '--id-system', `Patient=${system}`], { env });
+    expect(set).toMatchObject({ code: 0, stderr: '' });
+    const mrn = phi('MRN-1');
+    const { id: _id, ...patient } = fhirPatient({
+      identifier: [
+        { system: 'urn:oid:1.2.3', value: 'another hospital' },
+        { system, value: mrn },
+      ],
+    });
+    const encounter = fhirEncounter({ identifier: { system, value: mrn } });
+    const lines = await written(async () => {
+      await eventually(async () => expect((await sendFhir(as, '/fhir/Patient', patient)).status).toBe(201));
+      expect((await sendFhir(as, '/fhir/Encounter', encounter)).status).toBe(201);
+    });
+    expect(lines).toEqual([
+      `${inStream('patient', mrn)}: PatientUpserted`,
+      `${inStream('encounter', encounter.id)}: EncounterUpserted`,
+    ]);
+  });
+});

@@ -1,0 +1,75 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ServiceError } from '../../src/errors.ts';
+import { acknowledge } from '../../src/ingest/hl7/acknowledge.ts';
+import { conditionNames } from '../../src/ingest/hl7/hl7Issue.ts';
+import { mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
+import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
+import { splitMessages } from '../../src/ingest/hl7/message/splitMessages.ts';
+import { hl7Source } from './hl7Messages.ts';
+import { mutatedMessages } from './hl7Mutations.ts';
+
+const stamp = { controlId: 'ACK-1', at: new Date(0) };
+
+/** Looks at what becomes of a body, and tells it in a word. */
+function outcomeOf(body: Buffer): 'malformed' | 'refused' | 'taken' {
+  let messages: Buffer[];
+  try {
+    messages = splitMessages(body);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ServiceError);
+    return 'malformed';
+  }
+  const refusals = messages.filter((bytes) => {
+    const message = parseMessage(bytes);
+    const said = mapMessage(message, hl7Source);
+    for (const { code, severity, text } of said.issues) {
+      expect(conditionNames).toHaveProperty(code);
+      expect([severity === 'error' || severity === 'warning', text === '']).toEqual([true, false]);
+    }
+    const isRefused = 'refused' in said;
+    expect(said.issues.some(({ severity }) => severity === 'error')).toBe(isRefused);
+    const answer = acknowledge(message, 'refused' in said ? said.refused : 'AA', said.issues, stamp);
+    expect(answer.toString('latin1')).toMatch(/^MSH[^\r]+\rMSA/);
+    if (!isRefused) for (const operation of said.operations) expect(idOf(operation)).toMatch(/./s);
+    return isRefused;
+  });
+  return refusals.length > 0 ? 'refused' : 'taken';
+}
+
+function idOf(operation: { type: string; fields?: { id: string }; documentId?: string }): string | undefined {
+  return operation.type === 'document' ? operation.documentId : operation.fields?.id;
+}
+
+test('a message that was tampered with is taken or refused, and acknowledged', () => {
+  const outcomes = new Map<string, number>();
+  fc.assert(
+    fc.property(mutatedMessages, (bytes) => {
+      const outcome = outcomeOf(bytes);
+      outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
+    }),
+    { numRuns: 5_000 },
+  );
+  for (const outcome of ['malformed', 'refused', 'taken']) {
+    expect([outcome, (outcomes.get(outcome) ?? 0) > 50]).toEqual([outcome, true]);
+  }
+});
+
+test('so is any sequence of bytes behind a header', () => {
+  const header = Buffer.from('MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1\r');
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      expect(outcomeOf(Buffer.concat([header, bytes]))).not.toBe('malformed');
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test.each(['~', '^', '&', '\\', '\\.sp100\\', '\rIN1|', '\rOBX|1|ED|', '""~'])(
+  '1 MB of %j is no burden',
+  (piece) => {
+    const header = 'MSH|^~\\&|A|B|C|D|20260314||ADT^A01|1|P|2.5.1\rPID|1||';
+    const count = Math.floor((1024 * 1024 - header.length) / piece.length);
+    expect(outcomeOf(Buffer.from(header + piece.repeat(count)))).toBe('refused');
+  },
+);

@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
+import { holdsMessage } from '../../src/erasure/holds/holdsMessage.ts';
+import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
+import type { Message } from '../../src/messages/message.ts';
+import { runCli, storesOf } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
+import { phi } from '../support/phi.ts';
+import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let stores: MessagePorts;
+  beforeAll(async () => {
+    service = await start();
+    stores = {
+      stateStore: await openStateStore(service.config.stateUrl),
+      documentStore: await openDocumentStore(service.config.documentsUrl),
+    };
+  });
+  afterAll(async () => {
+    await Promise.all([stores.stateStore.close(), stores.documentStore.close()]);
+    await service.stop();
+  });
+
+  const messages = (...args: string[]) =>
+    runCli(['messages', ...args, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
+    });
+  const hold = (...args: string[]) =>
+    runCli(['hold', ...args, '--workspace', service.workspaceId('clinic')], {
+      env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir },
+    });
+  const listed = async (...args: string[]) => JSON.parse((await messages('list', '--json', ...args)).stdout);
+  /** The message that the first version of a record comes from. */
+  const messageOf = async (plural: string, id: unknown): Promise<string> => {
+    const { body } = await service.get(`/integration/${plural}/${id}/history`);
+    expect(body.items.at(-1).source.id).toBe('default');
+    return body.items.at(-1).source.message;
+  };
+  const erase = (kind: string, id: unknown, ...more: string[]) =>
+    runCli(
+      ['erase', kind, String(id), '--workspace', service.workspaceId('clinic'), '--reason', 'Asked', ...more],
+      { env: { ...storesOf(service.config), DATA_DIR: service.config.dataDir } },
+    );
+
+  test('a version leads to the message that it comes from, as it came, and back', async () => {
+    const patient = fhirPatient();
+    const encounter = fhirEncounter(referTo(patient));
+    const sent = bundle('transaction', encounter, patient);
+    const events = await changesBy(service, () => sendFhir(service, '/fhir', sent));
+    const id = await messageOf('patients', patient.id);
+    expect(events.map(({ type, metadata }) => [type, metadata.source])).toEqual([
+      ['PatientUpserted', { id: 'default', message: id }],
+      ['EncounterUpserted', { id: 'default', message: id }],
+    ]);
+    const read = await accessesBy(service, async () => {
+      expect(await messages('show', id, '--raw')).toMatchObject({ code: 0, stdout: JSON.stringify(sent) });
+    });
+    expect(read).toMatchObject([{ action: 'message.read', query: { message: id } }]);
+    const [message] = await listed('--limit', '1');
+    expect(message).toMatchObject({
+      ...{ id, source: 'default', format: 'fhir', state: 'accepted', size: JSON.stringify(sent).length },
+      sent_by: { type: 'api_key' },
+    });
+    expect(message.about).toEqual(
+      expect.arrayContaining([
+        { kind: 'patient', id: patient.id, outcome: 'created', version: 1 },
+        { kind: 'encounter', id: encounter.id, outcome: 'created', version: 1 },
+      ]),
+    );
+    const { stdout } = await messages('show', id);
+    expect(stdout).toContain(`created: patient ${patient.id}, version 1`);
+    expect(await messages('show', freshId('0'))).toMatchObject({ code: 1 });
+    const rest = await service.post('/integration/payers', { id: freshId('payer'), name: 'Elm' });
+    expect(rest.status).toBe(200);
+  });
+
+  test('what was not taken waits in a list, with what is wrong', async () => {
+    const patient = fhirPatient({ birthDate: 'soon' });
+    const [good, bad] = [fhirPatient(), fhirEncounter({ reference: 'Patient/nobody' })];
+    const hl7 = [
+      'MSH|^~\\&|A|B|C|D|20260314||ADT^A28^ADT_A05|7|P|2.5.1',
+      'EVN|A28|20260314',
+      `PID|1||${patient.id}^^^HOSP`,
+      '',
+    ].join('\r');
+    const lines = await appendedBy(service, async () => {
+      expect((await putFhir(service, patient)).status).toBe(400);
+      expect((await sendFhir(service, '/fhir', bundle('batch', good, bad))).status).toBe(200);
+      const answer = await service.send('/hl7/v2', {
+        ...{ method: 'POST', headers: { 'content-type': 'application/hl7-v2' }, body: hl7 },
+      });
+      expect(answer.text).toContain('MSA|AE|7');
+    });
+    expect(lines.filter((line) => !line.startsWith('access: '))).toEqual([
+      `clinic.patient-${good.id}: PatientUpserted`,
+    ]);
+    const waiting = await listed('--rejected', '--limit', '3');
+    expect(waiting.map(({ format, state }: { format: string; state: string }) => [format, state])).toEqual([
+      ['hl7v2', 'rejected'],
+      ['fhir', 'partly'],
+      ['fhir', 'rejected'],
+    ]);
+    expect(waiting[0].about).toEqual([{ kind: 'patient', id: patient.id, outcome: 'refused' }]);
+    expect(waiting[2]).toMatchObject({
+      about: [{ kind: 'patient', id: patient.id, outcome: 'refused' }],
+      problems: [{ severity: 'error', code: 'required', at: 'Patient.birthDate' }],
+    });
+    expect(waiting[1].about).toEqual([
+      { kind: 'patient', id: good.id, outcome: 'created', version: 1 },
+      { kind: 'encounter', id: bad.id, outcome: 'refused' },
+    ]);
+    expect(JSON.stringify(waiting.map(({ problems }: { problems: object }) => problems))).not.toContain(
+      'soon',
+    );
+  });
+
+  test('a file of many resources is one message, and leads to all of its records', async () => {
+    const [one, other] = [fhirPatient(), fhirPatient()];
+    const text = `${JSON.stringify(one)}\n{"broken\n${JSON.stringify(other)}\n`;
+    const headers = { 'content-type': 'application/fhir+ndjson' };
+    const sent = await service.send('/fhir/$import', { method: 'POST', headers, body: text });
+    expect(sent.status).toBe(200);
+    const id = await messageOf('patients', one.id);
+    expect(await messageOf('patients', other.id)).toBe(id);
+    const [message] = await listed('--rejected', '--limit', '1');
+    expect(message).toMatchObject({ id, state: 'partly', records: 2, size: text.length });
+    expect((await messages('show', id, '--raw')).stdout).toBe(text);
+  });
+
+  test('it goes with the records of which it tells, also where it changed nothing', async () => {
+    const name = phi('Erasable');
+    const patient = fhirPatient({ name: [{ family: name, given: ['A'] }] });
+    const encounter = fhirEncounter(referTo(patient));
+    const other = fhirPatient();
+    const sent = bundle('transaction', encounter, patient);
+    for (const one of [sent, sent, other])
+      await sendFhir(service, one === other ? '/fhir/Patient' : '/fhir', one);
+    const [kept, again, first] = await listed('--limit', '3');
+    expect(again.about).toContainEqual({ kind: 'patient', id: patient.id, outcome: 'unchanged', version: 1 });
+    expect(await erase('patient', patient.id, '--with-encounters')).toMatchObject({ code: 0, stderr: '' });
+    const left = await listed('--limit', '50');
+    const ids = left.map(({ id }: { id: string }) => id);
+    expect(ids).toContain(kept.id);
+    for (const { id } of [again, first]) {
+      expect(ids).not.toContain(id);
+      expect(await messages('show', id, '--raw')).toMatchObject({ code: 1 });
+      await expect(stores.documentStore.has(id)).resolves.toBe(false);
+    }
+    expect(await stores.documentStore.has(kept.id)).toBe(true);
+    expect(JSON.stringify(left)).not.toContain(String(patient.id));
+  });
+
+  test('it goes when it has expired, and no sooner', async () => {
+    const patient = fhirPatient();
+    await putFhir(service, patient);
+    const id = await messageOf('patients', patient.id);
+    const store = new MessageStore(stores);
+    const signal = new AbortController().signal;
+    const daysOn = (days: number) => Date.now() + days * 86_400_000;
+    const isHeld = (message: Message) => holdsMessage(service.eventLog, message);
+    await store.removeExpired(daysOn(89), isHeld, signal);
+    expect(await messages('show', id)).toMatchObject({ code: 0 });
+    expect(await hold('add', 'patient', String(patient.id), '--reason', 'Suit')).toMatchObject({ code: 0 });
+    await store.removeExpired(daysOn(91), isHeld, signal);
+    expect((await listed()).map((message: Message) => message.id)).toEqual([id]);
+    const [{ id: holdId }] = JSON.parse((await hold('list', '--json')).stdout);
+    expect(await hold('release', holdId, '--reason', 'Settled')).toMatchObject({ code: 0 });
+    await store.removeExpired(daysOn(91), isHeld, signal);
+    expect(await listed()).toEqual([]);
+    expect(await messageOf('patients', patient.id)).toBe(id);
+  });
+});

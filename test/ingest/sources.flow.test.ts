@@ -1,0 +1,253 @@
+import { userInfo } from 'node:os';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { unavailable } from '../../src/errors.ts';
+import { configureSource, MAX_SOURCES } from '../../src/ingest/sources/configureSource.ts';
+import { RememberedSources } from '../../src/ingest/sources/RememberedSources.ts';
+import { readSources } from '../../src/ingest/sources/readSources.ts';
+import { removeSource } from '../../src/ingest/sources/removeSource.ts';
+import { sourceOf } from '../../src/ingest/sources/sourceOf.ts';
+import { KeyDirectory } from '../../src/principals/keys/KeyDirectory.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { eventsOf } from '../support/eventReader.ts';
+import { eventually } from '../support/eventually.ts';
+import { appendedBy, changesBy, type TestService } from '../support/service.ts';
+import { inStores } from '../support/worklists.ts';
+
+const CONFIGURED = ': SourceConfigured';
+const REMOVED = ': SourceRemoved';
+
+/** What JSON shows of a source that has nothing of its own. */
+const plain = {
+  key: null,
+  time_zone: 'UTC',
+  id_systems: {},
+  patient_authority: null,
+  visit_authority: null,
+  facility: null,
+  retention_days: 90,
+};
+
+onEveryEngine((start) => {
+  let service: TestService;
+  let directory: KeyDirectory;
+  beforeAll(async () => {
+    service = await start();
+    directory = await KeyDirectory.open(service.eventLog);
+  });
+  afterAll(async () => {
+    directory.close();
+    await service.stop();
+  });
+
+  /** A workspace with a key, and the command on it. */
+  async function workspaceOf(label: string) {
+    const { id: key, workspace } = await service.createKey(label);
+    const sources = (command: string, ...args: string[]) =>
+      inStores(service, 'sources', command, ...args, '--workspace', workspace);
+    const listed = async () => JSON.parse((await sources('list', '--json')).stdout);
+    const caller = { workspace, principal: { type: 'operator', id: 'test' }, requestId: uuidv7() } as const;
+    return { key, workspace, sources, listed, caller };
+  }
+
+  const ports = () => ({ eventLog: service.eventLog, directory });
+
+  test('a source is configured whole, as an event; the same again is none', async () => {
+    const { key, workspace, sources, listed } = await workspaceOf('whole');
+    expect((await sources('list')).stdout).toBe(`There are no sources yet in workspace ${workspace}.\n`);
+    const lab = [
+      ...['set', 'lab', '--format', 'hl7v2', '--key', key, '--time-zone', 'America/Chicago'],
+      ...['--patient-authority', 'HOSP', '--visit-authority', 'VISITS'],
+      ...['--facility', 'main', '--facility-name', 'Main Campus', '--retention-days', '30'],
+    ] as const;
+    const source = {
+      id: 'lab',
+      format: 'hl7v2',
+      key,
+      time_zone: 'America/Chicago',
+      patient_authority: 'HOSP',
+      visit_authority: 'VISITS',
+      facility: { id: 'main', name: 'Main Campus' },
+      retention_days: 30,
+    };
+    const events = await changesBy(service, async () => {
+      expect(await sources(...lab)).toEqual({
+        code: 0,
+        stdout: `Source lab in workspace ${workspace}: what is sent as hl7v2 with key ${key}.\n`,
+        stderr: '',
+      });
+      expect(await sources(...lab)).toMatchObject({ code: 0 });
+    });
+    expect(events).toMatchObject([
+      {
+        stream: `${workspace}.sources`,
+        type: 'SourceConfigured',
+        data: { source },
+        metadata: { workspace, principal: { type: 'operator', id: userInfo().username } },
+      },
+    ]);
+    expect(await listed()).toEqual([{ ...source, id_systems: {} }]);
+    const systems = ['Patient=https://hospital.example/mrn?a=b', 'Encounter=urn:oid:2.16.840.1.113883.19.6'];
+    const changed = await appendedBy(service, async () => {
+      const set = ['set', 'lab', '--format', 'fhir', '--id-system', systems[0], '--id-system', systems[1]];
+      const { stdout } = await sources(...(set as [string]), '--json');
+      const id_systems = {
+        Patient: 'https://hospital.example/mrn?a=b',
+        Encounter: 'urn:oid:2.16.840.1.113883.19.6',
+      };
+      expect(JSON.parse(stdout)).toEqual({ ...plain, id: 'lab', format: 'fhir', id_systems });
+      expect(await listed()).toEqual([JSON.parse(stdout)]);
+      expect((await sources('remove', 'lab')).stdout).toBe(
+        `Source lab of workspace ${workspace} is removed.\n`,
+      );
+    });
+    expect(changed).toEqual([`whole.sources${CONFIGURED}`, `whole.sources${REMOVED}`]);
+    expect(await listed()).toEqual([]);
+    // Subscribers get records, not what a workspace has configured.
+    const reader = await service.createKey('whole', ['events']);
+    const sent = await service.as(reader.key).get('/events');
+    expect([sent.status, eventsOf(sent)]).toEqual([200, []]);
+  });
+
+  test('what cannot be is refused, says what to do, and appends nothing', async () => {
+    const { key, sources } = await workspaceOf('refusals');
+    const foreign = await service.createKey('elsewhere');
+    const deleted = await service.createKey('refusals');
+    await service.keys.setKeyState(deleted.id, 'deleted');
+    await sources('set', 'main', '--format', 'fhir');
+    await sources('set', 'keyed', '--format', 'fhir', '--key', key);
+    const fhir = ['--format', 'fhir'];
+    const hl7 = ['--format', 'hl7v2'];
+    const cases: [string[], number, string][] = [
+      [['set', 'Main', ...fhir], 1, 'id must be 1 to 64 of a to z, 0 to 9, _ and -'],
+      [['set', 'x'.repeat(65), ...fhir], 1, 'id must be 1 to 64 of'],
+      [['set', 'default', ...fhir], 1, 'id must not be default'],
+      [['set', 'emr'], 2, "required option '--format <format>' not specified"],
+      [['set', 'emr', '--format', 'hl7v3'], 2, 'Allowed choices are fhir, hl7v2'],
+      [['set', 'emr', ...fhir, '--time-zone', 'Mars/Base'], 1, 'time_zone must be a time zone of the IANA'],
+      [['set', 'emr', ...fhir, '--time-zone', '+05:00'], 1, 'time_zone must be a time zone of the IANA'],
+      [['set', 'emr', ...fhir, '--key', 'key_none'], 1, 'key must be the id of an API key of the workspace'],
+      [['set', 'emr', ...fhir, '--key', foreign.id], 1, 'key must be the id of an API key of the workspace'],
+      [['set', 'emr', ...fhir, '--key', deleted.id], 1, 'key must be the id of an API key of the workspace'],
+      [['set', 'emr', ...fhir, '--id-system', 'Claim=urn:x'], 2, 'where TYPE is one of Patient, Coverage'],
+      [['set', 'emr', ...fhir, '--id-system', 'Patient'], 2, 'Give TYPE=URI'],
+      [['set', 'emr', ...fhir, '--id-system', 'Patient=the MRN'], 1, 'id_systems.Patient must be a URI'],
+      [
+        ['set', 'emr', ...hl7, '--id-system', 'Patient=urn:x'],
+        1,
+        'id_systems is only for sources of the format',
+      ],
+      [['set', 'emr', ...fhir, '--visit-authority', 'A'], 1, 'visit_authority is only for sources of the'],
+      [['set', 'emr', ...hl7, '--facility', 'main'], 1, 'facility.name is required'],
+      [['set', 'emr', ...hl7, '--patient-authority', ''], 1, 'patient_authority must not be empty'],
+      [['set', 'emr', ...fhir], 1, 'Source main, of the format fhir, is the default one of the format'],
+      [['set', 'emr', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
+      [['set', 'main', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
+      [['remove', 'emr'], 1, 'The workspace has no source of that id.'],
+    ];
+    const appended = await appendedBy(service, async () => {
+      for (const [[command = '', ...args], code, message] of cases) {
+        const result = await sources(command, ...args);
+        expect({ args, code: result.code, stdout: result.stdout }).toEqual({ args, code, stdout: '' });
+        expect(result.stderr).toContain(message);
+      }
+      expect(await inStores(service, 'sources', 'list', '--workspace', 'not_there')).toMatchObject({
+        code: 1,
+        stderr: 'There is no workspace not_there.\n',
+      });
+    });
+    expect(appended).toEqual([]);
+  });
+
+  test('of two that would be the default at once, one is, and the other is told', async () => {
+    const { caller, workspace } = await workspaceOf('both');
+    const outcomes: PromiseSettledResult<unknown>[] = [];
+    const appended = await appendedBy(service, async () => {
+      const ids = ['one', 'two', 'three'];
+      const writers = ids.map((id) => configureSource(ports(), caller, { id, format: 'hl7v2' }));
+      outcomes.push(...(await Promise.allSettled(writers)));
+    });
+    expect(appended).toEqual([`both.sources${CONFIGURED}`]);
+    const refused = outcomes.filter(({ status }) => status === 'rejected');
+    const conflict = { reason: expect.objectContaining({ code: 'conflict' }) };
+    expect(refused).toEqual([expect.objectContaining(conflict), expect.objectContaining(conflict)]);
+    const sources = await readSources(service.eventLog, workspace);
+    expect(sources).toEqual([
+      { id: expect.stringMatching(/^(?:one|two|three)$/), format: 'hl7v2', time_zone: 'UTC' },
+    ]);
+  });
+
+  test('two that do not concern each other are both configured, and one removed at once is gone once', async () => {
+    const { caller, workspace } = await workspaceOf('apart');
+    const appended = await appendedBy(service, async () => {
+      await Promise.all([
+        configureSource(ports(), caller, { id: 'emr', format: 'fhir' }),
+        configureSource(ports(), caller, { id: 'lab', format: 'hl7v2' }),
+      ]);
+      const removals = [1, 2].map(() => removeSource(service.eventLog, caller, 'emr'));
+      const outcomes = await Promise.allSettled(removals);
+      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+    });
+    expect(appended).toEqual([
+      ...[`apart.sources${CONFIGURED}`, `apart.sources${CONFIGURED}`],
+      `apart.sources${REMOVED}`,
+    ]);
+    expect(await readSources(service.eventLog, workspace)).toMatchObject([{ id: 'lab' }]);
+  });
+
+  test('a workspace has a bounded number of sources; one that is there may still change', async () => {
+    const { caller, workspace } = await workspaceOf('many');
+    const keys: string[] = [];
+    while (keys.length < MAX_SOURCES / 2) keys.push((await service.createKey('many')).id);
+    await directory.refresh();
+    for (const [index, key] of keys.entries()) {
+      await configureSource(ports(), caller, { id: `emr-${index}`, format: 'fhir', key });
+      await configureSource(ports(), caller, { id: `lab-${index}`, format: 'hl7v2', key });
+    }
+    const appended = await appendedBy(service, async () => {
+      await expect(configureSource(ports(), caller, { id: 'more', format: 'fhir' })).rejects.toMatchObject({
+        code: 'conflict',
+        message: `A workspace has at most ${MAX_SOURCES} sources.`,
+      });
+      await configureSource(ports(), caller, { id: 'lab-3', format: 'hl7v2' });
+    });
+    expect(appended).toEqual([`many.sources${CONFIGURED}`]);
+    expect(await readSources(service.eventLog, workspace)).toHaveLength(MAX_SOURCES);
+  });
+
+  test('the key chooses the source, else it is the default of the format; a change is seen by those who remember', async () => {
+    const { key, workspace, sources } = await workspaceOf('chosen');
+    const remembered = new RememberedSources(service.eventLog);
+    const chosen = async (format: 'fhir' | 'hl7v2', keyId?: string) =>
+      sourceOf(await remembered.of(workspace), format, keyId);
+    const builtIn = { id: 'default', format: 'fhir', time_zone: 'UTC' };
+    expect(await chosen('fhir', key)).toEqual(builtIn);
+    await sources('set', 'emr', '--format', 'fhir', '--key', key);
+    await eventually(async () => expect(await chosen('fhir', key)).toMatchObject({ id: 'emr' }));
+    expect(await chosen('fhir')).toEqual(builtIn);
+    expect(await chosen('fhir', 'key_of_another')).toEqual(builtIn);
+    expect(await chosen('hl7v2', key)).toEqual({ ...builtIn, format: 'hl7v2' });
+    await sources('set', 'others', '--format', 'fhir', '--time-zone', 'America/Denver');
+    await eventually(async () =>
+      expect(await chosen('fhir', 'key_of_another')).toEqual({
+        ...builtIn,
+        id: 'others',
+        time_zone: 'America/Denver',
+      }),
+    );
+    expect(await chosen('fhir', key)).toMatchObject({ id: 'emr' });
+    await sources('remove', 'emr');
+    await eventually(async () => expect(await chosen('fhir', key)).toMatchObject({ id: 'others' }));
+  });
+
+  test('while the log is away nobody is told of another source than the right one', async () => {
+    const { caller, workspace } = await workspaceOf('away');
+    await configureSource(ports(), caller, { id: 'emr', format: 'fhir' });
+    const { eventLog } = service;
+    const reading = vi.spyOn(eventLog, 'readStream').mockRejectedValueOnce(unavailable('event log'));
+    const remembered = new RememberedSources(eventLog);
+    await expect(remembered.of(workspace)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(await remembered.of(workspace)).toMatchObject([{ id: 'emr' }]);
+    reading.mockRestore();
+  });
+});
