@@ -8,6 +8,9 @@ export type Check = (value: string, fields: Record<string, unknown>) => string |
 /** The checks of fields, by name. */
 export type Checks = Readonly<Record<string, Check>>;
 
+/** Whether a value is beyond doubt by a check that looks at no other field. */
+export const passes = (check: Check) => (value: string) => check(value, {}) === undefined;
+
 /** It is tomorrow somewhere by so many milliseconds before it is in UTC. */
 const EASTERNMOST_MS = 14 * 3_600_000;
 
@@ -33,7 +36,11 @@ export const zipCode: Check = (value, fields) =>
 export const state: Check = (value, fields) =>
   !isUs(fields.country) || isUspsState(value) ? undefined : 'is not a USPS state code';
 
-export const npi: Check = (value) => (hasNpiCheckDigit(value) ? undefined : 'has a wrong check digit');
+/** An NPI begins with 1 or 2 (45 CFR 162.406). */
+export const npi: Check = (value) => {
+  if (!/^[12]/.test(value)) return 'does not begin with 1 or 2, as every NPI does';
+  return hasNpiCheckDigit(value) ? undefined : 'has a wrong check digit';
+};
 
 function isUs(country: unknown): boolean {
   return country === undefined || country === null || country === 'US';
@@ -74,9 +81,10 @@ export const afterStart: Check = (value, { effective_date: start }) =>
     ? 'lies before effective_date'
     : undefined;
 
+/** The groups of the NUCC set have the numbers 10 to 49. */
 export const taxonomyCode = pattern(
-  /^[0-9A-Z]{9}X$/,
-  'is not a NUCC taxonomy code (10 characters, the last an X)',
+  /^[1-4]\d[0-9A-Z]{7}X$/,
+  'is not a NUCC taxonomy code (10 characters, the first two a number from 10 to 49, the last an X)',
 );
 
 export const ein = pattern(/^\d{2}-?\d{7}$/, 'is not an EIN (9 digits)');

@@ -10,9 +10,14 @@ function warned(kind: string, fields: Record<string, unknown>): string[] {
 
 /** Kind, field, values without and values with a warning. */
 const table: [SpecKind, string, string[], string[]][] = [
-  ['provider', 'npi', ['1234567893', '1245319599'], ['1234567890', '0000000000']],
+  ['provider', 'npi', ['1234567893', '1245319599'], ['1234567890', '0000000000', '0000000006']],
   ['facility', 'npi', ['1093817462'], ['1093817464']],
-  ['provider', 'taxonomy_code', ['207Q00000X', '1223G0001X'], ['207Q00000', '207q00000x', 'family']],
+  [
+    'provider',
+    'taxonomy_code',
+    ['207Q00000X', '1223G0001X'],
+    ['207Q00000', '207q00000x', 'family', '000000000X'],
+  ],
   ['facility', 'tax_id', ['12-3456789', '123456789'], ['12345678', '1-23456789', 'EIN']],
   ['facility', 'clia_number', ['28D1234567'], ['28X1234567', '28D123456', '', ' ']],
   [

@@ -1,4 +1,4 @@
-import { state, zipCode } from '../../../records/fieldChecks.ts';
+import { passes, state, zipCode } from '../../../records/fieldChecks.ts';
 import { distinct, isInUs, missing, wrong } from '../../faults.ts';
 import type { Rule } from '../../rule.ts';
 
@@ -17,12 +17,7 @@ export const addressIncomplete: Rule = {
       .filter(isInUs)
       .flatMap((record) => [
         ...missing(record, needed, 'A claim needs street, city, state and ZIP code.'),
-        ...wrong(record, 'state', (value) => state(value, {}) === undefined, 'USPS knows no such state.'),
-        ...wrong(
-          record,
-          'zip_code',
-          (value) => zipCode(value, {}) === undefined,
-          'No ZIP code reads so: it has five or nine digits.',
-        ),
+        ...wrong(record, 'state', passes(state), 'USPS knows no such state.'),
+        ...wrong(record, 'zip_code', passes(zipCode), 'No ZIP code reads so: it has five or nine digits.'),
       ]),
 };

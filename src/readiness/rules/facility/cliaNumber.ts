@@ -1,4 +1,4 @@
-import { cliaNumber as check } from '../../../records/fieldChecks.ts';
+import { cliaNumber as check, passes } from '../../../records/fieldChecks.ts';
 import { missing, textOf, wrong } from '../../faults.ts';
 import type { Rule } from '../../rule.ts';
 
@@ -15,7 +15,7 @@ export const cliaNumber: Rule = {
     ...wrong(
       facility,
       'clia_number',
-      (value) => check(value, {}) === undefined,
+      passes(check),
       'No CLIA number reads so: two digits, a D and seven digits.',
     ),
   ],

@@ -1,5 +1,5 @@
+import { npi, passes } from '../../../records/fieldChecks.ts';
 import { wrong } from '../../faults.ts';
-import { isNpi } from '../../isNpi.ts';
 import type { Rule } from '../../rule.ts';
 
 export const facilityNpi: Rule = {
@@ -9,5 +9,10 @@ export const facilityNpi: Rule = {
   source: '45 CFR 162.406; X12 005010X222A1 (837P), loop 2310C, NM109',
   reads: ['encounter.facility_id', 'facility.npi'],
   check: ({ facility }) =>
-    wrong(facility, 'npi', isNpi, 'No NPI reads so: it begins with 1 or 2, and its last digit checks it.'),
+    wrong(
+      facility,
+      'npi',
+      passes(npi),
+      'No NPI reads so: it begins with 1 or 2, and its last digit checks it.',
+    ),
 };

@@ -1,4 +1,4 @@
-import { ein } from '../../../records/fieldChecks.ts';
+import { ein, passes } from '../../../records/fieldChecks.ts';
 import { missing, wrong } from '../../faults.ts';
 import type { Rule } from '../../rule.ts';
 
@@ -10,11 +10,6 @@ export const facilityTaxId: Rule = {
   reads: ['encounter.facility_id', 'facility.tax_id'],
   check: ({ facility }) => [
     ...missing(facility, ['tax_id'], 'A claim needs the federal tax ID.'),
-    ...wrong(
-      facility,
-      'tax_id',
-      (value) => ein(value, {}) === undefined,
-      'No EIN reads so: it has nine digits.',
-    ),
+    ...wrong(facility, 'tax_id', passes(ein), 'No EIN reads so: it has nine digits.'),
   ],
 };

@@ -1,5 +1,5 @@
+import { npi, passes } from '../../../records/fieldChecks.ts';
 import { distinct, missing, wrong } from '../../faults.ts';
-import { isNpi } from '../../isNpi.ts';
 import type { Rule } from '../../rule.ts';
 
 export const providerNpi: Rule = {
@@ -11,6 +11,11 @@ export const providerNpi: Rule = {
   check: ({ provider, renderingProvider }) =>
     distinct(provider, renderingProvider).flatMap((record) => [
       ...missing(record, ['npi'], 'A claim needs the NPI of the provider.'),
-      ...wrong(record, 'npi', isNpi, 'No NPI reads so: it begins with 1 or 2, and its last digit checks it.'),
+      ...wrong(
+        record,
+        'npi',
+        passes(npi),
+        'No NPI reads so: it begins with 1 or 2, and its last digit checks it.',
+      ),
     ]),
 };

@@ -1,8 +1,6 @@
+import { taxonomyCode as check, passes } from '../../../records/fieldChecks.ts';
 import { distinct, wrong } from '../../faults.ts';
 import type { Rule } from '../../rule.ts';
-
-/** The groups of the set have the numbers 10 to 49. */
-const CODE = /^[1-4]\d[0-9A-Z]{7}X$/;
 
 export const taxonomyCode: Rule = {
   code: 'taxonomy_code',
@@ -14,7 +12,7 @@ export const taxonomyCode: Rule = {
   check: ({ provider, renderingProvider }, { taxonomyCodes }) =>
     distinct(provider, renderingProvider).flatMap((record) =>
       taxonomyCodes === undefined
-        ? wrong(record, 'taxonomy_code', (value) => CODE.test(value), 'No code of the NUCC set reads so.')
+        ? wrong(record, 'taxonomy_code', passes(check), 'No code of the NUCC set reads so.')
         : wrong(
             record,
             'taxonomy_code',
