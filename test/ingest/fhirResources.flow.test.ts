@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { JsonObject } from '../../src/events/event.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import {
   FHIR_JSON,
@@ -215,6 +216,17 @@ onEveryEngine((start) => {
       [false, undefined, undefined],
       [false, '2026-03-14T09:30:00Z', 'Encounter.status is entered-in-error'],
       [true, undefined, undefined],
+    ]);
+  });
+
+  test('what is remarked of a record is told in sentences', async () => {
+    const patient = fhirPatient({ telecom: [{ system: 'email', value: 'nobody' }] });
+    const told = [await putFhir(service, patient)];
+    told.push(await putFhir(service, fhirEncounter({ reference: `Patient/${patient.id}` })));
+    expect(told.flatMap(({ body }) => body.issue.map(({ diagnostics }: JsonObject) => diagnostics))).toEqual([
+      'email does not look like an email address.',
+      'provider_id: A claim needs the provider who bills. Nothing stands in this field.',
+      'facility_id: A claim needs the place of service. Nothing stands in this field.',
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { type ErrorCode, ServiceError } from '../../errors.ts';
 import type { OperationResult } from '../carryOut.ts';
+import { fieldSentence } from '../fieldSentence.ts';
 import { expressionOf } from './fieldPaths.ts';
 
 /** Codes of `IssueType` that are given (FHIR R4, value set issue-type). */
@@ -73,7 +74,7 @@ export function issuesOf(type: string, result: OperationResult | undefined): Iss
   if ('error' in result) return refusalIssues(type, result.error);
   if (result.outcome === 'left_out') return [];
   return result.warnings.map(({ field, message }) =>
-    remarked('value', expressionOf(type, field), sentence(field, message)),
+    remarked('value', expressionOf(type, field), fieldSentence(field, message)),
   );
 }
 
@@ -83,11 +84,6 @@ function refusalIssues(type: string, error: unknown): Issue[] {
   const code = issueCodes[error.code] ?? 'exception';
   if (error.details === undefined) return [refused(code, type, error.message)];
   return error.details.map(({ field, message }) =>
-    refused(code, expressionOf(type, field), sentence(field, message)),
+    refused(code, expressionOf(type, field), fieldSentence(field, message)),
   );
-}
-
-/** A remark on a field of the record. */
-function sentence(field: string, message: string): string {
-  return field === '' ? message : `${field} ${message}`;
 }

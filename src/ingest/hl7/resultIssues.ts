@@ -1,5 +1,6 @@
 import type { ErrorCode, ServiceError } from '../../errors.ts';
 import type { OperationResult } from '../carryOut.ts';
+import { fieldSentence } from '../fieldSentence.ts';
 import type { Operation } from '../operation.ts';
 import type { ConditionCode, Hl7Issue } from './hl7Issue.ts';
 
@@ -42,9 +43,7 @@ function faultOf(operation: Operation, field: string): ConditionCode {
   return operation.type === 'record' && !Object.hasOwn(operation.fields, name) ? '101' : '102';
 }
 
-/** Some messages go on from the name of the field; others are sentences of their own. */
 function sentence(operation: Operation, field: string, message: string): string {
-  if (field === '') return message;
-  const name = `${operation.type === 'document' ? 'document' : operation.kind}.${field}`;
-  return /^[A-Z]/.test(message) ? `${name}: ${message}` : `${name} ${message}.`;
+  const name = operation.type === 'document' ? 'document' : operation.kind;
+  return fieldSentence(field === '' ? '' : `${name}.${field}`, message);
 }

@@ -4,6 +4,7 @@ import type { Message, MessageState } from '../../messages/message.ts';
 import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { Interpreter, isRefused } from '../fhir/message/Interpreter.ts';
+import { fieldSentence } from '../fieldSentence.ts';
 import { mapMessage } from '../hl7/mapMessage.ts';
 import { parseMessage } from '../hl7/message/parseMessage.ts';
 import type { Operation, RecordOperation } from '../operation.ts';
@@ -111,7 +112,7 @@ async function valid(
 
 function problemsOf({ at, kind }: RecordOperation, { details = [], message }: ServiceError): ReadProblem[] {
   if (details.length === 0) return [{ at, text: message }];
-  return details.map(({ field, message: text }) => ({ at, text: `${kind}.${field} ${text}.` }));
+  return details.map(({ field, message: text }) => ({ at, text: fieldSentence(`${kind}.${field}`, text) }));
 }
 
 function nameOf(kind: string, id: string): string {
