@@ -4,7 +4,7 @@ import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { notePhi } from '../support/phi.ts';
-import { newEvents, type TestService } from '../support/service.ts';
+import { changesBy, newEvents, type TestService } from '../support/service.ts';
 
 const LONG_MS = 240_000;
 
@@ -59,7 +59,7 @@ onEveryEngine((start) => {
 
   test('another workspace than a sandbox is refused, and nothing is sent', async () => {
     const workspace = service.workspaceId('clinic');
-    const events = await newEvents(service, async () => {
+    const events = await changesBy(service, async () => {
       expect(await demo(workspace)).toEqual({
         code: 1,
         stdout: '',

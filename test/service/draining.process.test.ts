@@ -81,7 +81,7 @@ describe('connections', () => {
   });
 
   test('beyond what the open files allow are refused, which is one line with the limit', async () => {
-    const command = ['sh', '-c', 'ulimit -n 96; exec "$@"', 'sh', ...serviceCommand];
+    const command = ['sh', '-c', 'ulimit -n 160; exec "$@"', 'sh', ...serviceCommand];
     const service = start({ LOG_LEVEL: 'warn' }, command);
     const url = await service.url();
     const port = Number(new URL(url).port);
@@ -104,7 +104,7 @@ describe('connections', () => {
     const lines = stdout.split('\n').filter((line) => line.includes('connections were refused'));
     expect(lines.map((line) => JSON.parse(line))[0]).toMatchObject({
       level: 50,
-      fileDescriptors: 96,
+      fileDescriptors: 160,
       connections: 32,
       refused: 1,
     });

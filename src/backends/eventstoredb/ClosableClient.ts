@@ -7,12 +7,12 @@ const DISPOSE_MS = 1_000;
 /** What the driver keeps for its subclasses. */
 class OpenClient extends EventStoreDBClient {
   /** Resolves when a node is found; all who ask share it. */
-  static channel(client: EventStoreDBClient) {
+  static channel(client: EventStoreDBClient): ReturnType<OpenClient['getChannel']> {
     return (client as OpenClient).getChannel();
   }
 
   /** Resolves when the node that was found has answered. */
-  static capabilities(client: EventStoreDBClient) {
+  static capabilities(client: EventStoreDBClient): OpenClient['capabilities'] {
     return (client as OpenClient).capabilities;
   }
 

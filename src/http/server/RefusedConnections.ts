@@ -2,8 +2,8 @@ import type { Server } from 'node:http';
 import { report } from 'node:process';
 import type { Logger } from 'pino';
 
-/** Of the file descriptors, what is left to stores, documents and webhooks: a quarter, or so many. */
-const LEAST_RESERVE = 64;
+/** Of the file descriptors, what is left to threads, stores, documents and webhooks: a quarter, or so many; a service at rest has 70 open. */
+const LEAST_RESERVE = 128;
 const TELL_EVERY_MS = 60_000;
 
 /**

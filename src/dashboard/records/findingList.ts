@@ -1,0 +1,51 @@
+import type { Step } from '../../readiness/BillingHistory.ts';
+import type { CausedFinding } from '../../readiness/ReadinessReplay.ts';
+import type { Readiness } from '../../readiness/readReadiness.ts';
+import type { HistoryPorts } from '../../reads/history/versionPage.ts';
+import { catalogEntry } from '../../records/catalog.ts';
+import { type Html, type HtmlValue, html } from '../shell/html.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { who } from '../ui/principal.ts';
+import { badge, code, time } from '../ui/text.ts';
+import { documentsPath, recordPath } from './recordPaths.ts';
+
+/** What is in the way of billing an encounter, and since which write; the fields of one record that the same write left so are one item. */
+export function findingList(
+  workspace: string,
+  names: HistoryPorts['names'],
+  { encounter, findings }: Readiness,
+): Html {
+  const groups = Map.groupBy(findings, ({ rule, record: { kind, id }, text, since, cause }) =>
+    JSON.stringify([rule.code, kind, id, text, since, cause.event.id]),
+  );
+  const items = [...groups.values()].map((group) => findingItem(workspace, names, encounter.id, group));
+  return html`<ul class="findings" aria-label="What is in the way">${items}</ul>`;
+}
+
+function findingItem(
+  workspace: string,
+  names: HistoryPorts['names'],
+  encounterId: string,
+  group: readonly CausedFinding[],
+): Html {
+  const { rule, severity, text, record, since, cause } = group[0] as CausedFinding;
+  const { principal } = cause.event.metadata;
+  const fields = group.map(({ field }) => fieldLabel(field)).join('; ');
+  return html`<li>
+<p>${badge(severity, severity === 'blocks' ? 'bad' : 'neutral')} <strong>${text}</strong></p>
+<p><a href="/dashboard${recordPath(workspace, record.kind, record.id)}">${catalogEntry(record.kind).title}</a>: ${fields}</p>
+<p class="muted">Since ${time(since)}: ${causeLink(workspace, encounterId, cause)}, by ${who({ ...principal, name: names.nameOf(principal) ?? null })}</p>
+<p class="muted">${rule.title} ${code(rule.code)}</p>
+</li>`;
+}
+
+/** Leads to the version from which a finding follows; what the rules go by has no page. */
+function causeLink(workspace: string, encounterId: string, { kind, id, version }: Step): HtmlValue {
+  if (kind === 'workspace') return 'set for the rules of the workspace';
+  if (kind === 'code_set') return `code set ${id} was loaded`;
+  if (kind === 'document') {
+    return html`<a href="/dashboard${documentsPath(workspace, encounterId, id)}">document, version ${version}</a>`;
+  }
+  const path = recordPath(workspace, kind, id);
+  return html`<a href="/dashboard${path}?version=${version}">${catalogEntry(kind).title.toLowerCase()}, version ${version}</a>`;
+}
