@@ -1,9 +1,6 @@
-import { createHmac, hkdfSync } from 'node:crypto';
-import { canonicalJson } from '../events/canonicalJson.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { seal, unseal } from '../sealing.ts';
-
-const SECRET_BYTES = 32;
+import { KeyedDigests } from './KeyedDigests.ts';
 
 /** An idempotency key, and whose it is: the same text of another API key is another key. */
 export interface KeyOfCaller {
@@ -16,11 +13,11 @@ export interface KeyOfCaller {
  * that takes both the secret and the idempotency key, which is kept nowhere: whoever reads the store cannot open them.
  */
 export class KeyDigests {
-  readonly #secret: Uint8Array;
+  readonly #digests: KeyedDigests;
 
   /** `secret` may serve something else, too: what is used here is derived from it. */
   constructor(secret: Uint8Array) {
-    this.#secret = new Uint8Array(hkdfSync('sha256', secret, '', 'idempotency keys', SECRET_BYTES));
+    this.#digests = new KeyedDigests(secret, 'idempotency keys');
   }
 
   /** Id of the row of a key. */
@@ -44,10 +41,7 @@ export class KeyDigests {
   }
 
   #digest(use: string, value: object): Buffer {
-    return createHmac('sha256', this.#secret)
-      .update(`idempotency ${use}\n`)
-      .update(canonicalJson(value))
-      .digest();
+    return this.#digests.of(`idempotency ${use}`, value);
   }
 }
 

@@ -2,12 +2,10 @@ import { type ErrorCode, ServiceError } from '../errors.ts';
 import type { EarlierTry } from '../events/newEvent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { StateStore } from '../ports/stateStore.ts';
+import { HeldRow } from './HeldRow.ts';
 import { keyInUse, keyReused } from './idempotencyRefusals.ts';
 import type { KeyDigests, KeyOfCaller } from './KeyDigests.ts';
-import { changedRow, type KeptRequest, type KeptRow, keptRequests } from './keptRequests.ts';
-
-/** For so long a key is held by a process of which nothing more is heard. */
-export const HOLD_MS = 10_000;
+import { type KeptRequest, type KeptRow, keptRequests } from './keptRequests.ts';
 
 /** After these something may have been written, in this try or an earlier one; after all others nothing was. */
 const uncertain: ReadonlySet<ErrorCode> = new Set([
@@ -36,20 +34,15 @@ export class Reservation {
   readonly earlier: EarlierTry | undefined;
   readonly #ports: ReservationPorts;
   readonly #key: KeyOfCaller;
-  #row: KeptRow;
-  #writing: Promise<unknown> = Promise.resolve();
-  readonly #renewal: NodeJS.Timeout;
+  readonly #held: HeldRow<KeptRequest>;
 
   /** `row` is in the store already. */
   constructor(ports: ReservationPorts, key: KeyOfCaller, row: KeptRow, isRepeat: boolean) {
     this.#ports = ports;
     this.#key = key;
-    this.#row = row;
+    this.#held = new HeldRow(ports, keptRequests, row);
     this.eventId = row.body.eventId;
     this.earlier = isRepeat ? { eventId: this.eventId, appended: false } : undefined;
-    const renew = () =>
-      this.#write(() => ({ heldUntil: ports.clock.now() + HOLD_MS })).catch(() => undefined);
-    this.#renewal = setInterval(renew, HOLD_MS / 3).unref();
   }
 
   /**
@@ -58,9 +51,10 @@ export class Reservation {
    */
   async bind(payload: object): Promise<void> {
     const digest = this.#ports.digests.ofPayload(payload);
-    const { payload: known } = this.#row.body;
+    const { payload: known } = this.#held.row.body;
     if (known !== undefined && known !== digest) throw keyReused();
-    if (known === undefined && !(await this.#write(() => ({ payload: digest })))) throw keyInUse();
+    const bound = (body: KeptRequest) => ({ ...body, payload: digest });
+    if (known === undefined && !(await this.#held.write(bound))) throw keyInUse();
   }
 
   /**
@@ -69,7 +63,7 @@ export class Reservation {
    */
   async complete(result: unknown): Promise<void> {
     const sealed = this.#ports.digests.sealResult(this.#key, result);
-    await this.#end(() => this.#write(() => ({ heldUntil: 0, result: sealed })));
+    await this.#held.end(() => this.#held.write((body) => ({ ...body, heldUntil: 0, result: sealed })));
   }
 
   /**
@@ -78,25 +72,11 @@ export class Reservation {
    */
   async abandon(error: unknown): Promise<void> {
     const isRefusal = error instanceof ServiceError && !uncertain.has(error.code);
-    const release = () => this.#ports.stateStore.remove(keptRequests, [this.#row.id], this.#row.revision);
-    await this.#end(isRefusal ? release : () => this.#write(() => ({ heldUntil: 0 })));
-  }
-
-  async #end(last: () => Promise<unknown>): Promise<void> {
-    clearInterval(this.#renewal);
-    await this.#writing;
-    await last().catch(() => undefined);
-  }
-
-  /** Changes the row, one change after the other; false when another process took the key over. */
-  #write(change: () => Partial<KeptRequest>): Promise<boolean> {
-    const write = this.#writing.then(async () => {
-      const row = changedRow(this.#row, { ...this.#row.body, ...change() });
-      const isOurs = await this.#ports.stateStore.swap(keptRequests, row, this.#row.revision);
-      if (isOurs) this.#row = row;
-      return isOurs;
-    });
-    this.#writing = write.catch(() => undefined);
-    return write;
+    const release = () => {
+      const { id, revision } = this.#held.row;
+      return this.#ports.stateStore.remove(keptRequests, [id], revision);
+    };
+    const leave = () => this.#held.write((body) => ({ ...body, heldUntil: 0 }));
+    await this.#held.end(isRefusal ? release : leave);
   }
 }

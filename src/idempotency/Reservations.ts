@@ -1,11 +1,12 @@
 import type { Caller } from '../events/newEvent.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { StateStore } from '../ports/stateStore.ts';
+import { HOLD_MS } from './HeldRow.ts';
 import { keyInUse, keyReused } from './idempotencyRefusals.ts';
 import { KeptAnswer } from './KeptAnswer.ts';
 import { KeyDigests, type KeyOfCaller } from './KeyDigests.ts';
 import { type KeptRow, keptRequests, newRow } from './keptRequests.ts';
-import { HOLD_MS, Reservation, type ReservationPorts } from './Reservation.ts';
+import { Reservation, type ReservationPorts } from './Reservation.ts';
 
 /** For so long a repeat is answered as the first request was. */
 export const KEPT_MS = 24 * 3_600_000;

@@ -1,14 +1,13 @@
 import { z } from 'zod';
 import type { StateRow, StateTable } from '../ports/stateStore.ts';
+import type { Held } from './HeldRow.ts';
 
 /** What is kept of a request that bore an idempotency key: nothing of what it said. */
-export interface KeptRequest {
+export interface KeptRequest extends Held {
   /** Of the event that it appends, whichever try does. */
   eventId: string;
   /** Digest of its payload, once that is known. */
   payload?: string | undefined;
-  /** While it is under way: until when, unless that is put off. In milliseconds since 1970, 0: it is not. */
-  heldUntil: number;
   /** What it came to, sealed, once it succeeded. */
   result?: string | undefined;
 }
@@ -29,9 +28,4 @@ export const keptRequests: StateTable<KeptRequest> = {
 /** A row that is first written at that time. */
 export function newRow(id: string, now: number, body: KeptRequest): KeptRow {
   return { id, partition: id, order: 0, revision: now * 1000, body };
-}
-
-/** The same row with another body. */
-export function changedRow(row: KeptRow, body: KeptRequest): KeptRow {
-  return { ...row, revision: row.revision + 1, body };
 }

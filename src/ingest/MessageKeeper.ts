@@ -1,7 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Caller } from '../events/newEvent.ts';
+import { MessageClaim } from '../messages/MessageClaim.ts';
+import type { MessageClaims } from '../messages/MessageClaims.ts';
 import type { MessageStore, ProcessedMessage } from '../messages/MessageStore.ts';
-import type { Message, MessageBody } from '../messages/message.ts';
+import type { Message, MessageBody, MessageControl } from '../messages/message.ts';
 import type { AboutRecord } from './aboutRecords.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from './sources/source.ts';
 
@@ -17,6 +19,7 @@ export class MessageKeeper {
   readonly #store: MessageStore;
   readonly #source: Source;
   readonly #raw: RawMessage;
+  #control: MessageControl | undefined;
   #message: Message | undefined;
 
   constructor(store: MessageStore, caller: Caller, source: Source, raw: RawMessage) {
@@ -26,11 +29,29 @@ export class MessageKeeper {
     this.#raw = raw;
   }
 
+  /**
+   * Claims it by what its sender calls it, in the order of the parts of that, or gives the one that was taken before in the same words. Rejects as
+   * `MessageClaims.take` does.
+   */
+  async claim(
+    claims: MessageClaims,
+    control: readonly string[],
+    signal: AbortSignal,
+  ): Promise<MessageClaim | Message> {
+    const { caller } = this;
+    const { bytes } = this.#raw;
+    const identity = { workspace: caller.workspace, source: this.#source.id, control, bytes };
+    const claimed = await claims.take(identity, caller.source?.message as string, signal);
+    if (claimed instanceof MessageClaim) this.#control = claimed.control;
+    return claimed;
+  }
+
   /** Keeps it as it came: before anything is written of the records of which it tells. Rejects with `unavailable`. */
   async keep(about: AboutRecord[]): Promise<void> {
     const { id, retention_days: retentionDays = DEFAULT_RETENTION_DAYS } = this.#source;
     const own = { id: this.caller.source?.message as string, source: id, retentionDays };
-    this.#message = await this.#store.receive(this.caller, { ...this.#raw, ...own, about });
+    const named = this.#control && { control: this.#control };
+    this.#message = await this.#store.receive(this.caller, { ...this.#raw, ...own, ...named, about });
   }
 
   /** Notes what became of it, where it is kept. Rejects with `unavailable`. */

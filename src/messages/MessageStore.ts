@@ -19,6 +19,7 @@ import {
   streamsOf,
   toMessage,
 } from './messageRows.ts';
+import { removeClaim } from './removeClaim.ts';
 
 const DAY_MS = 86_400_000;
 const PAGE = 200;
@@ -30,7 +31,7 @@ export interface MessagePorts {
 
 /** A message as it comes. */
 export interface IncomingMessage
-  extends Pick<MessageBody, 'source' | 'format' | 'media_type' | 'request' | 'about'> {
+  extends Pick<MessageBody, 'source' | 'format' | 'media_type' | 'request' | 'control' | 'about'> {
   /** A UUID; also of its bytes in the document store. */
   id: string;
   bytes: readonly Buffer[];
@@ -71,11 +72,7 @@ export class MessageStore {
     };
     const expiring = this.#rowOrder.oldestFirst(Date.parse(message.expires_at));
     // Links first: a row without them would be found by nobody.
-    await this.#link(
-      message,
-      [rejectedPartition(message.workspace), ...streamsOf(message.workspace, about)],
-      [linkRow(EXPIRING, id, expiring)],
-    );
+    await this.#link(message, partitionsOf({ ...message, about }), [linkRow(EXPIRING, id, expiring)]);
     const order = this.#rowOrder.newestFirst(now);
     await this.#stateStore.save(messagesTable, [rowOf(message, order, 1)]);
     await this.#documentStore.confirm(id);
@@ -242,6 +239,7 @@ export class MessageStore {
       links.filter((one) => one !== link.id),
       1,
     );
+    if (row?.body.control) await removeClaim(this.#stateStore, row.body.control, id);
     if (row) await this.#stateStore.remove(messagesTable, [id], Number.MAX_SAFE_INTEGER);
     await this.#stateStore.remove(messageLinksTable, [link.id], 1);
   }

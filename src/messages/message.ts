@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { principalTypes } from '../events/eventMetadata.ts';
+import type { Held } from '../idempotency/HeldRow.ts';
 import type { StateTable } from '../ports/stateStore.ts';
 
 /**
@@ -40,6 +41,15 @@ const messageShape = z.object({
   sent_by: z.object({ type: z.enum(principalTypes), id: z.string() }),
   request_id: z.string(),
   state: z.enum(messageStates),
+  /** What its sender calls it, where it has such a name, as digests that only the service's secret makes. */
+  control: z
+    .object({
+      /** Of the name, in its source. */
+      name: z.string(),
+      /** Of name and content: the id of its claim. */
+      claim: z.string(),
+    })
+    .optional(),
   /** Number of the configuration of its source by which it was read last, where that was not when it came. */
   configuration: z.number().optional(),
   /** How many records it tells of. */
@@ -69,6 +79,8 @@ const messageShape = z.object({
 /** What is kept of a message beside its bytes, which the document store has under the message's id. */
 export type MessageBody = z.infer<typeof messageShape>;
 
+export type MessageControl = NonNullable<MessageBody['control']>;
+
 /** A message that an EMR sent; its id is a UUID. */
 export interface Message extends MessageBody {
   id: string;
@@ -77,8 +89,19 @@ export interface Message extends MessageBody {
 /** The messages of each workspace, newest first in its partition. Where a row is lost, nobody finds the message any more. */
 export const messagesTable: StateTable<MessageBody> = { name: 'messages_v1', body: messageShape };
 
-/** Leads to messages: those that tell of the record of a stream, those that were not taken whole, those that expire. */
+/** Leads to messages: those that tell of the record of a stream, those of one name, those that were not taken whole, those that expire. */
 export const messageLinksTable: StateTable<{ message: string }> = {
   name: 'message_links_v1',
   body: z.object({ message: z.string() }),
+};
+
+/** Of each message that has a name, by name and content: which one was carried out last, and until when that holds it. */
+export interface ClaimBody extends Held {
+  message: string;
+}
+
+/** Where a row is lost, or a process died before it kept the message, the next one of the same name and content is carried out. */
+export const messageClaimsTable: StateTable<ClaimBody> = {
+  name: 'message_claims_v1',
+  body: z.object({ message: z.string(), heldUntil: z.number() }),
 };

@@ -1,6 +1,6 @@
 import { recordStream } from '../events/streamNames.ts';
 import type { StateRow } from '../ports/stateStore.ts';
-import type { Message, MessageBody } from './message.ts';
+import type { Message, MessageBody, MessageControl } from './message.ts';
 
 /** Partition of the links to all messages, by when they expire. */
 export const EXPIRING = '* expiring';
@@ -13,8 +13,14 @@ export function rejectedPartition(workspace: string): string {
 }
 
 /** All that lead to a message, but for `EXPIRING`. */
-export function partitionsOf({ workspace, about }: MessageBody): string[] {
-  return [rejectedPartition(workspace), ...streamsOf(workspace, about)];
+export function partitionsOf({ workspace, about, control }: MessageBody): string[] {
+  const named = control === undefined ? [] : [controlPartition(control)];
+  return [rejectedPartition(workspace), ...named, ...streamsOf(workspace, about)];
+}
+
+/** Of the links to the messages of one name. */
+export function controlPartition({ name }: MessageControl): string {
+  return `* control ${name}`;
 }
 
 /** Those of the records of which a message tells. */

@@ -24,7 +24,7 @@ export const rooms: Record<string, string[]> = {
   health: ['errors', 'settings', 'ports'],
   idempotency: ['errors', 'sealing', 'events', 'ports'],
   reads: ['errors', 'events', 'ports', 'records', 'projections'],
-  messages: ['errors', 'events', 'ports', 'reads'],
+  messages: ['errors', 'idempotency', 'events', 'ports', 'reads'],
   readiness: ['errors', 'events', 'ports', 'records', 'sameLog', 'projections', 'reads', 'runs', 'threads'],
   commands: [
     ...[

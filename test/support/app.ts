@@ -27,6 +27,7 @@ import { createApp } from '../../src/http/server/createApp.ts';
 import { Reservations } from '../../src/idempotency/Reservations.ts';
 import { RememberedSources } from '../../src/ingest/sources/RememberedSources.ts';
 import { createLogger } from '../../src/logger.ts';
+import { MessageClaims } from '../../src/messages/MessageClaims.ts';
 import { MessageStore } from '../../src/messages/MessageStore.ts';
 import { systemClock } from '../../src/ports/clock.ts';
 import type { DocumentStore } from '../../src/ports/documentStore.ts';
@@ -100,6 +101,8 @@ export async function startFaultyApp(
   });
   const limiters = await openRateLimiters(service.config.stateUrl);
   const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
+  const messages = new MessageStore({ stateStore, documentStore });
+  const secret = () => knownKeys.load('webhookSecrets');
   const ports = {
     eventLog,
     readModels,
@@ -109,12 +112,9 @@ export async function startFaultyApp(
     referenceWaits: new ReferenceWaits(existence),
     ruleSettings: new RememberedRuleSettings(eventLog),
     sources: new RememberedSources(eventLog),
-    messages: new MessageStore({ stateStore, documentStore }),
-    reservations: new Reservations({
-      stateStore,
-      clock: systemClock,
-      secret: () => knownKeys.load('webhookSecrets'),
-    }),
+    messages,
+    claims: new MessageClaims({ stateStore, clock: systemClock, messages, secret }),
+    reservations: new Reservations({ stateStore, clock: systemClock, secret }),
     batches: openBatches(service.config, limiters, logger),
     directory,
     names,

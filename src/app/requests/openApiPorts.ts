@@ -10,6 +10,7 @@ import { EventFeed } from '../../feed/EventFeed.ts';
 import { openBatches } from '../../http/endpoints/batch/Batches.ts';
 import { Reservations } from '../../idempotency/Reservations.ts';
 import { RememberedSources } from '../../ingest/sources/RememberedSources.ts';
+import { MessageClaims } from '../../messages/MessageClaims.ts';
 import { MessageStore } from '../../messages/MessageStore.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
@@ -73,6 +74,8 @@ export async function openApiPorts(
   });
   const existence = new RecordExistence(eventLog, readModels);
   const referenceWaits = new ReferenceWaits(existence);
+  const messages = new MessageStore(stores);
+  const secret = () => knownKeys.load('webhookSecrets');
   const ports = {
     ...stores,
     evidence,
@@ -94,12 +97,13 @@ export async function openApiPorts(
     referenceWaits,
     ruleSettings: new RememberedRuleSettings(eventLog),
     sources: new RememberedSources(eventLog),
-    messages: new MessageStore(stores),
+    messages,
+    claims: new MessageClaims({ stateStore, clock, messages, secret }),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
       clock,
-      secret: () => knownKeys.load('webhookSecrets'),
+      secret,
     }),
     batches: openBatches(config, limiters, logger),
     webhooks: new WebhookManager({

@@ -59,7 +59,8 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     const page = await new MessageStore(ports).list(workspace, { limit, rejected, pageToken: undefined });
     return page.items;
   });
-  if (json) writeJson(found);
+  // Digests tell nobody anything.
+  if (json) writeJson(found.map(({ control: _, ...told }) => told));
   else if (found.length === 0) writeLine(`There are no such messages in workspace ${workspace}.`);
   else
     writeTable(
@@ -82,7 +83,7 @@ function showMessage(id: string, { workspace, raw }: { workspace: string; raw?: 
   });
 }
 
-function writeMessage({ about, problems, request, ...told }: Message): void {
+function writeMessage({ about, problems, request, control: _, ...told }: Message): void {
   for (const [name, value] of Object.entries(told)) {
     writeLine(
       `${name.padEnd(12)}  ${typeof value === 'object' ? `${value.type} ${value.id}` : printable(String(value))}`,

@@ -10,6 +10,7 @@ export const conditionNames = {
   '202': 'Unsupported processing id',
   '203': 'Unsupported version id',
   '204': 'Unknown key identifier',
+  '205': 'Duplicate key identifier',
   '207': 'Application internal error',
 } as const;
 

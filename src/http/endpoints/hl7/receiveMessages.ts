@@ -1,12 +1,10 @@
 import { Readable } from 'node:stream';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import type { IngestPorts } from '../../../ingest/carryOut.ts';
 import { acknowledge } from '../../../ingest/hl7/acknowledge.ts';
-import { becameOfMessage } from '../../../ingest/hl7/becameOfMessage.ts';
 import type { Hl7Source } from '../../../ingest/hl7/hl7Source.ts';
 import { parseMessage } from '../../../ingest/hl7/message/parseMessage.ts';
-import { takeMessage } from '../../../ingest/hl7/takeMessage.ts';
+import { type TakeOncePorts, takeOnce } from '../../../ingest/hl7/takeOnce.ts';
 import { MessageKeeper } from '../../../ingest/MessageKeeper.ts';
 import type { RememberedSources } from '../../../ingest/sources/RememberedSources.ts';
 import type { Source } from '../../../ingest/sources/source.ts';
@@ -21,7 +19,7 @@ import { recordBatch } from '../batch/recordBatch.ts';
 import { mediaTypes, readMessages } from './hl7Bodies.ts';
 import { tallyMessage } from './tallyMessage.ts';
 
-export interface Hl7Ports extends IngestPorts, BatchPorts {
+export interface Hl7Ports extends TakeOncePorts, BatchPorts {
   sources: RememberedSources;
   messages: MessageStore;
 }
@@ -56,7 +54,8 @@ export const receiveMessages = endpoint({
     'what becomes of them. They are read as the source of the key says: its identifiers, its time zone.\n\n' +
     'The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, ' +
     'and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the ' +
-    'answer is 503, and nothing is acknowledged: send the messages again, which is safe.',
+    'answer is 503, and nothing is acknowledged: send the messages again, which is safe. A message that was taken and comes again, in the same words under the ' +
+    'same control id (MSH-10) of the same sender (MSH-3, MSH-4), is acknowledged as before and changes nothing.',
   tag: 'HL7 v2',
   permission: 'write',
   body: { required: true, content: contentOf(example.sent) },
@@ -88,7 +87,7 @@ async function takeAll(
 ): Promise<Buffer[]> {
   const caller = callerOf(exchange);
   const { lines: limiter, stopping } = ports.batches;
-  const run = { caller, limiter, stopping, authorize: () => undefined };
+  const run = { limiter, stopping, authorize: () => undefined };
   const source = await sourceFor(ports, exchange);
   const tally = new BatchTally(messages.length);
   const acknowledgements: Buffer[] = [];
@@ -100,9 +99,7 @@ async function takeAll(
         media_type: type,
         bytes: [bytes],
       });
-      const own = { ...run, caller: keeper.caller };
-      const taken = await takeMessage(ports, own, source, message, keeper.keep.bind(keeper));
-      await keeper.processed(becameOfMessage(taken));
+      const taken = await takeOnce(ports, run, source, message, keeper);
       tallyMessage(tally, taken);
       const stamp = { controlId: uuidv7(), at: new Date() };
       acknowledgements.push(acknowledge(message, taken.code, taken.issues, stamp));

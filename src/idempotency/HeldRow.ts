@@ -1,0 +1,61 @@
+import type { Clock } from '../ports/clock.ts';
+import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
+
+/** For so long a row is held by a process of which nothing more is heard. */
+export const HOLD_MS = 10_000;
+
+/** What a body says of whoever holds its row. */
+export interface Held {
+  /** Until when it is held, unless that is put off. In milliseconds since 1970, 0: it is not. */
+  heldUntil: number;
+}
+
+/**
+ * A row of the state store that this process holds, and goes on holding until `end`. Should the process end before, the hold runs out some seconds
+ * later. Others replace the row by a compare-and-set, and then it is held no more.
+ */
+export class HeldRow<Body extends Held> {
+  readonly #stateStore: StateStore;
+  readonly #table: StateTable<Body>;
+  #row: StateRow<Body>;
+  #writing: Promise<unknown> = Promise.resolve();
+  readonly #renewal: NodeJS.Timeout;
+
+  /** `row` is in the store already. */
+  constructor(
+    { stateStore, clock }: { stateStore: StateStore; clock: Clock },
+    table: StateTable<Body>,
+    row: StateRow<Body>,
+  ) {
+    this.#stateStore = stateStore;
+    this.#table = table;
+    this.#row = row;
+    const renew = () =>
+      this.write((body) => ({ ...body, heldUntil: clock.now() + HOLD_MS })).catch(() => undefined);
+    this.#renewal = setInterval(renew, HOLD_MS / 3).unref();
+  }
+
+  get row(): StateRow<Body> {
+    return this.#row;
+  }
+
+  /** Changes the row, one change after the other; false when another process took it over. Rejects with `unavailable`. */
+  write(change: (body: Body) => Body): Promise<boolean> {
+    const write = this.#writing.then(async () => {
+      const { revision, body } = this.#row;
+      const row = { ...this.#row, revision: revision + 1, body: change(body) };
+      const isOurs = await this.#stateStore.swap(this.#table, row, revision);
+      if (isOurs) this.#row = row;
+      return isOurs;
+    });
+    this.#writing = write.catch(() => undefined);
+    return write;
+  }
+
+  /** Renews it no more, and does one thing last. It never rejects. */
+  async end(last?: () => Promise<unknown>): Promise<void> {
+    clearInterval(this.#renewal);
+    await this.#writing;
+    await last?.().catch(() => undefined);
+  }
+}

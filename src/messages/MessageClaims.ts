@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { ServiceError } from '../errors.ts';
+import { HeldRow, HOLD_MS } from '../idempotency/HeldRow.ts';
+import { KeyedDigests } from '../idempotency/KeyedDigests.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { StateRow, StateStore } from '../ports/stateStore.ts';
+import { MessageClaim } from './MessageClaim.ts';
+import type { MessageStore } from './MessageStore.ts';
+import { type ClaimBody, type Message, type MessageControl, messageClaimsTable } from './message.ts';
+
+const POLL_MS = 100;
+/** A hold that nobody renews has run out by then. */
+const PATIENCE_MS = HOLD_MS + 2_000;
+
+export interface ClaimPorts {
+  stateStore: StateStore;
+  clock: Clock;
+  messages: MessageStore;
+  /** Keys the digests; the same in all instances of an installation. */
+  secret(): Promise<Uint8Array>;
+}
+
+/** By what a message is known. */
+export interface MessageIdentity {
+  workspace: string;
+  /** Id of the source that sent it. */
+  source: string;
+  /** What its sender calls it, in the order of its parts. */
+  control: readonly string[];
+  bytes: readonly Buffer[];
+}
+
+/**
+ * Which messages were taken: each once, on all instances together, for as long as it is kept. What is kept for that says nothing of a message to who
+ * has not the service's secret, and goes with it. Where the state store is lost, a message is one like any other.
+ */
+export class MessageClaims {
+  readonly #ports: ClaimPorts;
+
+  constructor(ports: ClaimPorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Claims a message that is to be kept under an id, or gives the one that was taken before, in the same words under the same name. While that is under
+   * way it waits. Rejects with `unavailable`, also where that takes too long; with the signal's reason when it aborts.
+   */
+  async take(identity: MessageIdentity, id: string, signal: AbortSignal): Promise<MessageClaim | Message> {
+    const { stateStore, clock, messages } = this.#ports;
+    const { workspace } = identity;
+    const control = await this.#controlOf(identity);
+    const fresh = newRow(control.claim, { message: id, heldUntil: clock.now() + HOLD_MS });
+    const claimed = (row: StateRow<ClaimBody>) =>
+      new MessageClaim(
+        this.#ports,
+        { workspace, id, control },
+        new HeldRow(this.#ports, messageClaimsTable, row),
+      );
+    if (await stateStore.swap(messageClaimsTable, fresh, undefined)) return claimed(fresh);
+    const until = clock.elapsed() + PATIENCE_MS;
+    do {
+      const [found] = await stateStore.load(messageClaimsTable, [control.claim]);
+      const earlier = found && (await messages.load(workspace, found.body.message));
+      if (earlier?.state === 'accepted') return earlier;
+      const isUnderWay =
+        found && found.body.heldUntil > clock.now() && (earlier?.state ?? 'received') === 'received';
+      if (!isUnderWay) {
+        const body = { message: id, heldUntil: clock.now() + HOLD_MS };
+        const row = found ? { ...found, revision: found.revision + 1, body } : newRow(control.claim, body);
+        if (await stateStore.swap(messageClaimsTable, row, found?.revision)) return claimed(row);
+      }
+      await setTimeout(POLL_MS, undefined, { signal });
+    } while (clock.elapsed() < until);
+    throw new ServiceError(
+      'unavailable',
+      'The same message is being carried out. Send it again in a moment.',
+      {
+        retryAfterSeconds: 2,
+      },
+    );
+  }
+
+  async #controlOf({ workspace, source, control, bytes }: MessageIdentity): Promise<MessageControl> {
+    const digests = new KeyedDigests(await this.#ports.secret(), 'messages');
+    const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
+    const content = createHash('sha256');
+    for (const part of bytes) content.update(part);
+    const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
+    return { name, claim };
+  }
+}
+
+function newRow(id: string, body: ClaimBody): StateRow<ClaimBody> {
+  return { id, partition: id, order: 0, revision: 1, body };
+}

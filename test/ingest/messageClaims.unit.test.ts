@@ -1,0 +1,103 @@
+import { join } from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
+import { HOLD_MS } from '../../src/idempotency/HeldRow.ts';
+import { MessageClaim } from '../../src/messages/MessageClaim.ts';
+import { MessageClaims, type MessageIdentity } from '../../src/messages/MessageClaims.ts';
+import { MessageStore } from '../../src/messages/MessageStore.ts';
+import type { Message } from '../../src/messages/message.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { LaterClock } from '../support/laterClock.ts';
+
+const clock = new LaterClock();
+const never = new AbortController().signal;
+let stateStore: StateStore;
+let messages: MessageStore;
+let claims: MessageClaims;
+beforeAll(async () => {
+  const folder = temporaryFolder();
+  stateStore = await openStateStore(`sqlite:${join(folder, 'state.db')}`);
+  const documentStore = await openDocumentStore(`file:${join(folder, 'documents')}`);
+  messages = new MessageStore({ stateStore, documentStore });
+  claims = new MessageClaims({ stateStore, clock, messages, secret: async () => new Uint8Array(32) });
+});
+afterAll(() => stateStore.close());
+
+function identity(text: string): MessageIdentity {
+  return { workspace: 'clinic', source: 'adt', control: ['ADT1', 'ELMST', '7'], bytes: [Buffer.from(text)] };
+}
+
+async function claim(text: string, id: string = uuidv7()): Promise<MessageClaim> {
+  const claimed = await claims.take(identity(text), id, never);
+  if (claimed instanceof MessageClaim) return claimed;
+  throw new Error('it was taken before');
+}
+
+function keep(text: string, id: string, { control }: MessageClaim): Promise<Message> {
+  return messages.receive(
+    { workspace: 'clinic', principal: { type: 'api_key', id: 'key-1' }, requestId: uuidv7() },
+    {
+      ...{ id, control, source: 'adt', format: 'hl7v2', media_type: 'application/hl7-v2' },
+      ...{ bytes: [Buffer.from(text)], retentionDays: 1, about: [] },
+    },
+  );
+}
+
+test('a message that is under way is waited for, and then it was taken', async () => {
+  const id = uuidv7();
+  const first = await claim('waited for', id);
+  const message = await keep('waited for', id, first);
+  const second = claims.take(identity('waited for'), uuidv7(), never);
+  await messages.processed(message, { state: 'accepted', about: [], problems: [] });
+  expect(await second).toMatchObject({ id, state: 'accepted' });
+  await first.end({ isNoted: true });
+});
+
+test('whoever waits for one of which nothing was noted carries it out', async () => {
+  const first = await claim('not noted');
+  const second = claim('not noted');
+  await first.end({ isNoted: false });
+  expect(await second).toBeInstanceOf(MessageClaim);
+  await (await second).end({ isNoted: false });
+});
+
+test('one that a process left behind is taken over when its hold runs out', async () => {
+  const left = await claim('left behind');
+  await left.end({ isNoted: true });
+  clock.aheadMs += HOLD_MS + 1;
+  const second = await claim('left behind');
+  expect(second.control).toEqual(left.control);
+  await second.end({ isNoted: true });
+});
+
+test('who waits stops when the service does', async () => {
+  const first = await claim('stopped');
+  const stopping = new AbortController();
+  const waiting = claims.take(identity('stopped'), uuidv7(), stopping.signal);
+  stopping.abort(new Error('stopping'));
+  await expect(waiting).rejects.toMatchObject({ name: 'AbortError' });
+  await first.end({ isNoted: false });
+});
+
+test('a message that goes leaves the claim to another one in the same words', async () => {
+  const [firstId, secondId] = [uuidv7(), uuidv7()];
+  const first = await claim('rejected', firstId);
+  const rejected = await keep('rejected', firstId, first);
+  await messages.processed(rejected, { state: 'rejected', about: [], problems: [] });
+  await first.end({ isNoted: true });
+  const second = await claim('rejected', secondId);
+  expect((await second.others()).map(({ id }) => id)).toContain(firstId);
+  const taken = await keep('rejected', secondId, second);
+  await messages.processed(taken, { state: 'accepted', about: [], problems: [] });
+  await second.end({ isNoted: true });
+  const hasGone = async (expired: string) => (await messages.load('clinic', expired)) === undefined;
+  await messages.removeExpired(Date.now() + 2 * 86_400_000, async ({ id }) => id !== firstId, never);
+  expect([await hasGone(firstId), await hasGone(secondId)]).toEqual([true, false]);
+  expect(await claims.take(identity('rejected'), uuidv7(), never)).toMatchObject({ id: secondId });
+  await messages.removeExpired(Date.now() + 2 * 86_400_000, async () => false, never);
+  const third = await claim('rejected');
+  expect(await third.others()).toEqual([]);
+  await third.end({ isNoted: false });
+});
