@@ -101,6 +101,33 @@ onEveryEngine((start) => {
     expect(second.page).toContain('Source lab, of the format hl7v2, is the default one of the format');
   });
 
+  test('a mapping is written as JSON, shown by its codes, and what is wrong with it is said at its field', async () => {
+    const mapping = { visit_types: { OBV: 'observation' }, visit_id: 'PID-18' };
+    const fields = { format: 'hl7v2', mapping: JSON.stringify(mapping) };
+    const changed = await send('/lab/edit', fields);
+    expect(changed).toMatchObject({
+      ...{ status: 303, events: [{ type: 'SourceConfigured', data: { source: { id: 'lab', mapping } } }] },
+    });
+    const page = await list(compliance);
+    for (const shown of ['visit_types: 1 code', '<code>OBV</code> → observation', 'PID-18']) {
+      expect(page).toContain(shown);
+    }
+    const form = (await admin.get(`${root}/lab/edit`)).text;
+    expect(form).toContain('&quot;OBV&quot;: &quot;observation&quot;');
+    for (const [text, message] of [
+      ['OBV', 'It must be an object.'],
+      ['{"visit_id": "PV1-3"}', 'visit_id must be one of PV1-19, PV1-50, PID-18.'],
+      ['{"payer": "A"}', 'It may have no other options than'],
+    ] as const) {
+      const refused = await send('/lab/edit', { format: 'hl7v2', mapping: text });
+      expect(refused).toMatchObject({ status: 400, events: [] });
+      expect(refused.messages.mapping).toContain(message);
+      expect(refused.page).toContain(text.replaceAll('"', '&quot;'));
+    }
+    const cleared = await send('/lab/edit', { format: 'hl7v2', mapping: '' });
+    expect(cleared.events[0]?.data.source).not.toHaveProperty('mapping');
+  });
+
   test('it is removed when the question is answered', async () => {
     expect((await admin.get(`${root}/lab/remove`)).text).toContain('Remove the source lab?');
     const removed = await send('/lab/remove', {});

@@ -37,7 +37,7 @@ const records: FhirRecords = {
 };
 
 function interpreted(entries: FhirEntry[]) {
-  const context = { at: Date.UTC(2026, 2, 14), idSystems: { Patient: 'urn:mrn' } };
+  const context = { at: Date.UTC(2026, 2, 14), idSystems: { Patient: 'urn:mrn' }, mapping: {} };
   return new Interpreter(records, context).interpret(entries);
 }
 

@@ -25,6 +25,7 @@ const plain = {
   patient_authority: null,
   visit_authority: null,
   facility: null,
+  mapping: {},
   retention_days: 90,
 };
 
@@ -86,7 +87,7 @@ onEveryEngine((start) => {
         metadata: { workspace, principal: { type: 'operator', id: userInfo().username } },
       },
     ]);
-    expect(await listed()).toEqual([{ ...source, id_systems: {} }]);
+    expect(await listed()).toEqual([{ ...source, id_systems: {}, mapping: {} }]);
     const systems = ['Patient=https://hospital.example/mrn?a=b', 'Encounter=urn:oid:2.16.840.1.113883.19.6'];
     const changed = await appendedBy(service, async () => {
       const set = ['set', 'lab', '--format', 'fhir', '--id-system', systems[0], '--id-system', systems[1]];

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../src/events/event.ts';
 import type { FhirRecords } from '../../src/ingest/fhir/message/FhirRecords.ts';
 import { Interpreter } from '../../src/ingest/fhir/message/Interpreter.ts';
+import type { Mapping } from '../../src/ingest/sources/mapping.ts';
 import { issuesIn } from './fhir.ts';
 
 const AT = Date.UTC(2026, 2, 14, 12);
@@ -20,11 +21,16 @@ const records: FhirRecords = {
 
 /** What a message comes to: the fields of its operations, by kind, and the issues of its entries. */
 export async function told(...resources: JsonObject[]) {
+  return toldBy({}, ...resources);
+}
+
+/** The same of a source with a mapping of its own. */
+export async function toldBy(mapping: Mapping, ...resources: JsonObject[]) {
   const entries = resources.map(({ ifAbsent, ...resource }) => ({
     ...{ at: '', resource, fullUrl: `urn:uuid:${resource.id}` },
     ...(ifAbsent === true && { ifAbsent }),
   }));
-  const context = { at: AT, idSystems: { Patient: 'urn:mrn' } };
+  const context = { at: AT, idSystems: { Patient: 'urn:mrn' }, mapping };
   const { entries: read, operations } = await new Interpreter(records, context).interpret(entries);
   const issue = read.flatMap(({ issues }) =>
     issues.map(({ severity, code, expression }) => ({ severity, code, expression: [expression] })),

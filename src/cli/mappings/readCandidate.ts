@@ -1,29 +1,19 @@
-import { readFileSync } from 'node:fs';
 import { isJsonObject } from '../../events/event.ts';
 import { BUILT_IN_SOURCE, type Source, sourceSchema } from '../../ingest/sources/source.ts';
 import { validate, validationError } from '../../records/validate.ts';
-import { ofFile } from '../ofFile.ts';
+import { readJsonFile } from '../readJsonFile.ts';
 
 /**
  * The configuration of a source that a file holds, as `sources list --json` prints one. Rejects with `validation_failed`, also where it is that of
  * another source: only messages that came when none was configured may get a source with a name of its own.
  */
 export async function readCandidate(path: string, sourceId: string): Promise<Source> {
-  const text = await ofFile(path, async () => readFileSync(path, 'utf8'));
-  const value = parsed(text);
+  const value = await readJsonFile(path);
   const candidate = validate(sourceSchema, isJsonObject(value) ? withoutNone(value) : value);
   if (sourceId !== BUILT_IN_SOURCE && candidate.id !== sourceId) {
     throw validationError([{ field: 'id', message: 'must be that of the source whose messages are read' }]);
   }
   return candidate;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw validationError([{ field: '', message: 'The file must be JSON' }]);
-  }
 }
 
 /** What nothing is configured of is printed as `null`, or as an empty object. */

@@ -1,7 +1,8 @@
 import { withWorkspace } from '../../app/withStores.ts';
+import { setIn } from '../../ingest/sources/mapping.ts';
 import { readSources } from '../../ingest/sources/readSources.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from '../../ingest/sources/source.ts';
-import { printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { count, printable, writeJson, writeLine, writeTable } from '../output.ts';
 
 /** Lists the sources of a workspace. */
 export async function listSources({ workspace, json }: { workspace: string; json?: boolean }): Promise<void> {
@@ -10,7 +11,7 @@ export async function listSources({ workspace, json }: { workspace: string; json
   else if (sources.length === 0) writeLine(`There are no sources yet in workspace ${workspace}.`);
   else
     writeTable(
-      ['SOURCE', 'FORMAT', 'KEY', 'TIME ZONE', 'IDS AND FACILITY'],
+      ['SOURCE', 'FORMAT', 'KEY', 'TIME ZONE', 'IDS, FACILITY, MAPPING'],
       sources.map((source) => [
         source.id,
         source.format,
@@ -27,6 +28,7 @@ const nothingConfigured = {
   patient_authority: null,
   visit_authority: null,
   facility: null,
+  mapping: {},
   retention_days: DEFAULT_RETENTION_DAYS,
 };
 
@@ -35,14 +37,20 @@ export function sourceView({ id, format, time_zone, ...configured }: Source) {
   return { id, format, time_zone, ...nothingConfigured, ...configured };
 }
 
-function settingsOf({ id_systems, patient_authority, visit_authority, facility }: Source): string[] {
+function settingsOf({ id_systems, patient_authority, visit_authority, facility, mapping }: Source): string[] {
   const named = {
     ...id_systems,
     patient: patient_authority,
     visit: visit_authority,
     facility: facility && `${facility.id} (${facility.name})`,
+    ...Object.fromEntries(setIn(mapping).map(([option, what]) => [option, mappedTo(what)])),
   };
   return Object.entries(named).flatMap(([name, value]) =>
     value === undefined ? [] : `${name}=${printable(value)}`,
   );
+}
+
+/** A place as it is; of codes, how many. */
+function mappedTo(what: string | Record<string, string>): string {
+  return typeof what === 'string' ? what : `${count(Object.keys(what).length)} codes`;
 }

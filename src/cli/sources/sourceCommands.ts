@@ -59,8 +59,9 @@ export function addSourceCommands(program: Command): void {
 }
 
 async function setSource(id: string, { workspace, json, ...options }: SetOptions): Promise<void> {
+  const input = await sourceOfOptions(id, options);
   const source = await withWorkspace(workspace, ({ caller, ...ports }) =>
-    configureSource(ports, caller, sourceOfOptions(id, options)),
+    configureSource(ports, caller, input),
   );
   if (json) {
     writeJson(sourceView(source));

@@ -8,6 +8,7 @@ import {
   type SourceInput,
   sourceFormats,
 } from '../../ingest/sources/source.ts';
+import { readJsonFile } from '../readJsonFile.ts';
 
 type IdSystems = Partial<Record<IdSystemType, string>>;
 
@@ -21,6 +22,8 @@ export interface SourceOptions {
   visitAuthority?: string;
   facility?: string;
   facilityName?: string;
+  /** Path of a file. */
+  mapping?: string;
   retentionDays?: number;
 }
 
@@ -57,14 +60,18 @@ export function addSourceOptions(command: Command): Command {
     .option('--facility <id>', 'HL7 v2: the facility of encounters that name none')
     .option('--facility-name <name>', 'HL7 v2: the name of that facility')
     .option(
+      '--mapping <file>',
+      'a file with what of the usual rules is otherwise for this EMR, as JSON: codes, and where fields stand',
+    )
+    .option(
       '--retention-days <days>',
       `for how long its messages are kept as they came (default: ${DEFAULT_RETENTION_DAYS})`,
       Number,
     );
 }
 
-/** The source that options gave. */
-export function sourceOfOptions(id: string, options: SourceOptions): SourceInput {
+/** The source that options gave. Rejects with `conflict` and `validation_failed` where the file of the mapping cannot be read. */
+export async function sourceOfOptions(id: string, options: SourceOptions): Promise<SourceInput> {
   const {
     format,
     key,
@@ -74,6 +81,7 @@ export function sourceOfOptions(id: string, options: SourceOptions): SourceInput
     visitAuthority,
     facility,
     facilityName,
+    mapping,
     retentionDays,
   } = options;
   const hasFacility = facility !== undefined || facilityName !== undefined;
@@ -83,6 +91,7 @@ export function sourceOfOptions(id: string, options: SourceOptions): SourceInput
     patient_authority: patientAuthority,
     visit_authority: visitAuthority,
     retention_days: retentionDays,
+    mapping: mapping === undefined ? undefined : await readJsonFile(mapping),
     // What is missing of it is refused by name.
     facility: hasFacility ? { id: facility, name: facilityName } : undefined,
   };

@@ -1,4 +1,5 @@
 import type { FieldMessage } from '../../errors.ts';
+import { mappingOptions } from '../../ingest/sources/mapping.ts';
 import {
   DEFAULT_RETENTION_DAYS,
   DEFAULT_TIME_ZONE,
@@ -11,13 +12,14 @@ import { formatTexts } from '../messages/messageTexts.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
-import { input, messageOf, select } from '../ui/formFields.ts';
+import { input, messageOf, select, textArea } from '../ui/formFields.ts';
+import { code } from '../ui/text.ts';
 
 const systemField = (type: string) => `id_systems.${type}`;
 const names = [
   ...['id', 'format', 'key', 'time_zone', 'retention_days'],
   ...idSystemTypes.map(systemField),
-  ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name'],
+  ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name', 'mapping'],
 ];
 
 /** The settings of a source as the fields of its form hold them, by their names; empty where nothing is set. */
@@ -26,11 +28,12 @@ export type SourceTexts = Readonly<Record<string, string>>;
 /** A source, in the fields of its form. */
 export function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
-  const { id_systems = {}, patient_authority = '', visit_authority = '', facility } = source;
+  const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
   const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
   return {
     ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
     ...Object.fromEntries(systems),
+    ...(mapping && { mapping: JSON.stringify(mapping, undefined, 2) }),
     ...(facility && { 'facility.id': facility.id, 'facility.name': facility.name }),
   };
 }
@@ -38,6 +41,16 @@ export function sourceTexts(source: Source): SourceTexts {
 /** What the fields were sent with, as it was typed. */
 export function sourceTextsSent(form: Visit['form']): SourceTexts {
   return Object.fromEntries(names.map((name) => [name, textOf(form, name)]));
+}
+
+/** What a text says as JSON; one that is none stays a text, and is refused by name. */
+function mappingSent(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
 }
 
 /** The source that fields name, unchecked; an empty one sets nothing. What they do not hold stays as it was `before`. */
@@ -55,6 +68,7 @@ export function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): So
     ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
     facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
     retention_days: days === undefined ? undefined : Number(days),
+    mapping: mappingSent(filled('mapping')),
   };
   const all = { ...before, ...given, id: filled('id'), format: filled('format') };
   const set = Object.entries(all).filter(([, value]) => value !== undefined);
@@ -103,7 +117,21 @@ ${line('visit_authority', 'Assigning authority of visits', 'CX.4 of the identifi
 ${wrong(details, 'facility')}
 ${line('facility.id', 'Id of the facility', 'Of encounters that name none.')}
 ${line('facility.name', 'Name of that facility')}
-</fieldset>`;
+</fieldset>
+${textArea({
+  ...{ name: 'mapping', label: 'Mapping, as JSON', rows: 6, value: texts.mapping },
+  hint: html`Where the usual rules are mistaken about this EMR, such as ${code('{"visit_types": {"OBV": "observation"}}')}: ${mappingOptions.join(', ')}. Empty: nothing.`,
+  error: mappingProblems(details),
+})}`;
+}
+
+/** What is wrong with the options of the mapping, each by its name. */
+function mappingProblems(details: readonly FieldMessage[]): string | undefined {
+  const found = details.filter(({ field }) => field === 'mapping' || field.startsWith('mapping.'));
+  const texts = found.map(
+    ({ field, message }) => `${field === 'mapping' ? 'It' : field.slice('mapping.'.length)} ${message}.`,
+  );
+  return texts.length === 0 ? undefined : texts.join(' ');
 }
 
 /** What is wrong with a group of fields. */

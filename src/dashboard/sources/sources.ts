@@ -1,3 +1,4 @@
+import { setIn } from '../../ingest/sources/mapping.ts';
 import { readSources } from '../../ingest/sources/readSources.ts';
 import {
   BUILT_IN_SOURCE,
@@ -67,7 +68,7 @@ function sourceTable(
       { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
       { title: 'API key', cell: ({ key }) => keyCell(directory, key) },
       { title: 'Time zone', cell: ({ time_zone }) => time_zone },
-      { title: 'Ids and facility', cell: settingsCell },
+      { title: 'Ids, facility, mapping', cell: settingsCell },
       { title: 'Messages are kept', cell: ({ retention_days: days }) => keptFor(days) },
       ...(isAdmin
         ? [{ title: 'Actions', isTitleHidden: true, cell: ({ id }: Source) => actions(workspace, id) }]
@@ -84,7 +85,13 @@ function keyCell({ known }: KeyDirectory, key: string | undefined): HtmlValue {
 }
 
 /** What a source has of its own by its format. */
-function settingsCell({ id_systems, patient_authority, visit_authority, facility }: Source): HtmlValue {
+function settingsCell({
+  id_systems,
+  patient_authority,
+  visit_authority,
+  facility,
+  mapping,
+}: Source): HtmlValue {
   const named = {
     ...id_systems,
     'Patient, of': patient_authority,
@@ -92,8 +99,22 @@ function settingsCell({ id_systems, patient_authority, visit_authority, facility
     Facility: facility && `${facility.id} (${facility.name})`,
   };
   const lines = Object.entries(named).filter(([, value]) => value !== undefined);
-  if (lines.length === 0) return html`<span class="muted">none</span>`;
-  return html`${lines.map(([name, value]) => html`<div><span class="muted">${name}</span> ${value}</div>`)}`;
+  const mapped = setIn(mapping);
+  if (lines.length + mapped.length === 0) return html`<span class="muted">none</span>`;
+  return html`${lines.map(([name, value]) => settingLine(name, value))}${mapped.map(([option, what]) =>
+    typeof what === 'string' ? settingLine(option, what) : codesOf(option, what),
+  )}`;
+}
+
+function settingLine(name: string, value: HtmlValue): Html {
+  return html`<div><span class="muted">${name}</span> ${value}</div>`;
+}
+
+function codesOf(option: string, codes: Readonly<Record<string, string>>): Html {
+  const entries = Object.entries(codes);
+  return html`<details><summary>${option}: ${entries.length} ${entries.length === 1 ? 'code' : 'codes'}</summary>${entries.map(
+    ([from, to]) => html`<div>${code(from)} → ${to}</div>`,
+  )}</details>`;
 }
 
 function keptFor(days: number = DEFAULT_RETENTION_DAYS): string {

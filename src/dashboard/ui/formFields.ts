@@ -49,6 +49,16 @@ ${notes(field)}
 </div>`;
 }
 
+/** Several lines of input, of text that no one corrects. */
+export function textArea(field: Field & { rows: number }): Html {
+  const { name, label, rows } = field;
+  return html`<div class="field">
+<label for="${name}">${label}</label>
+<textarea id="${name}" name="${name}" rows="${rows}" spellcheck="false" autocomplete="off"${describedBy(field)}>${typedInto(name)?.[0] ?? field.value ?? ''}</textarea>
+${notes(field)}
+</div>`;
+}
+
 interface SelectField extends Field {
   options: readonly { value: string; text: string }[];
 }

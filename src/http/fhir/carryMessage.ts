@@ -2,6 +2,7 @@ import type { LineResult } from '../../commands/batch/batchLine.ts';
 import { WorkSlices } from '../../commands/batch/WorkSlices.ts';
 import type { ServiceError } from '../../errors.ts';
 import type { OperationResult } from '../../ingest/carryOut.ts';
+import { contextOf } from '../../ingest/fhir/contextOf.ts';
 import type { FhirEntry } from '../../ingest/fhir/message/FhirEntry.ts';
 import { isRefused } from '../../ingest/fhir/message/Interpreter.ts';
 import { processedBy } from '../../ingest/fhir/processedBy.ts';
@@ -72,7 +73,7 @@ export async function carryMessage(
       ...{ caller, limiter: batches.lines, stopping: batches.stopping },
       authorize: (kind: string) => requirePermission(found, onKind('write', kind)),
     };
-    const context = { at: Date.now(), idSystems: source.id_systems ?? {} };
+    const context = contextOf(source, Date.now());
     const keep = keeper.keep.bind(keeper);
     const outcomes = await sendMessage(ports, run, { entries, context, isAtomic, keep }).catch(
       async (error) => {

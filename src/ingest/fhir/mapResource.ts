@@ -41,9 +41,7 @@ const mappings: Partial<Record<string, MapType>> = {
   Practitioner: mapping(practitionerSchema, mapPractitioner),
   PractitionerRole: mapping(practitionerRoleSchema, mapPractitionerRole),
   Encounter: mapping(encounterSchema, mapEncounter),
-  DocumentReference: mapping(documentReferenceSchema, (resource, _context, id) =>
-    mapDocumentReference(resource, id),
-  ),
+  DocumentReference: mapping(documentReferenceSchema, mapDocumentReference),
   ExplanationOfBenefit: mapping(explanationOfBenefitSchema, mapExplanationOfBenefit),
 };
 

@@ -1,3 +1,4 @@
+import type { Mapping } from '../sources/mapping.ts';
 import type { Period, Reference } from './elements/dataTypes.ts';
 import type { Issue } from './issue.ts';
 
@@ -71,4 +72,6 @@ export interface MappingContext {
   at: number;
   /** By the type of a resource, the system of the identifier that is the record's id. */
   idSystems: Partial<Record<string, string>>;
+  /** What the source has of its own in place of the usual rules. */
+  mapping: Mapping;
 }

@@ -3,6 +3,7 @@ import { ServiceError } from '../../errors.ts';
 import type { Message, MessageState } from '../../messages/message.ts';
 import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
 import { validate, validationError } from '../../records/validate.ts';
+import { contextOf } from '../fhir/contextOf.ts';
 import { Interpreter, isRefused } from '../fhir/message/Interpreter.ts';
 import { fieldSentence } from '../fieldSentence.ts';
 import { mapMessage } from '../hl7/mapMessage.ts';
@@ -76,7 +77,7 @@ function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
 
 async function readFhir(message: Message, bytes: Buffer, { source, records }: Reading): Promise<Said> {
   const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
-  const context = { at: Date.parse(message.received_at), idSystems: source.id_systems ?? {} };
+  const context = contextOf(source, Date.parse(message.received_at));
   const interpreted = await new Interpreter(records, context).interpret(entries);
   const problems = interpreted.entries
     .filter(isRefused)

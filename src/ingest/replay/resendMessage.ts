@@ -4,6 +4,7 @@ import type { Message } from '../../messages/message.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { AboutRecord } from '../aboutRecords.ts';
 import type { IngestPorts, IngestRun } from '../carryOut.ts';
+import { contextOf } from '../fhir/contextOf.ts';
 import { processedBy } from '../fhir/processedBy.ts';
 import { MessageRefused, sendMessage } from '../fhir/sendMessage.ts';
 import { becameOfMessage } from '../hl7/becameOfMessage.ts';
@@ -70,12 +71,12 @@ interface KeptMessage {
 async function resendFhir(
   ports: ReplayPorts,
   run: IngestRun,
-  { id_systems: idSystems = {} }: Source,
+  source: Source,
   { message, bytes, keep }: KeptMessage,
 ): Promise<ProcessedMessage> {
   const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
   // Periods are in force as they were when it came.
-  const context = { at: Date.parse(message.received_at), idSystems };
+  const context = contextOf(source, Date.parse(message.received_at));
   try {
     return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, keep }), unread);
   } catch (error) {

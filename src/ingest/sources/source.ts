@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { identifier, requiredName } from '../../records/fields.ts';
+import { mappingSchema, mappingsOfFormat } from './mapping.ts';
 
 /** What a source sends. */
 export const sourceFormats = ['fhir', 'hl7v2'] as const;
@@ -67,16 +68,20 @@ export const sourceSchema = z
     patient_authority: authority().optional(),
     visit_authority: authority().optional(),
     facility: facilitySchema.optional(),
+    mapping: mappingSchema.optional(),
     retention_days: z.int().min(1).max(MAX_RETENTION_DAYS).optional(),
   })
   .superRefine((source, context) => {
     for (const format of sourceFormats) {
       if (format === source.format) continue;
-      const foreign = ownFields[format].filter((name) => source[name] !== undefined);
-      for (const name of foreign) {
-        const message = `is only for sources of the format ${format}`;
-        context.addIssue({ code: 'custom', path: [name], message });
-      }
+      const foreign: string[][] = [
+        ...ownFields[format].filter((name) => source[name] !== undefined).map((name) => [name]),
+        ...mappingsOfFormat[format]
+          .filter((name) => source.mapping?.[name] !== undefined)
+          .map((name) => ['mapping', name]),
+      ];
+      const message = `is only for sources of the format ${format}`;
+      for (const path of foreign) context.addIssue({ code: 'custom', path, message });
     }
   });
 
@@ -89,6 +94,7 @@ export const sourceSchema = z
  * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and PV1-19 that
  *   is the record's id.
  * - `facility` (HL7 v2): where encounters are that name no facility.
+ * - `mapping`: where the usual rules are mistaken about this EMR.
  * - `retention_days`: for how long its messages are kept as they came; default: `DEFAULT_RETENTION_DAYS`.
  */
 export type Source = z.output<typeof sourceSchema>;

@@ -126,8 +126,10 @@ export class ReferenceResolver {
     const missing = refused('not-found', expression, 'There is no resource of this id inside.');
     if (!isJsonObject(resource)) return { issue: missing };
     const { id: _local, ...rest } = resource;
-    const { recordId } = identify({ at: '', resource: rest }, this.#context);
-    const attempt = mapResource({ ...rest, ...(kind === 'payer' && asPayer) }, this.#context, recordId);
+    // Who refers to it says what it is.
+    const context = { ...this.#context, mapping: {} };
+    const { recordId } = identify({ at: '', resource: rest }, context);
+    const attempt = mapResource({ ...rest, ...(kind === 'payer' && asPayer) }, context, recordId);
     const isMade = 'mapped' in attempt && attempt.mapped.of === 'record' && attempt.mapped.kind === kind;
     const { fields, issues } = (isMade ? attempt.mapped : { fields: {}, issues: [] }) as MappedRecord;
     const { payer_code, name, npi } = fields;

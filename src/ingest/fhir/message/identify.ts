@@ -33,19 +33,24 @@ export interface Identity {
   recordId: string | undefined;
 }
 
-export function identify({ resource, id }: FhirEntry, { idSystems }: MappingContext): Identity {
+export function identify({ resource, id }: FhirEntry, context: MappingContext): Identity {
   const type = typeOf(resource);
   const { id: ownId, identifier } = isJsonObject(resource) ? resource : {};
   const resourceId = id ?? (typeof ownId === 'string' && ownId !== '' ? ownId : undefined);
   const parsed = identifiersSchema.safeParse(identifier);
   const identifiers = parsed.success ? parsed.data : [];
-  const system = type && idSystems[type];
+  const system = type && context.idSystems[type];
   const recordId = (system && identifierOf(identifiers, system)) ?? resourceId;
-  return { type, kind: kindOf(type, resource), resourceId, identifiers, recordId };
+  return { type, kind: kindOf(type, resource, context, recordId), resourceId, identifiers, recordId };
 }
 
-function kindOf(type: string | undefined, resource: unknown): string | undefined {
+function kindOf(
+  type: string | undefined,
+  resource: unknown,
+  context: MappingContext,
+  recordId: string | undefined,
+): string | undefined {
   if (type !== 'Organization') return type && kinds[type];
   const organization = organizationSchema.safeParse(resource);
-  return organization.success && isPayer(organization.data) ? 'payer' : 'facility';
+  return organization.success && isPayer(organization.data, context, recordId) ? 'payer' : 'facility';
 }

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { documentFormats, MAX_FILENAME_LENGTH } from '../../../records/document.ts';
+import type { Mapping } from '../../sources/mapping.ts';
 import { codeableConceptSchema, identifierSchema, listOf, referenceSchema } from '../elements/dataTypes.ts';
+import { codingsOf, ofCodes } from '../elements/ofCodes.ts';
 import { type Issue, refused, remarked } from '../issue.ts';
-import type { Mapped } from '../mapped.ts';
+import type { Mapped, MappingContext } from '../mapped.ts';
 
 const attachmentSchema = z.object({
   contentType: z.string().optional(),
@@ -60,7 +62,11 @@ const extensions = new Map([
 const DATA_URL = /^data:([^;,]{0,200})(?:;[^;,]{1,200}){0,9};base64$/;
 
 /** What a DocumentReference says of a document of an encounter: its first attachment that is a PDF or a DOCX. */
-export function mapDocumentReference(reference: DocumentReference, id: string | undefined): Mapped {
+export function mapDocumentReference(
+  reference: DocumentReference,
+  { mapping }: MappingContext,
+  id: string | undefined,
+): Mapped {
   const { status, content = [], context } = reference;
   if (status === 'entered-in-error') {
     return nothing(
@@ -84,7 +90,7 @@ export function mapDocumentReference(reference: DocumentReference, id: string | 
     );
   }
   return {
-    ...{ of: 'document', encounter, category: categoryOf(reference), bytes, issues },
+    ...{ of: 'document', encounter, category: categoryOf(reference, mapping), bytes, issues },
     fileName: name,
   };
 }
@@ -161,8 +167,9 @@ function bytesOf(base64: string): Buffer | undefined {
   return isWrong ? undefined : Buffer.from(digits, 'base64');
 }
 
-function categoryOf({ type, category = [] }: DocumentReference): string {
-  const codings = [type, ...category].flatMap((concept) => concept?.coding ?? []);
+function categoryOf({ type, category = [] }: DocumentReference, mapping: Mapping): string {
+  const codings = codingsOf([type, ...category]);
+  const own = ofCodes(mapping.document_categories, codings);
   const known = codings.flatMap(({ system, code = '' }) => (system === LOINC && categories.get(code)) || []);
-  return known[0] ?? 'medical_record';
+  return own ?? known[0] ?? 'medical_record';
 }

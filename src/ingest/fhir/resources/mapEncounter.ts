@@ -10,6 +10,7 @@ import {
   referenceSchema,
 } from '../elements/dataTypes.ts';
 import { lastDay } from '../elements/inForce.ts';
+import { codingsOf, ofCodes } from '../elements/ofCodes.ts';
 import { type Issue, refused, remarked } from '../issue.ts';
 import type { FieldReference, MappedRecord, MappingContext } from '../mapped.ts';
 
@@ -39,6 +40,7 @@ export const encounterSchema = z.object({
   identifier: listOf(identifierSchema).optional(),
   status: z.enum(statuses),
   class: classSchema.optional(),
+  type: listOf(codeableConceptSchema).optional(),
   meta: z.object({ lastUpdated: dateTimeSchema.optional() }).optional(),
   subject: referenceSchema.optional(),
   participant: listOf(
@@ -78,13 +80,14 @@ const VOID: readonly string[] = ['cancelled', 'entered-in-error'] satisfies Enco
 const [ATTENDER, PERFORMER] = ['ATND', 'PPRF'];
 
 /** What an Encounter says of an encounter. One that did not take place is void. */
-export function mapEncounter(encounter: Encounter, { at }: MappingContext): MappedRecord {
-  const { status, class: kind, subject, period, location, serviceProvider } = encounter;
+export function mapEncounter(encounter: Encounter, { at, mapping }: MappingContext): MappedRecord {
+  const { status, class: kind, type = [], subject, period, location, serviceProvider } = encounter;
   const issues: Issue[] = [];
   if (subject === undefined) {
     issues.push(refused('required', 'Encounter.subject', 'Send the patient whose encounter it is.'));
   }
-  const visitType = kind?.code && visitTypes.get(kind.code.toUpperCase());
+  const ownType = ofCodes(mapping.visit_types, [...codingsOf(type), ...(kind ? [kind] : [])]);
+  const visitType = ownType ?? (kind?.code && visitTypes.get(kind.code.toUpperCase()));
   if (kind?.code !== undefined && visitType === undefined) {
     issues.push(
       remarked(

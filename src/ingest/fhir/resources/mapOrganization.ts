@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { inTable } from '../../sources/mapping.ts';
 import { addressFields } from '../elements/addressFields.ts';
 import { chooseAddress, chooseContact } from '../elements/choose.ts';
 import {
@@ -10,6 +11,7 @@ import {
   textsSchema,
 } from '../elements/dataTypes.ts';
 import { numberOf, systems } from '../elements/identifiers.ts';
+import { codingsOf, ofCodes } from '../elements/ofCodes.ts';
 import { refused } from '../issue.ts';
 import type { MappedRecord, MappingContext } from '../mapped.ts';
 
@@ -29,22 +31,33 @@ type Organization = z.infer<typeof organizationSchema>;
 /** Codes of organization-type for those that pay. */
 const PAYING = ['pay', 'ins'];
 
-/** Whether an organization pays: by its type, which those that give care have, too. */
-export function isPayer({ type = [] }: Organization): boolean {
+/** Whether an organization pays: as the source has it, else by its type, which those that give care have, too. `id`: of its record. */
+export function isPayer(
+  { type = [] }: Organization,
+  { mapping: { organization_ids, organization_types } }: Pick<MappingContext, 'mapping'>,
+  id: string | undefined,
+): boolean {
+  const own = inTable(organization_ids, id ?? '') ?? ofCodes(organization_types, codingsOf(type));
+  if (own !== undefined) return own === 'payer';
   return type.some(({ coding = [] }) =>
     coding.some(({ code }) => code !== undefined && PAYING.includes(code)),
   );
 }
 
 /** What an Organization says of a payer, or else of a facility. */
-export function mapOrganization(organization: Organization, context: MappingContext): MappedRecord {
+export function mapOrganization(
+  organization: Organization,
+  context: MappingContext,
+  id: string | undefined,
+): MappedRecord {
+  const isPaying = isPayer(organization, context, id);
   const name = organization.name ?? organization.alias?.[0];
   return {
     of: 'record',
-    kind: isPayer(organization) ? 'payer' : 'facility',
+    kind: isPaying ? 'payer' : 'facility',
     fields: {
       name,
-      ...(isPayer(organization) ? payerFields(organization, context) : facilityFields(organization, context)),
+      ...(isPaying ? payerFields(organization, context) : facilityFields(organization, context)),
     },
     references: [],
     issues: name ? [] : [refused('required', 'Organization.name', 'Send the name.')],

@@ -1,4 +1,5 @@
 import type { Operation } from '../../operation.ts';
+import { inTable } from '../../sources/mapping.ts';
 import type { MappingContext } from '../MappingContext.ts';
 import type { Segment } from '../message/Segment.ts';
 import { encounterOf, requiredVisitIdOf } from '../records/encounter.ts';
@@ -41,12 +42,17 @@ function newDocument(context: MappingContext): Operation[] {
       type: 'document',
       encounterId: id,
       documentId,
-      category: CATEGORIES[header.value(2)?.toUpperCase() ?? ''] ?? 'medical_record',
+      category: categoryOf(context, header.value(2) ?? ''),
       fileName: fileNameOf(header.value(16) ?? documentId, content.extension),
       bytes: content.bytes,
       at: content.segment.at(5),
     },
   ];
+}
+
+function categoryOf({ source }: MappingContext, type: string): string {
+  const own = inTable(source.mapping?.document_categories, type);
+  return own ?? CATEGORIES[type.toUpperCase()] ?? 'medical_record';
 }
 
 interface Content {

@@ -1,6 +1,6 @@
 import type { MappingContext } from '../MappingContext.ts';
 import type { Value } from '../message/Segment.ts';
-import { encounterOf, type VisitFields, visitIdOf } from '../records/encounter.ts';
+import { encounterOf, type VisitFields, visitIdOf, visitLocationOf } from '../records/encounter.ts';
 import { patientIdOf, patientOf } from '../records/patient.ts';
 import { cancelledVisit } from './cancelledVisit.ts';
 import type { EventMappings, MapEvent } from './mapEvent.ts';
@@ -38,7 +38,7 @@ function cancel(context: MappingContext) {
 function namedIds(context: MappingContext): { id: string; patient_id: string } | undefined {
   const id = visitIdOf(context);
   if (id === undefined) {
-    context.warn('101', 'PV1^1^19', 'The appointment names no visit: nothing of it is taken.');
+    context.warn('101', visitLocationOf(context), 'The appointment names no visit: nothing of it is taken.');
     return undefined;
   }
   const patientId = patientIdOf(context);

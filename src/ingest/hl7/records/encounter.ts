@@ -1,7 +1,10 @@
 import type { RecordOperation } from '../../operation.ts';
+import { inTable, mappingPlaces } from '../../sources/mapping.ts';
+import type { Hl7Source } from '../hl7Source.ts';
 import type { MappingContext } from '../MappingContext.ts';
 import type { Segment, Value } from '../message/Segment.ts';
 import { assignedBy } from '../values/assignedBy.ts';
+import { type Place, placeOf } from '../values/placeOf.ts';
 import { given, said } from '../values/said.ts';
 import { facilityOf } from './facility.ts';
 import { providerOf } from './provider.ts';
@@ -15,16 +18,28 @@ const VISIT_TYPES: Partial<Record<string, string>> = {
 /** Codes of it that say nothing: not applicable, unknown. */
 const WITHOUT_CLASS = new Set(['N', 'U']);
 
-/** The number of the visit that a message is about (PV1-19); undefined where it names none. */
+/** Where the number of a visit stands. */
+function visitPlaceOf({ mapping }: Hl7Source): Place {
+  return placeOf(mapping?.visit_id ?? mappingPlaces.visit_id[0]);
+}
+
+/** The same, as an issue's `location` has it. */
+export function visitLocationOf({ source }: MappingContext): string {
+  const { segment, field } = visitPlaceOf(source);
+  return `${segment}^1^${field}`;
+}
+
+/** The number of the visit that a message is about (PV1-19, or where the source has it); undefined where it names none. */
 export function visitIdOf({ message, source }: MappingContext): string | undefined {
-  const numbers = message.first('PV1')?.repetitions(19) ?? [];
+  const { segment, field } = visitPlaceOf(source);
+  const numbers = message.first(segment)?.repetitions(field) ?? [];
   return (assignedBy(source.visit_authority, numbers) ?? numbers[0])?.value(1) ?? undefined;
 }
 
 /** The same of a message that has to name one, which is an error otherwise. */
 export function requiredVisitIdOf(context: MappingContext): string | undefined {
   const id = visitIdOf(context);
-  if (id === undefined) context.refuse('101', 'PV1^1^19', "Send the visit's number.");
+  if (id === undefined) context.refuse('101', visitLocationOf(context), "Send the visit's number.");
   return id;
 }
 
@@ -78,8 +93,9 @@ export function voided(
 function visitTypeOf(context: MappingContext, visit: Segment | undefined): Value {
   const code = visit?.value(2);
   if (visit === undefined || code === undefined || code === null) return code;
-  if (WITHOUT_CLASS.has(code)) return undefined;
-  const type = VISIT_TYPES[code.toUpperCase()];
+  const ownType = inTable(context.source.mapping?.visit_types, code);
+  if (ownType === undefined && WITHOUT_CLASS.has(code)) return undefined;
+  const type = ownType ?? VISIT_TYPES[code.toUpperCase()];
   if (type === undefined)
     context.warn('103', visit.at(2), 'No visit type corresponds to this class: it is left out.');
   return type;

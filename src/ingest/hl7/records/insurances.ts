@@ -1,10 +1,12 @@
 import type { RecordOperation } from '../../operation.ts';
+import { mappingPlaces } from '../../sources/mapping.ts';
 import type { MappingContext } from '../MappingContext.ts';
 import type { Segment, Value } from '../message/Segment.ts';
 import { addressOf } from '../values/addresses.ts';
 import { isSsn } from '../values/assignedBy.ts';
 import { phoneOf } from '../values/contacts.ts';
 import { nameOf } from '../values/names.ts';
+import { placeOf } from '../values/placeOf.ts';
 import { given } from '../values/said.ts';
 
 const RANKS = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
@@ -24,9 +26,10 @@ export function insurancesOf(context: MappingContext): {
   const payers: RecordOperation[] = [];
   const insurances: Record<string, unknown> = {};
   for (const [rank, segment] of ranked(context)) {
-    const payerId = segment.value(3);
+    const { field } = placeOf(context.source.mapping?.payer_id ?? mappingPlaces.payer_id[0]);
+    const payerId = segment.value(field);
     if (payerId === undefined) {
-      context.refuse('101', segment.at(3), "Send the insurance company's identifier.");
+      context.refuse('101', segment.at(field), "Send the insurance company's identifier.");
     } else if (payerId === null) {
       insurances[rank] = null;
     } else {
@@ -78,14 +81,13 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: string)
   const name = nameOf(segment, 16);
   const address = addressOf(segment, 19);
   const relationship = segment.value(17);
-  const subscriber = segment.repetitions(49).find((one) => !isSsn(one));
   return given({
     payer_id: payerId,
-    policy_number: segment.value(36),
+    policy_number: numberIn(segment, context.source.mapping?.policy_number ?? mappingPlaces.policy_number[0]),
     group_number: segment.value(8),
     effective_date: context.day(segment, 12),
     termination_date: context.day(segment, 13),
-    subscriber_id: subscriber?.value(1),
+    subscriber_id: numberIn(segment, 'IN1-49'),
     subscriber_first_name: name.first,
     subscriber_last_name: name.last,
     subscriber_relationship: relationship && relationshipOf(relationship),
@@ -96,6 +98,14 @@ function insuranceOf(context: MappingContext, segment: Segment, payerId: string)
     subscriber_zip_code: address.zip,
     subscriber_country: address.country,
   });
+}
+
+/** The first number at a place that is not a Social Security number. */
+function numberIn(segment: Segment, place: string): Value {
+  return segment
+    .repetitions(placeOf(place).field)
+    .find((one) => !isSsn(one))
+    ?.value(1);
 }
 
 function relationshipOf(code: string): Value {
