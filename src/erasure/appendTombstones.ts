@@ -11,7 +11,10 @@ const BYTES_A_PART = 680_000;
 const BYTES_A_VERSION = 170;
 
 /** What is erased, and why. */
-export type Erasure = Pick<RecordErased, 'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters'>;
+export type Erasure = Pick<
+  RecordErased,
+  'kind' | 'record_id' | 'document_id' | 'reason' | 'with_encounters' | 'with_patient'
+>;
 
 /**
  * Looks, right before the first tombstone and before the last one, whether a stream that ended so before them may be erased;

@@ -5,7 +5,8 @@ import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../events/recordErased.ts';
 import type { EventBatch, EventLog } from '../ports/eventLog.ts';
 import type { StateTable } from '../ports/stateStore.ts';
-import { eraseLate } from './eraseLate.ts';
+import { ErasureRefused } from './ErasureRefused.ts';
+import { eraseLate, possiblyLate } from './eraseLate.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
 import { purgeErased } from './purgeErased.ts';
 
@@ -16,6 +17,7 @@ const PLACE_EVERY = 10_000;
 
 /** What may come behind the erasure of its encounter. */
 const lateTypes: readonly string[] = ['DocumentUploaded', ...encounterReadinessTypes];
+const isLateType = ({ type }: RecordedEvent) => lateTypes.includes(type);
 
 /** Up to where in each log, by its identity, erasures are complete. */
 const placeTable: StateTable<{ position: Position }> = {
@@ -38,7 +40,8 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   let saved = after;
   let toPurge = false;
   for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
-    for (const event of events) toPurge = (await complete(ports, event)) || toPurge;
+    const late = await possiblyLate(ports, events.filter(isLateType), position);
+    for (const event of events) toPurge = (await complete(ports, event, late)) || toPurge;
     if (!caughtUp || (!toPurge && position <= saved + PLACE_EVERY)) continue;
     if (toPurge) await purgeErased(ports);
     toPurge = false;
@@ -49,11 +52,20 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
 }
 
 /** Does what an event asks for, and says whether something was erased. */
-async function complete(ports: ErasurePorts, event: RecordedEvent): Promise<boolean> {
-  if (lateTypes.includes(event.type)) return eraseLate(ports, event);
-  const isDone = erasureStep(event) === 'done';
-  if (isDone) await finishErasure(ports, event);
-  return isDone;
+async function complete(
+  ports: ErasurePorts,
+  event: RecordedEvent,
+  late: ReadonlySet<RecordedEvent>,
+): Promise<boolean> {
+  if (isLateType(event)) return late.has(event) && eraseLate(ports, event);
+  if (erasureStep(event) !== 'done') return false;
+  try {
+    await finishErasure(ports, event);
+    return true;
+  } catch (error) {
+    if (error instanceof ErasureRefused) return false;
+    throw error;
+  }
 }
 
 /** Batches of tombstones, and of what may be late, after a position, at every look at least one, until the signal. */

@@ -1,7 +1,44 @@
-import type { RecordedEvent } from '../events/event.ts';
+import { bodyOf } from '../../projections/projection.ts';
+import { recordsModel } from '../../projections/records.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import { encounterBeside, kindOfStream } from '../events/streamNames.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { untilReached } from '../reads/page.ts';
+import type { QueryPorts } from '../reads/readRecord.ts';
 import { type ErasurePorts, eraseDocument, eraseReadiness } from './finishErasure.ts';
+import { heldBefore } from './holds/heldBefore.ts';
+import { unlessUnavailable } from './unlessUnavailable.ts';
+
+/**
+ * Those of events up to a position that may have come behind the erasure of their encounter: all but those whose encounter is
+ * there by the read model of records. It costs one read of that; where the model lags, they are all that were given.
+ */
+export async function possiblyLate(
+  { readModels }: QueryPorts,
+  events: readonly RecordedEvent[],
+  position: Position,
+): Promise<ReadonlySet<RecordedEvent>> {
+  if (events.length === 0) return new Set();
+  const streams = new Set(events.map(({ stream }) => encounterBeside(stream)));
+  const there = await unlessUnavailable(thereAt(readModels, [...streams], position));
+  return new Set(events.filter(({ stream }) => !there?.has(encounterBeside(stream))));
+}
+
+async function thereAt(
+  readModels: ReadModels,
+  streams: string[],
+  position: Position,
+): Promise<ReadonlySet<string>> {
+  await untilReached(readModels, recordsModel, position, 'list');
+  const rows = await readModels.load(recordsModel, streams);
+  return new Set(
+    rows.flatMap((row) => {
+      const body = bodyOf(row);
+      return body && !body.erased ? row.id : [];
+    }),
+  );
+}
 
 /**
  * Erases what was let in before the erasure of its encounter and appended behind it, a document or what became of the encounter in billing,
@@ -11,11 +48,11 @@ export async function eraseLate(ports: ErasurePorts, event: RecordedEvent): Prom
   const { stream, position } = event;
   const encounter = encounterBeside(stream);
   const [last] = await ports.eventLog.readStream(encounter, { direction: 'backwards', limit: 1 });
-  const isLate = last !== undefined && erasureStep(last) === 'done' && last.position < position;
-  if (isLate) {
-    await (kindOfStream(stream) === 'document'
-      ? eraseDocument(ports, last, stream)
-      : eraseReadiness(ports, last));
-  }
-  return isLate;
+  if (last === undefined || erasureStep(last) !== 'done' || position < last.position) return false;
+  // Its encounter is not erased: a legal hold was quicker.
+  if (await heldBefore(ports.eventLog, last, async () => [])) return false;
+  await (kindOfStream(stream) === 'document'
+    ? eraseDocument(ports, last, stream)
+    : eraseReadiness(ports, last));
+  return true;
 }

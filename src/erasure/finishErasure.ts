@@ -11,6 +11,9 @@ import { removeAttempts } from '../webhooks/delivery/removeAttempts.ts';
 import { appendTombstones, doneTombstone, type Erasure } from './appendTombstones.ts';
 import { findDocuments } from './findDocuments.ts';
 import { findReferrers } from './findReferrers.ts';
+import { heldBefore } from './holds/heldBefore.ts';
+import { refuseHeld } from './holds/holdsOver.ts';
+import { restoreRecord } from './holds/restoreRecord.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
 
 /** What erasing works with. */
@@ -23,11 +26,13 @@ export interface ErasurePorts extends QueryPorts, RemovalPorts {
 /**
  * Does what is left to do once the last tombstone of an erasure is in the log: erases what goes with the record, removes the
  * events, the bytes of documents and the attempts to tell of them. Can be repeated, by any process, when it was cut
- * off. Gives the last tombstones of all that was erased with it. Rejects with `unavailable`, and with `unreadable`.
+ * off. Gives the last tombstones of all that was erased with it. Rejects with `conflict` (`ErasureRefused`) where a legal hold came
+ * before the tombstone: the record is then there again, whole. Rejects with `unavailable`, and with `unreadable`.
  */
 export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
   const { workspace } = done.metadata;
   const { kind, with_encounters } = dataAs<RecordErased>(done.data);
+  await refuseHeldBefore(ports, done);
   const others: RecordedEvent[] = [];
   if (with_encounters) others.push(...(await eraseEncounters(ports, done)));
   if (kind === 'encounter') {
@@ -50,7 +55,7 @@ async function eraseEncounters(ports: ErasurePorts, done: RecordedEvent): Promis
   const referrers = await findReferrers(ports, workspace, kind, record_id, done.position);
   for (const { kind: other, id } of referrers) {
     const stream = recordStream(workspace, other, id);
-    const erasure = { kind: other, record_id: id, reason };
+    const erasure = { kind: other, record_id: id, reason, with_patient: true as const };
     found.push(...(await eraseAlso(ports, done, stream, catalogEntry(other).title, erasure)));
   }
   return found;
@@ -94,6 +99,20 @@ export async function eraseReadiness(ports: ErasurePorts, done: RecordedEvent): 
   const [own] = await lastOf(done.stream);
   if (own?.id !== done.id && last.position > done.position && !tombstoneTypes.includes(last.type)) return [];
   return eraseAlso(ports, done, stream, 'Readiness', { kind: 'readiness', record_id, reason });
+}
+
+/**
+ * Whether a record was under legal hold when its last tombstone came is a matter of the log's order alone: every process that looks
+ * finds the same, and so does who added the hold.
+ */
+async function refuseHeldBefore(ports: ErasurePorts, done: RecordedEvent): Promise<void> {
+  const { kind, record_id, with_encounters } = dataAs<RecordErased>(done.data);
+  const referrers = () =>
+    with_encounters ? findReferrers(ports, done.metadata.workspace, kind, record_id, done.position) : [];
+  const held = await heldBefore(ports.eventLog, done, async () => referrers());
+  if (held === undefined) return;
+  await restoreRecord(ports.eventLog, done, held.record);
+  refuseHeld(catalogEntry(kind).title, held.holding);
 }
 
 /** Erases what goes with a record, in the name of who asked for that; nothing where another erasure took it before. */

@@ -15,6 +15,15 @@ export function tombstoneType(kind: string): string {
   return kind === 'readiness' ? READINESS_ERASED : RECORD_ERASED;
 }
 
+/** Who restores a record that was under legal hold when its tombstone came. */
+export const restorer = { type: 'service', id: 'legal-hold' } as const;
+
+/** Whether an event restores a record for which the erasure of that id came too late. */
+export function isRestoring({ metadata }: RecordedEvent, erasureId: string): boolean {
+  const { principal, requestId } = metadata;
+  return requestId === erasureId && principal.type === restorer.type && principal.id === restorer.id;
+}
+
 /** A version that was erased: where its event stood, and the leaf of it, which tells nothing of what it said. */
 export interface ErasedVersion {
   version: number;
@@ -51,6 +60,8 @@ export interface RecordErased {
   reason: string;
   /** Of a patient: the encounters that refer to it are erased, too. */
   with_encounters?: true;
+  /** Of an encounter: it is erased because its patient is, with its encounters. */
+  with_patient?: true;
   /**
    * Of a record that referred to patients: their ids, so that reports of disclosures still find it; each in the part that
    * lists the first version which referred to it.

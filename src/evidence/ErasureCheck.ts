@@ -15,10 +15,12 @@ export interface ToldErasure {
 
 /** Holds the places of erased events against the tombstones that stand for them. */
 export class ErasureCheck {
-  /** Of the last tombstone of each erasure, in the order of the log. */
+  /** Of the last tombstone of each erasure of which something was removed, in the order of the log. */
   readonly told: ToldErasure[] = [];
   /** Erased events that no tombstone was found for yet, by position. */
   readonly #unnamed = new Map<number, ErasedEvent>();
+  /** Streams of which tombstones named erased events, until their last tombstone. */
+  readonly #naming = new Set<string>();
   #count = 0;
 
   /** How many events were erased. */
@@ -46,9 +48,12 @@ export class ErasureCheck {
     const { erased, reason, part, parts } = dataAs<RecordErased>(event.data);
     for (const { position, event_id, leaf } of erased) {
       const place = this.#unnamed.get(position);
-      if (place?.id === event_id && place.leaf === leaf) this.#unnamed.delete(position);
+      if (place?.id !== event_id || place.leaf !== leaf) continue;
+      this.#unnamed.delete(position);
+      this.#naming.add(event.stream);
     }
-    if (part !== parts) return;
+    // One that came behind a legal hold removed nothing.
+    if (part !== parts || !this.#naming.delete(event.stream)) return;
     const { stream, revision, recordedAt, metadata } = event;
     const versions = revision + 1 - parts;
     this.told.push({ stream, versions, reason, principal: metadata.principal, erased_at: recordedAt });

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore } from '../../src/app/openBackend.ts';
+import { openDocumentStore, openReadModels, openStateStore } from '../../src/app/openBackend.ts';
 import { receiveFile, uploadDocument } from '../../src/commands/uploadDocument.ts';
-import { documentStream } from '../../src/events/streamNames.ts';
-import type { EventLog } from '../../src/ports/eventLog.ts';
+import { completeErasures } from '../../src/erasure/completeErasures.ts';
+import { documentStream, recordStream } from '../../src/events/streamNames.ts';
+import type { EventLog, FollowOptions } from '../../src/ports/eventLog.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
-import { createEncounter, documentsPath } from '../support/documents.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
@@ -43,6 +44,40 @@ onEveryEngine((start) => {
     expect(appended.filter((line) => !line.includes('AccessRecorded'))).toEqual([]);
     if (service.config.documentsUrl.startsWith('file:')) {
       expect(storedFiles(service.config)).toEqual({ objects: [], uploads: [] });
+    }
+  });
+
+  test('an upload to an encounter that is there costs the follower of erasures no read of it', async () => {
+    const encounter = await createEncounter(service);
+    expect((await service.upload(documentsPath(encounter), documentForm())).status).toBe(200);
+    const { readModelUrl, stateUrl, documentsUrl } = service.config;
+    const readModels = await openReadModels(readModelUrl);
+    const stateStore = await openStateStore(stateUrl);
+    const documentStore = await openDocumentStore(documentsUrl);
+    const read: string[] = [];
+    const ended = new AbortController();
+    const eventLog = new Proxy(service.eventLog, {
+      get(target, name) {
+        const own = Reflect.get(target, name);
+        if (typeof own !== 'function') return own;
+        return (...args: [string & FollowOptions]) => {
+          if (name === 'readStream') read.push(args[0]);
+          return name === 'follow' ? untilCaughtUp(args[0]) : own.apply(target, args);
+        };
+      },
+    });
+    async function* untilCaughtUp(options: FollowOptions) {
+      for await (const batch of service.eventLog.follow(options)) {
+        if (batch.caughtUp) ended.abort();
+        yield batch;
+      }
+    }
+    try {
+      const ports = { eventLog, readModels, stateStore, documentStore, webhooksOf: () => [] };
+      await completeErasures(ports, ended.signal);
+      expect(read).not.toContain(recordStream(service.workspaceId('clinic'), 'encounter', encounter));
+    } finally {
+      await Promise.all([readModels.close(), stateStore.close(), documentStore.close()]);
     }
   });
 

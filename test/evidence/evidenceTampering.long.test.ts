@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { treeModel } from '../../projections/tree.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
+import { recordIdOf } from '../../src/events/streamNames.ts';
 import { type Difference, verifyWorkspace } from '../../src/evidence/verifyWorkspace.ts';
 import type { ReadModels } from '../../src/ports/readModels.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
@@ -152,7 +153,9 @@ test(
   LONG_MS,
 );
 
-test('a change of what the metadata of events have in common is one of each of them, and the first is named', async () => {
+test('a change of what the metadata of events have in common is one of each of them; the first is named, and none is proved', async () => {
+  const proof = () => service.get(`/integration/payers/${recordIdOf(at(80).stream)}/history/1/proof`);
+  expect((await proof()).status).toBe(200);
   const number = 'hex(substr(metadata, 1, 4))';
   const { position, template } = db
     .prepare(
@@ -168,9 +171,16 @@ test('a change of what the metadata of events have in common is one of each of t
   try {
     const first = events.find((event) => event.position === position) as RecordedEvent;
     expect(await difference()).toEqual(named('changed', first));
+    const { status, body } = await proof();
+    expect([status, body.code, body.error]).toEqual([
+      409,
+      'conflict',
+      expect.stringContaining('does not hold this event'),
+    ]);
   } finally {
     set.run(text, id);
   }
+  expect((await proof()).status).toBe(200);
 });
 
 /** What is read as another workspace's is no longer there. */

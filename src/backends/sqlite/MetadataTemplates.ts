@@ -17,6 +17,7 @@ const MAX_TEMPLATES = 10_000;
 
 /** A template's text around the request's id, that id again, and the salt; and the members that are always the same. */
 interface Template {
+  text: string;
   parts: [string, string, string, string];
   members: EventMetadata;
 }
@@ -28,6 +29,8 @@ interface Template {
 export class MetadataTemplates {
   readonly #ids = new Map<string, number>();
   readonly #templates = new Map<number, Template>();
+  /** Numbers of those that were held against the file since `lookAgain`. */
+  readonly #seen = new Set<number>();
   readonly #db: DatabaseSync;
   #statements: ReturnType<typeof prepare> | undefined;
 
@@ -53,6 +56,11 @@ export class MetadataTemplates {
   /** What a transaction that failed has numbered is not there. */
   forget(): void {
     this.#ids.clear();
+  }
+
+  /** What `unpack` gives from now on is what the file then says, and not what is remembered of it. */
+  lookAgain(): void {
+    this.#seen.clear();
   }
 
   /**
@@ -82,12 +90,14 @@ export class MetadataTemplates {
 
   #template(id: number): Template {
     const known = this.#templates.get(id);
-    if (known) return known;
+    if (known && this.#seen.has(id)) return known;
     this.#statements ??= prepare(this.#db);
     const text = String(this.#statements.text.get(id)?.text);
+    this.#seen.add(id);
+    if (known?.text === text) return known;
     const parts = text.split(PLACE) as Template['parts'];
     if (parts.length !== 4) throw new Error('a template has three places');
-    const template = { parts, members: JSON.parse(parts.join('')) };
+    const template = { text, parts, members: JSON.parse(parts.join('')) };
     this.#templates.set(id, template);
     return template;
   }

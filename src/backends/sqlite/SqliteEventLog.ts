@@ -107,6 +107,8 @@ export class SqliteEventLog implements EventLog {
         ? this.#statements.forwards.all(stream, options.from ?? 0, limit)
         : this.#statements.backwards.all(stream, options.from ?? Number.MAX_SAFE_INTEGER, limit),
     );
+    // Proofs go by what is stored now, also where somebody changed a template since.
+    this.#templates.lookAgain();
     const { events, unreadable } = toEvents(rows as unknown as EventRow[], this.#templates);
     if (unreadable) throw new DamagedEvent();
     return events;

@@ -1,5 +1,5 @@
 import { notFound, ServiceError } from '../../errors.ts';
-import { dataAs, type RecordedEvent } from '../../events/event.ts';
+import { dataAs, type Position, type RecordedEvent } from '../../events/event.ts';
 import { type Caller, newActorEvent } from '../../events/newEvent.ts';
 import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import { holdsStream, recordStream } from '../../events/streamNames.ts';
@@ -7,6 +7,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { generateId } from '../../principals/keys/apiKey.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { requireReason } from '../requireReason.ts';
+import { goesWithAnother, heldBefore } from './heldBefore.ts';
 import type { HoldChange } from './holdState.ts';
 import { patientOf } from './patientOf.ts';
 
@@ -20,10 +21,10 @@ export interface HeldRecord {
 }
 
 /**
- * Puts a record, or else the caller's whole workspace, under legal hold, and gives the hold's id. When it resolves, no erasure that
- * is asked for from then on gets through, in any process. Rejects with `not_found` when there is no such record, with `gone`
- * when it was erased before the hold came into force, or goes with its patient, with `validation_failed` without a reason, with
- * `unreadable` and `unavailable`.
+ * Puts a record, or else the caller's whole workspace, under legal hold, and gives the hold's id. When it resolves, no erasure gets
+ * through, in any process, whose last tombstone was not in the log before the hold: one that is under way finds that it came too
+ * late. Rejects with `not_found` when there is no such record, with `gone` when it was erased before the hold came into force, or goes
+ * with its patient, with `validation_failed` without a reason, with `unreadable` and `unavailable`.
  */
 export async function addHold(
   eventLog: EventLog,
@@ -44,11 +45,11 @@ export async function addHold(
   };
   const said = requireReason(reason);
   if (record) await requireKept(eventLog, workspace, record);
-  await append('HoldAdded', said);
+  const { position } = await append('HoldAdded', said);
   if (!record) return hold_id;
   try {
-    // An erasure that looked for holds just before this one was there has its tombstone by now, or sees the hold.
-    await requireKept(eventLog, workspace, record);
+    // A tombstone that stands behind the hold is not carried out; one before it is seen from now on.
+    await requireKept(eventLog, workspace, record, position);
   } catch (error) {
     if (error instanceof ServiceError && error.code === 'gone') {
       await append('HoldReleased', 'The record was erased before the hold came into force.');
@@ -58,16 +59,30 @@ export async function addHold(
   return hold_id;
 }
 
-/** Rejects unless the record is there and not being erased, neither by itself nor with its patient. */
-async function requireKept(eventLog: EventLog, workspace: string, { entry, id }: HeldRecord): Promise<void> {
+/** Rejects unless the record is there and no erasure that counts stands before a position, neither its own nor its patient's. */
+async function requireKept(
+  eventLog: EventLog,
+  workspace: string,
+  { entry, id }: HeldRecord,
+  before = Number.POSITIVE_INFINITY,
+): Promise<void> {
   const stream = recordStream(workspace, entry.kind, id);
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   if (last === undefined) throw notFound(entry.title);
-  if (erasureStep(last) === 'done') throw tooLate(entry.title, last.recordedAt);
+  const own = erasureStep(last) === 'done' ? last : undefined;
+  if (own && (await counts(eventLog, own, before))) throw tooLate(entry.title, own.recordedAt);
   if (entry.kind !== 'encounter') return;
-  const patientId = (await patientOf(eventLog, workspace, id)) ?? '';
+  const version = own && own.revision + 1 - dataAs<RecordErased>(own.data).parts;
+  const patientId = (await patientOf(eventLog, workspace, id, version)) ?? '';
   const erased = await erasureWithEncounters(eventLog, recordStream(workspace, 'patient', patientId));
-  if (erased && last.position < erased.position) throw tooLate('Patient of the encounter', erased.recordedAt);
+  if (erased && last.position < erased.position && (await counts(eventLog, erased, before)))
+    throw tooLate('Patient of the encounter', erased.recordedAt);
+}
+
+/** Whether an erasure is carried out: no hold came before its last tombstone, not even one that is added at a position. */
+async function counts(eventLog: EventLog, done: RecordedEvent, before: Position): Promise<boolean> {
+  if (goesWithAnother(done)) return true;
+  return done.position < before && (await heldBefore(eventLog, done, async () => [])) === undefined;
 }
 
 function tooLate(title: string, erasedAt: string): ServiceError {

@@ -131,5 +131,10 @@ async function finishOwn(
   { kind, id }: ExpiredRecord,
 ): Promise<RecordedEvent[] | Kept> {
   const done = await doneTombstone(ports.eventLog, recordStream(workspace, kind, id), requestId);
-  return done ? finishErasure(ports, done) : 'changed';
+  try {
+    return done ? await finishErasure(ports, done) : 'changed';
+  } catch (error) {
+    if (error instanceof ErasureRefused) return error.obstacle;
+    throw error;
+  }
 }

@@ -92,7 +92,7 @@ class Search {
     this.#patients.clear();
     await retentionCaughtUp(this.#ports);
     for await (const rows of inChunks(this.#expired(kind), size)) {
-      await readHolds(this.#ports.eventLog, this.#workspace, this.#holds);
+      await readHolds(this.#ports.eventLog, this.#workspace, { known: this.#holds });
       const found = (await find(rows)).filter((record) => record !== undefined);
       for (let from = 0; from < found.length; from += AT_ONCE) yield found.slice(from, from + AT_ONCE);
     }

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import type { EventSource, Principal } from '../../events/eventMetadata.ts';
 import { laterTime } from '../../events/laterTime.ts';
-import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
+import { erasureStep, isRestoring, type RecordErased } from '../../events/recordErased.ts';
 import { requireNext } from '../../events/requireNext.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { decodeToken, encodeToken, type PageRequest } from '../page.ts';
@@ -10,6 +10,8 @@ import type { PrincipalNames } from './PrincipalNames.ts';
 
 /** Events read at once to find the latest time of a stream. */
 const CHUNK = 500;
+/** Events behind a tombstone among which the one that restores the record is looked for: it comes at once. */
+const LOOKED_AT = 10;
 
 export interface HistoryPorts {
   eventLog: EventLog;
@@ -65,13 +67,17 @@ export async function readEventPage(
   return { events, next_page_token: oldest > 0 ? encodeToken(oldest + 1) : null };
 }
 
-/** Whether all that stands before an event in its stream is erased: true of the first tombstone of an erasure that is whole. */
+/**
+ * Whether all that stands before an event in its stream is erased: true of the first tombstone of an erasure that is whole, unless it
+ * came too late, and the record was restored.
+ */
 async function beginsAnew(eventLog: EventLog, event: RecordedEvent): Promise<boolean> {
   if (erasureStep(event) === undefined) return false;
   const { part, parts, erasure_id } = dataAs<RecordErased>(event.data);
-  if (part !== 1 || parts === 1) return part === 1;
-  const [last] = await eventLog.readStream(event.stream, { from: event.revision + parts - 1, limit: 1 });
-  return last?.data.erasure_id === erasure_id;
+  if (part !== 1) return false;
+  const from = event.revision + parts - 1;
+  const [last, ...behind] = await eventLog.readStream(event.stream, { from, limit: 1 + LOOKED_AT });
+  return last?.data.erasure_id === erasure_id && !behind.some((one) => isRestoring(one, erasure_id));
 }
 
 /** A page's events, newest first, as entries with the names of their principals and the times that count. */

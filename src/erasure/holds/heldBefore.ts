@@ -1,0 +1,46 @@
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
+import type { RecordErased } from '../../events/recordErased.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { foldStream } from '../../reads/foldStream.ts';
+import { evolveRecord, type RecordState } from '../../records/fold.ts';
+import type { Referrer } from '../findReferrers.ts';
+import { type Holding, holdsOver } from './holdsOver.ts';
+import { readHolds } from './readHolds.ts';
+
+/** A record that legal holds protected when its tombstone came. */
+export interface HeldRecordState {
+  holding: Holding;
+  /** As it was before the tombstone. */
+  record: RecordState;
+}
+
+/**
+ * The legal holds that came into the log before the last tombstone of an erasure, and protect what it is to erase; undefined where
+ * there are none, where its events are removed already, and where it goes with another record, whose tombstone decides. It is not
+ * asked for `referrers` where nothing is held. Rejects as that does, with `unreadable` and `unavailable`.
+ */
+export async function heldBefore(
+  eventLog: EventLog,
+  done: RecordedEvent,
+  referrers: () => Promise<readonly Referrer[]>,
+): Promise<HeldRecordState | undefined> {
+  if (goesWithAnother(done)) return undefined;
+  const { kind, record_id: id, parts } = dataAs<RecordErased>(done.data);
+  const holds = await readHolds(eventLog, done.metadata.workspace, { before: done.position });
+  if (holds.inForce.size === 0) return undefined;
+  const first = done.revision + 1 - parts;
+  const [before] = await eventLog.readStream(done.stream, { from: first - 1, limit: 1 });
+  if (before?.revision !== first - 1) return undefined;
+  const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
+  const record = await foldStream<RecordState>(eventLog, done.stream, evolve, { version: first });
+  if (record === undefined || record.erased) return undefined;
+  const patientId = record.fields.patient_id as string | undefined;
+  const holding = holdsOver(holds, { kind, id, patientId, referrers: await referrers() });
+  return holding && { holding, record };
+}
+
+/** Whether a tombstone is of what goes with a record that somebody named. */
+export function goesWithAnother({ data }: RecordedEvent): boolean {
+  const { kind, with_patient } = dataAs<RecordErased>(data);
+  return with_patient === true || kind === 'document' || kind === 'readiness';
+}
