@@ -253,7 +253,7 @@ onEveryEngine((start) => {
     });
     expect(text).toContain('A payer would refuse it.');
     expect(text).toContain(`<a href="/dashboard${facility}">Facility</a>: Tax ID`);
-    expect(text).toContain(`<a href="/dashboard${facility}?version=2">Facility, version 2</a>`);
+    expect(text).toContain(`<a href="/dashboard${facility}?version=2">facility, version 2</a>`);
     expect(accesses).toContainEqual(
       expect.objectContaining({ action: 'record.readiness', record_id: claim.encounter.id }),
     );
