@@ -25,6 +25,11 @@ export interface Config {
   host: string;
   /** Threads that answer requests. */
   requestThreads: number;
+  /** 0: any that is free; undefined: metrics are not served. */
+  metricsPort: number | undefined;
+  metricsHost: string;
+  /** Where metrics are sent by OTLP; undefined: nowhere. */
+  otlpMetricsUrl: string | undefined;
   keepAliveSeconds: number;
   drainSeconds: number;
   rateLimitPerMinute: number;
@@ -81,6 +86,12 @@ function openIdConnectOf(values: z.output<typeof settings>): OpenIdConnectSettin
   return { issuer, clientId, clientSecret, roleClaim };
 }
 
+/** As the specification of OpenTelemetry's exporters has it. */
+function otlpMetricsUrlOf(values: z.output<typeof settings>): string | undefined {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: base, OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: whole } = values;
+  return whole ?? (base && `${base.replace(/\/$/, '')}/v1/metrics`);
+}
+
 /** Projector and writer need processors, too. Not every system lets threads share a port. */
 function usualRequestThreads(): number {
   if (process.platform !== 'linux') return 1;
@@ -116,6 +127,9 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     port: values.PORT,
     host: values.HOST,
     requestThreads: values.REQUEST_THREADS ?? usualRequestThreads(),
+    metricsPort: values.METRICS_PORT,
+    metricsHost: values.METRICS_HOST ?? values.HOST,
+    otlpMetricsUrl: otlpMetricsUrlOf(values),
     keepAliveSeconds: values.KEEP_ALIVE_SECONDS,
     drainSeconds: values.DRAIN_SECONDS,
     rateLimitPerMinute: values.RATE_LIMIT_PER_MINUTE,

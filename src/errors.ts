@@ -1,3 +1,5 @@
+import { measurements } from './metrics/Measurements.ts';
+
 /**
  * Every reason for which the service refuses or fails a piece of work, with what it means to the caller. HTTP statuses are
  * `statusOf`'s.
@@ -103,11 +105,8 @@ export function gone(title: string, erasedAt: string): ServiceError {
   return new ServiceError('gone', `${title} was erased.`, { erasedAt });
 }
 
-/**
- * The error of a store that is away; callers are told to come back (503 with `Retry-After`), and operators of the
- * `problem`, where it is known.
- */
-export function unavailable(what: string, cause?: unknown, problem?: string): ServiceError {
+/** The error that `unavailable` gives, of which nothing is measured. */
+export function unavailableError(what: string, cause?: unknown, problem?: string): ServiceError {
   return new ServiceError(
     'unavailable',
     `The ${what} is not available right now. Try again; sending a request again is safe.`,
@@ -117,6 +116,27 @@ export function unavailable(what: string, cause?: unknown, problem?: string): Se
       problem,
     },
   );
+}
+
+/** Stores by what `unavailable` calls them, as metrics have them. */
+const storeNames: Readonly<Record<string, string>> = {
+  'event log': 'event_log',
+  'read models': 'read_models',
+  'read model store': 'read_models',
+  'state store': 'state_store',
+  'document store': 'document_store',
+  'rate limit store': 'rate_limit_store',
+};
+
+/**
+ * The error of a store that is away; callers are told to come back (503 with `Retry-After`), and operators of the
+ * `problem`, where it is known.
+ */
+export function unavailable(what: string, cause?: unknown, problem?: string): ServiceError {
+  const store = storeNames[what];
+  if (store !== undefined)
+    measurements.counter('chartledger.store.errors', { 'chartledger.store': store }).add();
+  return unavailableError(what, cause, problem);
 }
 
 /**

@@ -93,6 +93,12 @@ export const headsPlace = z.string().superRefine((value, context) => {
   for (const { message } of error?.issues ?? []) context.addIssue({ code: 'custom', message });
 });
 
+/** An address of another service. */
+export const endpoint = z.url({
+  protocol: /^https?$/,
+  error: 'must be an address such as http://collector:4318',
+});
+
 /** An address to which paths are added. */
 export const baseUrl = z
   .url({

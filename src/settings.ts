@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   base64,
   baseUrl,
+  endpoint,
   headsPlace,
   MAX_RETENTION_YEARS,
   MIN_RETENTION_YEARS,
@@ -57,6 +58,22 @@ export const settings = z.object({
     wholeNumber(1, 64).optional(),
     'Threads that answer requests, each on the same port and with some 80 MB of memory. Systems other than Linux may know `1` alone.',
     'on Linux the number of processors less two, at least 1 and at most 4; elsewhere 1',
+  ),
+  METRICS_PORT: variable(
+    wholeNumber(0, 65_535).optional(),
+    'The port on which Prometheus finds metrics, at `/metrics`. Whoever reaches it needs no key.',
+    'metrics are not served',
+  ),
+  METRICS_HOST: variable(z.string().optional(), 'The address on which metrics are served.', 'that of `HOST`'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: variable(
+    endpoint.optional(),
+    'A collector of OpenTelemetry that metrics are sent to once a minute (OTLP over HTTP): `http://collector:4318`.',
+    'none',
+  ),
+  OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: variable(
+    endpoint.optional(),
+    'The whole address to which metrics are sent, where it is not `/v1/metrics` of the former.',
+    'none',
   ),
   KEEP_ALIVE_SECONDS: variable(
     wholeNumber(1, 86_400).default(75),

@@ -6,12 +6,14 @@ import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
 import { Tail } from '../feed/thread/Tail.ts';
 import type { FeedReply, FeedRequest } from '../feed/thread/threadMessages.ts';
 import { endThread } from '../threads/endThread.ts';
+import { reportMeasurements } from '../threads/reportMeasurements.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { openEventLog } from './openBackend.ts';
 
 if (parentPort === null) throw new Error('feedWorker runs as a worker thread');
 const port = parentPort;
 yieldToRequests();
+reportMeasurements();
 const requests: FeedRequest[] = [];
 port.on('message', (request: FeedRequest) => requests.push(request));
 

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { endThread } from '../threads/endThread.ts';
+import { reportMeasurements } from '../threads/reportMeasurements.ts';
 import { SharedFlag } from '../threads/SharedFlag.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { runProjector } from './runProjector.ts';
@@ -7,6 +8,7 @@ import { runProjector } from './runProjector.ts';
 if (parentPort === null) throw new Error('projectorWorker runs as a worker thread');
 const port = parentPort;
 yieldToRequests();
+reportMeasurements();
 const stop = new AbortController();
 port.once('message', () => stop.abort());
 await runProjector(workerData.config, new SharedFlag(workerData.awaited), stop.signal, (message) =>

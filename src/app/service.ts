@@ -1,8 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { parseSigningKey } from '../evidence/signing.ts';
-import { ClockWatch } from '../health/ClockWatch.ts';
-import { StoreWatch } from '../health/StoreWatch.ts';
 import type { ArrivalTimes } from '../http/server/createHttpServer.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
 import { createFirstKey } from '../principals/keys/createFirstKey.ts';
@@ -10,16 +8,19 @@ import type { CreatedKey } from '../principals/keys/KeyManager.ts';
 import { issueFirstSetupLink } from '../principals/users/issueFirstSetupLink.ts';
 import type { KnownKeys } from '../sameLog/KnownKeys.ts';
 import { requireStoresOfLog } from '../sameLog/requireStoresOfLog.ts';
+import { gatherMeasurements } from '../threads/reportMeasurements.ts';
 import { SharedFlag } from '../threads/SharedFlag.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
 import { keepFilesPrivate } from './keepFilesPrivate.ts';
 import { checkKeys, type LastingKeyName } from './keyFiles.ts';
+import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
 import { openStores } from './requests/openStores.ts';
 import { sharedMemory } from './requests/SharedMemory.ts';
 import { serveRequests } from './requests/serveRequests.ts';
 import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './startHeads.ts';
 import { startProjector } from './startProjector.ts';
 import { startWebhooks } from './startWebhooks.ts';
+import { watchHealth } from './watchHealth.ts';
 
 /** A service that runs. */
 export interface Service {
@@ -29,6 +30,8 @@ export interface Service {
   firstKey: CreatedKey | undefined;
   /** While there is no user: where the first one is made, once. */
   setupUrl: string | undefined;
+  /** Where its metrics are served, if they are. */
+  metricsUrl: string | undefined;
   /** Answers what was accepted, then closes everything. */
   stop(): Promise<void>;
 }
@@ -63,6 +66,7 @@ export async function startService(
   };
   const isApi = config.roles.includes('api');
   try {
+    if (exportsMetrics(config)) gatherMeasurements();
     keepFilesPrivate(config, logger);
     await step(checkKeys(config, logger));
     const awaited = new SharedFlag();
@@ -81,26 +85,28 @@ export async function startService(
         await opened.knownKeys.require(neededKeys(config), config.allowOtherKeys);
       },
     });
-    const { eventLog, directory, webhookDirectory } = stores;
+    const { directory, webhookDirectory } = stores;
     const projector = config.roles.includes('projector')
       ? startProjector(config, logger, awaited)
       : undefined;
     stops.push(() => projector?.stop());
     const heads = await step(openHeads(config, logger, stores, headPauses));
     stops.push(() => heads?.stop());
-    if (config.roles.includes('webhooks')) {
-      stops.push(startWebhooks(config, logger, webhookDirectory, webhookSchedule));
-    }
-    const storeWatch = new StoreWatch(stores, logger);
-    stops.push(() => storeWatch.close());
-    const clockWatch = new ClockWatch(eventLog, logger);
-    stops.push(() => clockWatch.close());
-    const processState = async () => ({
-      stores: await storeWatch.states(),
-      failingRoles: new Set(projector?.failing() ? (['projector'] as const) : []),
-      findings: heads?.findings() ?? [],
+    const webhooks = config.roles.includes('webhooks')
+      ? startWebhooks(config, logger, webhookDirectory, webhookSchedule)
+      : undefined;
+    stops.push(() => webhooks?.stop());
+    const health = watchHealth(stores, logger, {
+      failing: () => [
+        ...(projector?.failing() ? (['projector'] as const) : []),
+        ...(webhooks?.failing() ? (['webhooks'] as const) : []),
+      ],
+      findings: () => heads?.findings() ?? [],
     });
-
+    stops.push(() => health.close());
+    const { processState } = health;
+    const metrics = await step(startMetrics(config, logger, stores, { ...config, processState }));
+    stops.push(() => metrics?.stop());
     const serving = { processState, memory, times: arrivalTimes };
     const { url, users, started, ...server } = await step(serveRequests(config, logger, stores, serving));
     stops.push(() => server.stop());
@@ -109,7 +115,7 @@ export async function startService(
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     const token = users && (await issueFirstSetupLink(users));
     const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
-    return { url, firstKey, setupUrl, stop };
+    return { url, firstKey, setupUrl, metricsUrl: metrics?.url, stop };
   } catch (error) {
     await stop();
     throw error;

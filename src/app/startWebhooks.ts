@@ -9,31 +9,52 @@ import type { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts'
 
 const LOOK_MS = 250;
 
+/** A thread that failed is started again after a second: who did not fail for so long gets on. */
+const FAILING_MS = 5_000;
+
+export interface WebhooksThread {
+  /** Whether it does not get on. */
+  failing(): boolean;
+  stop(): Promise<void>;
+}
+
 /**
  * Starts the delivery of webhooks in a thread of its own, so that it never delays a request; and not before there is a
- * webhook, so that who has none does not pay for the thread. The result stops it.
+ * webhook, so that who has none does not pay for the thread.
  */
 export function startWebhooks(
   config: Config,
   logger: Logger,
   directory: WebhookDirectory,
   schedule?: RetrySchedule,
-): () => Promise<void> {
+): WebhooksThread {
+  let failedAt = Number.NEGATIVE_INFINITY;
+  const onFailure = () => {
+    failedAt = performance.now();
+  };
   let stopThread: (() => Promise<void>) | undefined;
   const startIfNeeded = () => {
     if (directory.all().length === 0) return;
     clearInterval(timer);
-    stopThread = startThread(config, logger, schedule);
+    stopThread = startThread(config, logger, onFailure, schedule);
   };
   const timer = setInterval(startIfNeeded, LOOK_MS);
   startIfNeeded();
-  return async () => {
-    clearInterval(timer);
-    await stopThread?.();
+  return {
+    failing: () => performance.now() - failedAt < FAILING_MS,
+    async stop() {
+      clearInterval(timer);
+      await stopThread?.();
+    },
   };
 }
 
-function startThread(config: Config, logger: Logger, schedule?: RetrySchedule): () => Promise<void> {
+function startThread(
+  config: Config,
+  logger: Logger,
+  onFailure: () => void,
+  schedule?: RetrySchedule,
+): () => Promise<void> {
   return keepThread<WebhooksMessage>(
     workerUrl('webhooksWorker', import.meta.url),
     { config, schedule },
@@ -48,7 +69,10 @@ function startThread(config: Config, logger: Logger, schedule?: RetrySchedule): 
           );
         else logger.warn(fields, 'the delivery of webhooks tries again');
       },
-      onError: (error) => logger.error({ error: describeError(error) }, 'the delivery of webhooks failed'),
+      onError(error) {
+        onFailure();
+        logger.error({ error: describeError(error) }, 'the delivery of webhooks failed');
+      },
     },
   );
 }

@@ -1,11 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { endThread } from '../threads/endThread.ts';
+import { reportMeasurements } from '../threads/reportMeasurements.ts';
 import { yieldToRequests } from '../threads/yieldToRequests.ts';
 import { openWebhooks } from './openWebhooks.ts';
 
 if (parentPort === null) throw new Error('webhooksWorker runs as a worker thread');
 const port = parentPort;
 yieldToRequests();
+reportMeasurements();
 const stop = new AbortController();
 port.once('message', () => stop.abort());
 const { config, schedule } = workerData;

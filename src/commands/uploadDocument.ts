@@ -8,6 +8,7 @@ import { documentStream, recordStream } from '../events/streamNames.ts';
 import { upcast } from '../events/upcast.ts';
 import { findEarlier } from '../idempotency/findEarlier.ts';
 import type { MessageStore } from '../messages/MessageStore.ts';
+import { measurements } from '../metrics/Measurements.ts';
 import type { DocumentStore, StoredDocument } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -57,6 +58,8 @@ export async function requireEncounter(
   if (missing.size > 0) throw notFound('Encounter');
 }
 
+const received = measurements.counter('chartledger.document.io', { 'network.io.direction': 'receive' });
+
 /** Takes the bytes of a file to the store, in bounded memory; a source that fails leaves nothing behind. */
 export async function receiveFile(
   store: DocumentStore,
@@ -68,6 +71,7 @@ export async function receiveFile(
   // An error of either ends both, and reaches the store through what it reads.
   pipeline(source, head, () => undefined);
   const stored = await store.put(objectId, head);
+  received.add(stored.size);
   const read = (start: number, end: number) => store.get(objectId, { start, end: end - 1 });
   try {
     const format = await documentFormat(filename, head, stored.size, read);

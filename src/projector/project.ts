@@ -1,10 +1,14 @@
 import type { Position, RecordedEvent } from '../events/event.ts';
 import { isBookkeeping } from '../events/streamNames.ts';
+import { measurements } from '../metrics/Measurements.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
 import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
 const PAUSE_MS = 1_000;
+
+const batchDuration = measurements.histogram('chartledger.projector.batch.duration', {});
+const projected = measurements.counter('chartledger.projector.events', {});
 
 export interface ProjectorPorts extends FoldPorts {
   eventLog: EventLog;
@@ -53,10 +57,13 @@ export async function project(
       continue;
     }
     const behind = all.filter(({ position }) => position < batch.position);
+    const startedAt = performance.now();
     const folded = await Promise.all(
       behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, batch))),
     );
     await readModels.write(...folded.flat());
+    batchDuration.observe((performance.now() - startedAt) / 1_000);
+    projected.add(batch.events.length);
     for (const progress of behind) progress.position = batch.position;
     if (isDone(batch)) return;
   }

@@ -3,6 +3,7 @@ import { documentsModel } from '../../projections/documents.ts';
 import { gone, notFound } from '../errors.ts';
 import { erasureStep } from '../events/recordErased.ts';
 import { documentIdsOf, documentStream, recordStream } from '../events/streamNames.ts';
+import { measurements } from '../metrics/Measurements.ts';
 import type { ByteRange, DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import {
@@ -38,6 +39,8 @@ export async function listDocuments(
   return page;
 }
 
+const sent = measurements.counter('chartledger.document.io', { 'network.io.direction': 'transmit' });
+
 /** The bytes that an upload left in the store, hashed on their way; a part of them cannot be. */
 export async function readContent(
   store: DocumentStore,
@@ -45,6 +48,7 @@ export async function readContent(
   range?: ByteRange,
 ): Promise<Readable> {
   const content = await store.get(document.object_id, range);
+  content.once('end', () => sent.add(range ? range.end - range.start + 1 : document.size));
   return range ? content : checkedContent(content, document);
 }
 

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { type Transferable, Worker } from 'node:worker_threads';
+import { measurements } from '../metrics/Measurements.ts';
 
 const RESTART_MS = 1_000;
 
@@ -23,12 +24,14 @@ export function keepThread<Message>(
 
   const start = () => {
     const started = new Worker(url, { workerData });
+    const { threadId } = started;
     worker = started;
     worker.on('message', (message) =>
       onMessage(message, (reply, transfer) => started.postMessage(reply, transfer)),
     );
     worker.on('error', onError);
     worker.on('exit', () => {
+      measurements.forget(threadId);
       if (!stopping) restart = setTimeout(start, RESTART_MS);
     });
   };

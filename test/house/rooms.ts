@@ -3,7 +3,8 @@
  * so there are no cycles. A name stands for a folder or a file of `src`; `projections` for that folder.
  */
 export const rooms: Record<string, string[]> = {
-  errors: [],
+  metrics: [],
+  errors: ['metrics'],
   version: [],
   sealing: [],
   listeningAddress: [],
@@ -17,17 +18,18 @@ export const rooms: Record<string, string[]> = {
   records: ['errors', 'events'],
   hashing: ['events'],
   projections: ['events', 'ports', 'records', 'hashing'],
-  threads: ['ports'],
+  threads: ['metrics', 'ports'],
   runs: ['errors', 'events', 'ports', 'threads'],
-  backends: ['errors', 'events', 'ports', 'threads'],
+  backends: ['metrics', 'errors', 'events', 'ports', 'threads'],
   sameLog: ['errors', 'config', 'events', 'ports', 'projections'],
-  health: ['errors', 'settings', 'ports'],
   idempotency: ['errors', 'sealing', 'events', 'ports'],
-  reads: ['errors', 'events', 'ports', 'records', 'projections'],
+  reads: ['metrics', 'errors', 'events', 'ports', 'records', 'projections'],
+  health: ['errors', 'settings', 'ports', 'reads'],
   messages: ['errors', 'idempotency', 'events', 'ports', 'reads'],
   readiness: ['errors', 'events', 'ports', 'records', 'sameLog', 'projections', 'reads', 'runs', 'threads'],
   commands: [
     ...[
+      'metrics',
       'errors',
       'events',
       'ports',
@@ -39,7 +41,7 @@ export const rooms: Record<string, string[]> = {
       'readiness',
     ],
   ],
-  projector: ['errors', 'events', 'ports', 'projections', 'sameLog'],
+  projector: ['metrics', 'errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],
   evidence: [
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'runs', 'reads'],
@@ -49,7 +51,7 @@ export const rooms: Record<string, string[]> = {
   ],
   feed: ['errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
-    ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
+    ...['metrics', 'errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
     ...['idempotency', 'reads', 'audit', 'principals', 'feed'],
   ],
   erasure: [
@@ -59,7 +61,7 @@ export const rooms: Record<string, string[]> = {
   disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   ingest: [...['errors', 'events', 'ports', 'records', 'messages', 'reads', 'commands', 'principals']],
   http: [
-    ...['errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
+    ...['metrics', 'errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'idempotency', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals'],
     ...['feed', 'webhooks', 'ingest', 'messages'],
   ],
@@ -81,7 +83,8 @@ export const rooms: Record<string, string[]> = {
     ...['messages', 'ingest', 'disclosures', 'http'],
   ],
   app: [
-    ...['errors', 'sealing', 'listeningAddress', 'logger', 'config', 'misspeltSettings'],
+    ...['metrics', 'errors', 'version', 'sealing', 'listeningAddress', 'logger', 'settings', 'config'],
+    'misspeltSettings',
     ...[
       'events',
       'ports',

@@ -5,6 +5,7 @@ import { rooms } from './rooms.ts';
 
 /** Packages of rooms that do no input or output; of Node they may import types alone. SHA-256 is mere computation. */
 const pure: Record<string, string[]> = {
+  metrics: [],
   errors: [],
   events: ['node:crypto', 'uuid'],
   ports: [],

@@ -27,6 +27,8 @@ export interface TestService extends Client {
   config: Config;
   /** The link that makes the dashboard's first administrator; undefined where the log holds users. */
   setupUrl: string | undefined;
+  /** Where its metrics are, if they are served. */
+  metricsUrl: string | undefined;
   /** Its own connection to the log. */
   eventLog: EventLog;
   /** The full id of a workspace that this service's tests call by its label: other suites may share its log. */
@@ -76,6 +78,7 @@ export async function startTestService(
   return Object.assign(new Client(service.url, key), {
     config,
     setupUrl: service.setupUrl,
+    metricsUrl: service.metricsUrl,
     eventLog,
     workspaceId,
     createKey,

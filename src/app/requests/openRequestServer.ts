@@ -16,6 +16,7 @@ import { rateLimit } from '../../http/server/rateLimit.ts';
 import type { EndpointContext } from '../../http/server/serveEndpoint.ts';
 import { MessageStore } from '../../messages/MessageStore.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
+import { watchEventLoop } from '../../threads/watchEventLoop.ts';
 import { loadSessionSecret } from '../keyFiles.ts';
 import { type OpenStores, openApiPorts } from './openApiPorts.ts';
 import type { TaskPlaces } from './SharedMemory.ts';
@@ -23,6 +24,8 @@ import type { TaskPlaces } from './SharedMemory.ts';
 const SETTLE_EVERY_MS = 15_000;
 
 export interface RequestServerOptions {
+  /** Number of the thread; default: that of the first one. */
+  thread?: number;
   listening: HttpServerSettings;
   /** How the whole process does. */
   processState(): Promise<ProcessState>;
@@ -46,7 +49,7 @@ export async function openRequestServer(
   config: Config,
   logger: Logger,
   stores: OpenStores,
-  { listening, processState, places, times }: RequestServerOptions,
+  { thread = 0, listening, processState, places, times }: RequestServerOptions,
 ): Promise<RequestServer> {
   const { eventLog, readModels, documentStore, directory, limiters } = stores;
   const draining = new AbortController();
@@ -79,12 +82,14 @@ export async function openRequestServer(
     ];
     const app = createApp(routes, context, api && (await openDashboard(config, api.ports, context)));
     const server = await HttpServer.listen(app, listening, logger, times);
+    const endWatch = watchEventLoop(thread);
     return {
       url: server.url,
       port: server.port,
       users: api?.ports.users,
       async stop() {
         draining.abort();
+        endWatch();
         await api?.close();
         await server.drain();
         await api?.settle();

@@ -5,9 +5,12 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { ownReadModels } from '../../sameLog/ownReadModels.ts';
+import { isMeasured } from '../../threads/reportMeasurements.ts';
 import type { SharedFlag } from '../../threads/SharedFlag.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { lastingKeys } from '../keyFiles.ts';
+import { measuredAppends } from '../metrics/measuredAppends.ts';
+import { measuredLimiters } from '../metrics/measuredLimiters.ts';
 import {
   type EventLogOptions,
   openDocumentStore,
@@ -45,14 +48,15 @@ export async function openStores(
     stops.push(() => store.close());
     return store;
   };
-  const eventLog: EventLog = await open(openEventLog(config.eventLogUrl, eventLogOptions));
+  const opened: EventLog = await open(openEventLog(config.eventLogUrl, eventLogOptions));
+  const eventLog = isMeasured() ? measuredAppends(opened) : opened;
   const allReadModels = await open(openReadModels(config.readModelUrl));
   const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
   const stateStore = await open(openStateStore(config.stateUrl));
   const documentStore = await open(openDocumentStore(config.documentsUrl));
   const knownKeys = new KnownKeys(eventLog, lastingKeys(config));
   if (check) await step(check({ eventLog, readModels, documentStore, knownKeys }));
-  const limiters = await open(openRateLimiters(config.stateUrl, counts));
+  const limiters = measuredLimiters(await open(openRateLimiters(config.stateUrl, counts)));
   const directory = await open(KeyDirectory.open(eventLog));
   const webhookDirectory = await open(WebhookDirectory.open(eventLog));
   return {

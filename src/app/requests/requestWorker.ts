@@ -5,6 +5,7 @@ import { createLogger } from '../../logger.ts';
 import { systemClock } from '../../ports/clock.ts';
 import { sharePasswordPlaces } from '../../principals/users/password.ts';
 import { endThread } from '../../threads/endThread.ts';
+import { reportMeasurements } from '../../threads/reportMeasurements.ts';
 import { SharedFlag } from '../../threads/SharedFlag.ts';
 import { startFailure } from '../startFailure.ts';
 import { FirstThread } from './FirstThread.ts';
@@ -15,6 +16,7 @@ import { sharedPlaces } from './SharedMemory.ts';
 import { ThreadLog } from './ThreadLog.ts';
 
 if (parentPort === null) throw new Error('requestWorker runs as a worker thread');
+reportMeasurements();
 const first = new FirstThread(parentPort);
 const log = new ThreadLog((lines) => first.tell({ kind: 'log', lines }));
 const { config, thread, port, memory, sharesWriter, times } = workerData as RequestThreadData;
@@ -32,6 +34,7 @@ async function answerRequests(logger: Logger, stops: (() => unknown)[]): Promise
     clock: systemClock,
   });
   const server = await openRequestServer(config, logger, stores, {
+    thread,
     listening: { ...config, port },
     processState: () => first.ask('processState'),
     places,

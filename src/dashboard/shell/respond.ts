@@ -2,9 +2,10 @@ import { pipeline } from 'node:stream/promises';
 import type { Request, RequestHandler, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { ServiceError } from '../../errors.ts';
+import { type ErrorCode, ServiceError } from '../../errors.ts';
 import { asServiceError, statusOf } from '../../http/server/errorAnswer.ts';
 import { logFailure } from '../../http/server/logFailure.ts';
+import { type MeasureRequest, requestMetrics } from '../../http/server/requestMetrics.ts';
 import { requireKnownParameters } from '../../http/server/requireKnownParameters.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { SignInPorts } from '../../principals/users/signIn.ts';
@@ -38,16 +39,18 @@ interface Responder {
   fail(error: () => unknown): RequestHandler;
 }
 
+const measureUnmatched = requestMetrics('unmatched');
+
 /** Answers requests to the dashboard: who is it, may he, the page, the log line. */
 export function createResponder(ports: ResponderPorts): Responder {
   const answer =
-    (route: DashboardRoute): RequestHandler =>
+    (route: DashboardRoute, measure: MeasureRequest): RequestHandler =>
     async (req, res) => {
       const startedAt = performance.now();
       const requestId = uuidv7();
       res.set('Request-Id', requestId);
       let user: User | undefined;
-      let code: string | undefined;
+      let code: ErrorCode | undefined;
       const fail = (error: ServiceError) => {
         code = error.code;
         if (error.retryAfterSeconds !== undefined) res.set('Retry-After', String(error.retryAfterSeconds));
@@ -69,17 +72,17 @@ export function createResponder(ports: ResponderPorts): Responder {
         else
           await send(ports, req, res, user, { page: errorPage(error, requestId, entryOf(error, req, user)) });
       }
-      logRequest(ports.logger, req, res, { requestId, startedAt, code, route: route.path, user });
+      const ms = performance.now() - startedAt;
+      measure(req.method, res.statusCode, ms, code);
+      logRequest(ports.logger, req, res, { requestId, ms, code, route: route.path, user });
     };
   return {
-    respond: answer,
+    respond: (route) => answer(route, requestMetrics(`/dashboard${route.path}`)),
     fail: (error) =>
-      answer({
-        method: 'get',
-        path: 'unmatched',
-        roles: 'public',
-        handle: () => Promise.reject(error()),
-      }),
+      answer(
+        { method: 'get', path: 'unmatched', roles: 'public', handle: () => Promise.reject(error()) },
+        measureUnmatched,
+      ),
   };
 }
 
@@ -220,21 +223,21 @@ const titles: Partial<Record<ServiceError['code'], string>> = {
 
 interface LoggedRequest {
   requestId: string;
-  startedAt: number;
+  ms: number;
   code: string | undefined;
   route: string;
   user: User | undefined;
 }
 
 function logRequest(logger: Logger, req: Request, res: Response, logged: LoggedRequest): void {
-  const { requestId, startedAt, code, route, user } = logged;
+  const { requestId, ms, code, route, user } = logged;
   logger.info(
     {
       method: req.method,
       route: `/dashboard${route}`,
       status: res.statusCode,
       code,
-      ms: Math.round((performance.now() - startedAt) * 100) / 100,
+      ms: Math.round(ms * 100) / 100,
       requestId,
       user: user?.id,
     },

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { referencesNotFound } from '../../commands/checkReferences.ts';
 import { UNKNOWN_FORMAT } from '../../commands/uploadDocument.ts';
-import { gone, notFound, type ServiceError, unavailable } from '../../errors.ts';
+import { gone, notFound, type ServiceError, unavailableError } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { eventDiffers } from '../../evidence/proof/proveEvent.ts';
 import { keyInUse, keyReused } from '../../idempotency/idempotencyRefusals.ts';
@@ -281,7 +281,7 @@ export const errorResponses = {
       'A store of the service is away, too many bodies are under way or requests waiting, or what was asked for holds an event that this ' +
       'version of the service cannot read (`unreadable`). Send the request again after a moment; that is safe.',
     errors: {
-      unavailable: unavailable('event log'),
+      unavailable: unavailableError('event log'),
       overloaded: overloaded(),
       unreadable: new UnknownSchemaVersion('PatientUpserted', 2),
     },

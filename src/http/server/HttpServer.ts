@@ -17,6 +17,8 @@ export interface HttpServerSettings {
   keepAliveSeconds: number;
   /** How long requests under way may take to end when the server drains. */
   drainSeconds: number;
+  /** Of the names of its settings: nothing, or `METRICS_`. */
+  prefix?: string;
 }
 
 /** The HTTP server of the service. */
@@ -86,16 +88,19 @@ async function listening(server: Server, settings: HttpServerSettings, reusePort
   });
 }
 
-function listenProblem({ host, port }: HttpServerSettings, { code }: NodeJS.ErrnoException): string {
+function listenProblem(
+  { host, port, prefix = '' }: HttpServerSettings,
+  { code }: NodeJS.ErrnoException,
+): string {
   const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
   switch (code) {
     case 'EADDRINUSE':
-      return `${address} is in use by another process. Set PORT to another port.`;
+      return `${address} is in use by another process. Set ${prefix}PORT to another port.`;
     case 'EACCES':
-      return `${address} needs privileges. Set PORT to 1024 or more.`;
+      return `${address} needs privileges. Set ${prefix}PORT to 1024 or more.`;
     case 'ENOTSUP':
       return 'This system does not let threads share a port. Set REQUEST_THREADS to 1.';
     default:
-      return `${host} is no address of this machine (${code}). Set HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
+      return `${host} is no address of this machine (${code}). Set ${prefix}HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
   }
 }

@@ -11,6 +11,7 @@ import type { Request, Response } from 'express';
 import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { ServiceError } from '../../errors.ts';
+import { measurements } from '../../metrics/Measurements.ts';
 import { sendAnswer } from './answer.ts';
 import { errorAnswer, notHttp, statusOf } from './errorAnswer.ts';
 import { commonHeaders } from './exchange.ts';
@@ -139,5 +140,6 @@ function logRefusal(
   requestId: string,
   method: string | undefined,
 ): void {
+  measurements.counter('chartledger.request.refusals', { 'error.type': code }).add();
   logger.info({ method, route: 'unmatched', status: statusOf[code], code, requestId }, 'request');
 }

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import type { z } from 'zod';
 import type { AccessSubject } from '../../audit/recordAccess.ts';
-import { describeError, type ServiceError } from '../../errors.ts';
+import { describeError, type ErrorCode, type ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Permission } from '../../principals/keys/permissions.ts';
 import { admit, type Gate } from './admit.ts';
@@ -14,6 +14,7 @@ import { asServiceError, errorAnswer } from './errorAnswer.ts';
 import { commonHeaders, type Exchange, toldByClient } from './exchange.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
+import { requestMetrics } from './requestMetrics.ts';
 import { requireKnownParameters } from './requireKnownParameters.ts';
 
 /** What every endpoint shares. */
@@ -58,6 +59,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
   const { route, permission, query, handle, refuse = errorAnswer } = served;
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
+  const measure = requestMetrics(route);
   return async (req, res) => {
     const startedAt = performance.now();
     const requestId = uuidv7();
@@ -76,7 +78,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       if (context.draining.aborted) res.shouldKeepAlive = false;
       return sendAnswer(exchange, answer);
     };
-    let code: string | undefined;
+    let code: ErrorCode | undefined;
     try {
       // Nearly every request is let in at once, and sent its answer so: it waits for its handler alone.
       const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
@@ -92,7 +94,9 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       if (res.headersSent) res.destroy();
       else await send(refuse(error, requestId));
     }
-    logRequest(context.logger, exchange, route, code, startedAt);
+    const ms = performance.now() - startedAt;
+    measure(req.method, res.statusCode, ms, code);
+    logRequest(context.logger, exchange, route, code, ms);
   };
 }
 
@@ -116,8 +120,8 @@ function logRequest(
   logger: Logger,
   { req, res, requestId, told, found }: Exchange,
   route: string,
-  code: string | undefined,
-  startedAt: number,
+  code: ErrorCode | undefined,
+  ms: number,
 ): void {
   logger.info(
     {
@@ -125,7 +129,7 @@ function logRequest(
       route,
       status: res.statusCode,
       code,
-      ms: Math.round((performance.now() - startedAt) * 100) / 100,
+      ms: Math.round(ms * 100) / 100,
       requestId,
       clientRequestId: told.clientRequestId,
       traceparent: told.traceparent,

@@ -1,5 +1,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { measurements } from '../../../metrics/Measurements.ts';
 import type { WriterLink } from '../../../ports/eventLog.ts';
+import { reportMeasurements } from '../../../threads/reportMeasurements.ts';
 import { fileProblem, movedProblem } from '../../fileProblem.ts';
 import { OpenedFiles } from '../../OpenedFiles.ts';
 import { openForAppending } from '../eventLogFile.ts';
@@ -21,6 +23,9 @@ interface Received<Request = WriterRequest> {
 
 if (parentPort === null) throw new Error('appendWorker runs as a worker thread');
 const owner = parentPort;
+reportMeasurements();
+const commitSize = measurements.histogram('chartledger.commit.size', {});
+const commitDuration = measurements.histogram('chartledger.commit.duration', {});
 const { path } = workerData as { path: string };
 const db = openForAppending(path);
 // The write-ahead log holds the latest commits.
@@ -72,7 +77,10 @@ function append(batches: Received<AppendRequest[]>[]): void {
   carryOut(
     batches.map(({ link }) => link),
     () => {
+      const startedAt = performance.now();
       const outcomes = writer.commit(batches.flatMap(({ request }) => request));
+      commitDuration.observe((performance.now() - startedAt) / 1_000);
+      commitSize.observe(outcomes.length);
       let from = 0;
       const ofBatches = batches.map(({ request: { length } }) => {
         from += length;

@@ -4,6 +4,7 @@ import { runBatch } from '../../../commands/batch/runBatch.ts';
 import type { WritePorts } from '../../../commands/upsertRecord.ts';
 import type { ServiceError } from '../../../errors.ts';
 import type { Caller } from '../../../events/newEvent.ts';
+import { measurements } from '../../../metrics/Measurements.ts';
 import { asServiceError, internalError } from '../../server/errorAnswer.ts';
 import { logFailure } from '../../server/logFailure.ts';
 import type { Batches } from './Batches.ts';
@@ -56,7 +57,14 @@ export async function carryOut(ports: BatchPorts, order: BatchOrder, results: Or
   }
   for (const failure of failures.values())
     logFailure(batches.logger, failure, { requestId: caller.requestId, route }, 'request');
+  measureLines(tally);
   await recordBatch(ports, order, tally);
   await tries.over();
   results.end(`${JSON.stringify({ summary: tally.summary })}\n`);
+}
+
+function measureLines({ summary }: BatchTally): void {
+  for (const outcome of ['created', 'updated', 'unchanged', 'refused'] as const) {
+    measurements.counter('chartledger.batch.lines', { 'chartledger.outcome': outcome }).add(summary[outcome]);
+  }
 }

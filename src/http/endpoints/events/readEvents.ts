@@ -9,6 +9,7 @@ import { formatPosition } from '../../../feed/position.ts';
 import type { Selection } from '../../../feed/selection.ts';
 import type { Start } from '../../../feed/thread/Subscription.ts';
 import type { Chunk } from '../../../feed/thread/threadMessages.ts';
+import { measurements } from '../../../metrics/Measurements.ts';
 import type { FoundKey, KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
 import type { Permission } from '../../../principals/keys/permissions.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
@@ -145,9 +146,18 @@ async function stream(
     headers: { 'Content-Type': eventMediaTypes.sse, 'X-Accel-Buffering': 'no' },
     body: {
       send: (res) =>
-        sendEventStream(res, subscription, { ...times, allowed, sending }).finally(() => sent.flush()),
+        whileOpen(() => sendEventStream(res, subscription, { ...times, allowed, sending })).finally(() =>
+          sent.flush(),
+        ),
     },
   };
+}
+
+/** Counts a stream for as long as it is open. */
+async function whileOpen(send: () => Promise<void>): Promise<void> {
+  const open = measurements.gauge('chartledger.stream.open', {});
+  open.add(1);
+  await send().finally(() => open.add(-1));
 }
 
 async function page(

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import { clockProblem } from '../../../health/clockProblem.ts';
 import { type ProcessHealth, readiness } from '../../../health/readiness.ts';
-import { systemClock } from '../../../ports/clock.ts';
 import { projectionStatus } from '../../../reads/projectionStatus.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { errorSchema } from '../../document/answerSchemas.ts';
@@ -103,15 +101,13 @@ export const readReadiness = endpoint({
     const { ready, roles, degraded, stores, findings } = await readiness(ports);
     const isProjecting = stores.event_log === 'ok' && stores.read_models === 'ok';
     const projections = isProjecting ? await lags(ports).catch(() => undefined) : undefined;
-    const clock =
-      stores.event_log === 'ok' && (await clockProblem(ports.eventLog, systemClock).catch(() => undefined));
     const body: Readiness = {
       status: ready ? 'ready' : 'unavailable',
       roles,
       degraded,
       ...stores,
       ...(projections && { projections }),
-      warnings: [...(clock ? [clock] : []), ...findings],
+      warnings: findings,
     };
     return ready ? { body } : { status: 503, headers: { 'Retry-After': '2' }, body };
   },

@@ -2,6 +2,7 @@ import type { RecordedEvent } from '../../../events/event.ts';
 import { feedEventType } from '../../../feed/format/cloudEvent.ts';
 import type { Deidentifier } from '../../../feed/format/Deidentifier.ts';
 import { formatPosition } from '../../../feed/position.ts';
+import { measurements } from '../../../metrics/Measurements.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { changedKind, eventSubject } from '../../../records/eventSubject.ts';
 import { openSecrets } from '../../settings/openSecrets.ts';
@@ -161,6 +162,7 @@ export class MessageDelivery {
   ): void {
     const { status, error, answer } = attempt;
     const outcome = isSuccess(attempt) ? 'delivered' : delayMs === undefined ? 'failed' : 'retrying';
+    measurements.counter('chartledger.webhook.attempts', { 'chartledger.outcome': outcome }).add();
     const { clock } = this.#ports;
     const shown: NewAttempt['shown'] = {
       message_id: subject.messageId,

@@ -1,0 +1,93 @@
+import type { RequestListener } from 'node:http';
+import { OTLPMetricExporter } from '@opentelemetry/exporter-metrics-otlp-proto';
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  MeterProvider,
+  type MetricProducer,
+  PeriodicExportingMetricReader,
+} from '@opentelemetry/sdk-metrics';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { describeError } from '../../errors.ts';
+import { HttpServer } from '../../http/server/HttpServer.ts';
+import type { SeriesReport } from '../../metrics/Series.ts';
+import { version } from '../../version.ts';
+import { MeasuredProcess } from './MeasuredProcess.ts';
+import { recently } from './recently.ts';
+
+/** However often it is asked for. */
+const COLLECT_MS = 1_000;
+const SEND_EVERY_MS = 60_000;
+/** A stop waits no longer for the last values to be taken. */
+const LAST_MS = 2_000;
+const PATH = '/metrics';
+
+export interface ExportedMetrics {
+  /** Where Prometheus finds them; undefined where it is not to. */
+  url: string | undefined;
+  /** Sends the last values, and ends. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Exports what `collect` gives: for Prometheus to fetch, and to a collector by OTLP, as the settings say. Rejects with
+ * `unavailable` where the port cannot be had.
+ */
+export async function exportMetrics(
+  config: Config,
+  logger: Logger,
+  collect: () => Promise<SeriesReport[]>,
+): Promise<ExportedMetrics> {
+  const metricProducers = [new MeasuredProcess(recently(COLLECT_MS, collect))];
+  const { metricsPort, otlpMetricsUrl } = config;
+  const prometheus =
+    metricsPort === undefined
+      ? undefined
+      : new PrometheusExporter({ preventServerStart: true, withoutScopeInfo: true, metricProducers });
+  const sender = otlpMetricsUrl === undefined ? undefined : sending(otlpMetricsUrl, logger, metricProducers);
+  const resource = resourceFromAttributes({ 'service.name': 'chartledger', 'service.version': version });
+  const provider = new MeterProvider({
+    // What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES say comes first.
+    resource: resource.merge(detectResources({ detectors: [envDetector] })),
+    readers: [prometheus, sender].filter((reader) => reader !== undefined),
+  });
+  const server = prometheus && (await serve(prometheus, config, logger));
+  return {
+    url: server && `${server.url}${PATH}`,
+    async stop() {
+      await server?.drain();
+      await provider.shutdown({ timeoutMillis: LAST_MS }).catch(() => undefined);
+    },
+  };
+}
+
+function serve(prometheus: PrometheusExporter, config: Config, logger: Logger): Promise<HttpServer> {
+  const { metricsHost: host, metricsPort: port = 0, keepAliveSeconds } = config;
+  const listener: RequestListener = (req, res) => {
+    if (req.method !== 'GET') res.writeHead(405, { Allow: 'GET' }).end();
+    else if (req.url === PATH) prometheus.getMetricsRequestHandler(req, res);
+    else res.writeHead(404).end();
+  };
+  const settings = { host, port, requestThreads: 1, keepAliveSeconds, drainSeconds: 0, prefix: 'METRICS_' };
+  return HttpServer.listen(listener, settings, logger);
+}
+
+function sending(
+  url: string,
+  logger: Logger,
+  metricProducers: MetricProducer[],
+): PeriodicExportingMetricReader {
+  const exporter = new OTLPMetricExporter({ url });
+  const send = exporter.export.bind(exporter);
+  exporter.export = (metrics, done) =>
+    send(metrics, (result) => {
+      if (result.error) logger.warn({ error: describeError(result.error) }, 'metrics were not taken');
+      done(result);
+    });
+  return new PeriodicExportingMetricReader({
+    exporter,
+    metricProducers,
+    exportIntervalMillis: SEND_EVERY_MS,
+  });
+}

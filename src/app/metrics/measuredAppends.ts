@@ -1,0 +1,29 @@
+import { measurements } from '../../metrics/Measurements.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+
+/** An event log whose appends are measured. */
+export function measuredAppends(eventLog: EventLog): EventLog {
+  const duration = measurements.histogram('chartledger.append.duration', {});
+  const waiting = measurements.gauge('chartledger.append.waiting', {});
+  const measure = async <Result>(events: number, append: () => Promise<Result>): Promise<Result> => {
+    const startedAt = performance.now();
+    waiting.add(events);
+    try {
+      return await append();
+    } finally {
+      waiting.add(-events);
+      duration.observe((performance.now() - startedAt) / 1_000);
+    }
+  };
+  const measured: Pick<EventLog, 'append' | 'appendEach'> = {
+    append: (...args) => measure(1, () => eventLog.append(...args)),
+    appendEach: (appends) => measure(appends.length, () => eventLog.appendEach(appends)),
+  };
+  return new Proxy(eventLog, {
+    get(target, name) {
+      if (name === 'append' || name === 'appendEach') return measured[name];
+      const own = Reflect.get(target, name);
+      return typeof own === 'function' ? own.bind(target) : own;
+    },
+  });
+}

@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { type ProcessHealth, readiness } from '../../health/readiness.ts';
+import { measurements } from '../../metrics/Measurements.ts';
+import type { OpenStores } from '../requests/openApiPorts.ts';
+import type { ExportedMetrics } from './exportMetrics.ts';
+import { observeProcess } from './observeProcess.ts';
+import { serviceObservers } from './serviceObservers.ts';
+
+/** Whether the settings ask for metrics. */
+export function exportsMetrics({ metricsPort, otlpMetricsUrl }: Config): boolean {
+  return metricsPort !== undefined || otlpMetricsUrl !== undefined;
+}
+
+/**
+ * Exports the metrics of the process and, as its roles have it, of the service, where the settings ask for that. The SDK is
+ * loaded only then.
+ */
+export async function startMetrics(
+  config: Config,
+  logger: Logger,
+  stores: OpenStores,
+  health: ProcessHealth,
+): Promise<ExportedMetrics | undefined> {
+  if (!exportsMetrics(config)) return undefined;
+  const observers = serviceObservers(config, stores);
+  const collect = async () => {
+    const observed = await Promise.all([
+      readiness(health).then(observeProcess),
+      // What a store that is away would tell is left out.
+      ...observers.map((observe) => observe().catch(() => [])),
+    ]);
+    return [...measurements.all(), ...observed.flat()];
+  };
+  const { exportMetrics } = await import('./exportMetrics.ts');
+  return exportMetrics(config, logger, collect);
+}

@@ -1,0 +1,72 @@
+import type { Clock } from '../ports/clock.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { ReadModels } from '../ports/readModels.ts';
+import { type ReadModelLag, readModelLag } from '../reads/readModelLag.ts';
+import type { Finding } from './finding.ts';
+
+/** How often it looks by itself. */
+const LOOK_MS = 10_000;
+/** For so long what was seen counts for who asks. */
+const FRESH_MS = 1_000;
+/** Read models may be behind by so much: a busy projector, or one that another instance takes over. */
+const TOLERATED_SECONDS = 60;
+const STANDSTILL_MS = 60_000;
+
+/** Looks after how far the read models are behind the log, and whether they get on. */
+export class ReadModelWatch {
+  readonly #look: () => Promise<ReadModelLag[]>;
+  readonly #clock: Clock;
+  readonly #timer: NodeJS.Timeout;
+  /** Where each was seen, and since when, on the monotonic clock. */
+  readonly #seen = new Map<string, { position: number; since: number }>();
+  #last: { lags: Promise<ReadModelLag[]>; at: number } | undefined;
+
+  constructor(eventLog: EventLog, readModels: ReadModels, clock: Clock) {
+    this.#clock = clock;
+    this.#look = () => readModelLag(eventLog, readModels, clock.now());
+    this.#timer = setInterval(() => this.lags().catch(() => undefined), LOOK_MS);
+  }
+
+  /** How they stand, as of a second ago at most. Rejects with `unavailable`. */
+  lags(): Promise<ReadModelLag[]> {
+    const now = this.#clock.elapsed();
+    if (this.#last === undefined || now - this.#last.at > FRESH_MS) {
+      const lags = this.#look().then((found) => this.#note(found));
+      this.#last = { lags, at: now };
+    }
+    return this.#last.lags;
+  }
+
+  /** Whether some are behind and did not move for a while, although they could be looked at. */
+  get standStill(): boolean {
+    const now = this.#clock.elapsed();
+    return [...this.#seen.values()].some(({ since }) => now - since >= STANDSTILL_MS);
+  }
+
+  /** What is to be told of those that are far behind. Rejects with `unavailable`. */
+  async findings(): Promise<Finding[]> {
+    const behind = (await this.lags()).filter(({ seconds = 0 }) => seconds > TOLERATED_SECONDS);
+    if (behind.length === 0) return [];
+    const names = behind.map(({ model, seconds = 0 }) => `${model} by ${Math.round(seconds)} s`).join(', ');
+    const how = this.standStill
+      ? 'Some stand still: see that a process with the role projector runs, and what it logs.'
+      : 'They get on; after a rebuild, an upgrade or an import that takes a while.';
+    return [
+      { code: 'read_models_behind', message: `Read models are behind the event log: ${names}. ${how}` },
+    ];
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #note(lags: ReadModelLag[]): ReadModelLag[] {
+    const now = this.#clock.elapsed();
+    for (const { model, position, behind } of lags) {
+      const seen = this.#seen.get(model);
+      if (behind === 0) this.#seen.delete(model);
+      else if (seen?.position !== position) this.#seen.set(model, { position, since: now });
+    }
+    return lags;
+  }
+}
