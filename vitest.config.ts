@@ -20,6 +20,12 @@ const onEveryEngine = globSync('test/**/*.{flow,long,process}.test.ts').filter((
 const isOfTwoThreads = (file: string) =>
   /^test\/(batch|dashboard|http|idempotency|principals|records)\//.test(file);
 
+/** Tests of EventStoreDB once more by KurrentDB's driver: processes of a project of its own, because the two clash in one. */
+const onKurrentDb = (files: string) => ({
+  extends: true as const,
+  test: { name: 'KurrentDB', include: [files], env: { TEST_LOG_SCHEME: 'kurrentdb' } },
+});
+
 /**
  * The runs of `npm run test:all`: first the fast tests; then those that take long, and those with processes, pages and
  * the engines' servers; then the flows once more on the production engines, some with two threads that answer requests,
@@ -28,9 +34,18 @@ const isOfTwoThreads = (file: string) =>
 const runs = {
   fast: { include: fast, isolate: false, maxWorkers: 3 },
   slow: {
-    include: ['test/**/*.{long,process,page,engine}.test.ts'],
-    exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
     isolate: false,
+    projects: [
+      {
+        extends: true as const,
+        test: {
+          name: 'slow',
+          include: ['test/**/*.{long,process,page,engine}.test.ts'],
+          exclude: [...fast, ...(missingBrowser ? ['test/**/*.page.test.ts'] : [])],
+        },
+      },
+      onKurrentDb('test/backends/eventStoreDb*.engine.test.ts'),
+    ],
   },
   production: {
     isolate: false,
@@ -50,6 +65,7 @@ const runs = {
           env: { TEST_REQUEST_THREADS: '2' },
         },
       },
+      onKurrentDb('test/backends/eventStoreDb*.fault.test.ts'),
     ],
   },
   screenshots: { include: ['test/**/*.screenshots.test.ts'], maxWorkers: 1 },

@@ -25,8 +25,8 @@ export type Role = (typeof allRoles)[number];
 export const settings = z.object({
   DATA_DIR: variable(z.string().default('data'), 'The folder of the embedded stores.'),
   EVENT_LOG_URL: variable(
-    pathUrl('sqlite', 'esdb', 'esdb+discover').optional(),
-    'The event log: `sqlite:FILE`, or EventStoreDB as `esdb://NODE-1,NODE-2,…` (all nodes) or `esdb+discover://NAME`.',
+    pathUrl('sqlite', 'esdb', 'esdb+discover', 'kurrentdb', 'kurrentdb+discover').optional(),
+    'The event log: `sqlite:FILE`, or EventStoreDB as `esdb://NODE-1,NODE-2,…` (all nodes) or `esdb+discover://NAME`, or KurrentDB as `kurrentdb://…` or `kurrentdb+discover://…`.',
     '`events.db` in `DATA_DIR`',
   ),
   READ_MODEL_URL: variable(

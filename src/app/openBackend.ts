@@ -53,7 +53,7 @@ export async function openEventLog(
   url: string,
   { patience, linkWriter }: EventLogOptions = {},
 ): Promise<EventLog> {
-  if (/^esdb(\+discover)?:/.test(url)) {
+  if (/^(esdb|kurrentdb)(\+discover)?:/.test(url)) {
     const { EventStoreDbEventLog } = await import('../backends/eventstoredb/EventStoreDbEventLog.ts');
     return EventStoreDbEventLog.open(url, patience);
   }

@@ -17,7 +17,7 @@ export async function clockProblem(eventLog: EventLog, clock: Clock): Promise<Fi
   const otherwise = eventLog.timesRise
     ? 'If it is right, an event was once recorded under a wrong one: until that time every event is recorded with it. ' +
       'Versions and their order stay right, and nothing can or need be repaired; times and as_of are wrong until then.'
-    : "If it is right, set the clocks of EventStoreDB's nodes: times and as_of are wrong until they have passed that time.";
+    : "If it is right, set the clocks of the event log's nodes: times and as_of are wrong until they have passed that time.";
   return {
     code: 'clock_behind_log',
     message:

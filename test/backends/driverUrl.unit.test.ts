@@ -7,6 +7,8 @@ test.each([
   ['esdb+discover://u:p@a,b:1,c/?tls=false', 'esdb://u:p@a,b:1,c?tls=false&gossipTimeout=2'],
   ['esdb://a,b?GOSSIP_TIMEOUT=7', 'esdb://a,b?GOSSIP_TIMEOUT=7'],
   ['esdb+discover://u:p%2C@a', 'esdb+discover://u:p%2C@a?gossipTimeout=2'],
+  ['kurrentdb://a?tls=false', 'kurrentdb://a?tls=false&gossipTimeout=2'],
+  ['kurrentdb+discover://u:p@a,b', 'kurrentdb://u:p@a,b?gossipTimeout=2'],
   ['no url', 'no url'],
 ])('%s is given to the driver as %s', (url, given) => {
   expect(driverUrl(url)).toBe(given);

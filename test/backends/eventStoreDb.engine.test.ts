@@ -1,10 +1,10 @@
-import { binaryEvent, EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import { eventLogContract } from '../contracts/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
+import { foreignClient, logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { scavenged } from '../support/scavenged.ts';
 import { eventStoreDb } from '../support/servers.ts';
@@ -12,21 +12,21 @@ import { eventStoreDb } from '../support/servers.ts';
 const server = await eventStoreDb();
 const suite = server.missing ? describe.skip : describe;
 
-suite('EventStoreDB event log', () => {
+suite(`event log on a server (${logScheme})`, () => {
   const url = server.url ?? '';
   eventLogContract(() => openEventLog(url), scavenged(url));
 
   describe('on a server that others use too', () => {
     const workspace = new TestWorkspace();
     let log: EventLog;
-    let foreign: EventStoreDBClient;
+    let others: Awaited<ReturnType<typeof foreignClient>>;
     beforeAll(async () => {
       log = await openEventLog(url);
-      foreign = EventStoreDBClient.connectionString(url);
+      others = await foreignClient(url);
     });
     // The driver's clients share one table of appends: the log, whose client is disposed last, goes last.
     afterAll(async () => {
-      await foreign.dispose();
+      await others.client.dispose();
       await log.close();
     });
 
@@ -34,6 +34,7 @@ suite('EventStoreDB event log', () => {
       const after = await log.head();
       const live = new Follower(log, { after });
       await eventually(() => expect(live.caughtUp).toBe(true));
+      const { client, binaryEvent, jsonEvent } = others;
       const stream = `foreign-${workspace.id}`;
       const { metadata } = workspace.event();
       const type = 'Foreign';
@@ -46,9 +47,9 @@ suite('EventStoreDB event log', () => {
         jsonEvent({ type, data: { binary: 'metadata' }, metadata: new Uint8Array([1, 2, 3]) }),
       ];
       await workspace.append(log, workspace.stream(), { n: 0 });
-      await foreign.appendToStream(stream, events);
+      await client.appendToStream(stream, events);
       await workspace.append(log, workspace.stream(), { n: 1 });
-      await foreign.appendToStream(stream, events);
+      await client.appendToStream(stream, events);
       const head = await log.head();
 
       await eventually(() => expect(live.position).toBeGreaterThanOrEqual(head));
@@ -66,9 +67,9 @@ suite('EventStoreDB event log', () => {
       const stream = workspace.stream();
       await workspace.append(log, stream, { n: 0 });
       const { metadata } = workspace.event();
-      await foreign.appendToStream(
+      await others.client.appendToStream(
         stream,
-        binaryEvent({ type: 'Foreign', data: Buffer.from([0xff]), metadata }),
+        others.binaryEvent({ type: 'Foreign', data: Buffer.from([0xff]), metadata }),
       );
       await workspace.append(log, stream, { n: 2 });
       await expect(log.readStream(stream, { limit: 3 })).rejects.toMatchObject({ code: 'unreadable' });
@@ -78,9 +79,9 @@ suite('EventStoreDB event log', () => {
     test("events of the server's own streams are neither delivered nor the head", async () => {
       const after = await log.head();
       const { position } = await workspace.append(log, workspace.stream(), { n: 0 });
-      const events = Array.from({ length: 60 }, () => jsonEvent(workspace.event()));
+      const events = Array.from({ length: 60 }, () => others.jsonEvent(workspace.event()));
       const written = await Promise.all(
-        events.map((event) => foreign.appendToStream('$chartledger-test', event)),
+        events.map((event) => others.client.appendToStream('$chartledger-test', event)),
       );
       const system = new Set(written.map((result) => Number(result.position?.commit)));
       for (let n = 0; n < 2; n += 1) {
@@ -110,6 +111,8 @@ suite('EventStoreDB event log', () => {
   });
 
   test('a server that is away is reported when the log is opened', async () => {
-    await expect(openEventLog('esdb://127.0.0.1:1?tls=false')).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(openEventLog(`${logScheme}://127.0.0.1:1?tls=false`)).rejects.toMatchObject({
+      code: 'unavailable',
+    });
   });
 });

@@ -3,6 +3,7 @@ import { openEventLog } from '../../src/app/openBackend.ts';
 import { erase } from '../support/erasure.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
+import { logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { StandInCluster } from '../support/StandInCluster.ts';
 import { samples } from '../support/samples.ts';
@@ -18,7 +19,7 @@ if (command === undefined) {
   process.stderr.write('Skipped: faults of a cluster need the stand-in that TEST_ESDB_RESTART starts.\n');
 }
 
-(command ? describe : describe.skip)('a cluster of EventStoreDB', () => {
+(command ? describe : describe.skip)(`a cluster (${logScheme})`, () => {
   let cluster: StandInCluster;
   let service: TestService | undefined;
   afterEach(async () => {
@@ -27,8 +28,8 @@ if (command === undefined) {
     await cluster.remove();
   }, LONG_MS);
 
-  const startOn = async (scheme: 'esdb' | 'esdb+discover') => {
-    service = await startTestService({ EVENT_LOG_URL: cluster.url(scheme) });
+  const startOn = async (hosts: 'list' | 'discover') => {
+    service = await startTestService({ EVENT_LOG_URL: cluster.url(hosts) });
     return service;
   };
 
@@ -78,11 +79,11 @@ if (command === undefined) {
     expect(new Set(written).size).toBe(written.length);
   };
 
-  test.each(['esdb+discover', 'esdb'] as const)(
+  test.each(['discover', 'list'] as const)(
     '%s: the leader is killed, and writes go on with the next',
-    async (scheme) => {
+    async (hosts) => {
       await startCluster();
-      const on = await startOn(scheme);
+      const on = await startOn(hosts);
       const writers = startWriters(on);
       await writers.written();
       await cluster.killNode(0);
@@ -99,7 +100,7 @@ if (command === undefined) {
     'without a majority there is no leader: /readyz says so, and the first who comes back ends it',
     async () => {
       await startCluster();
-      const on = await startOn('esdb+discover');
+      const on = await startOn('discover');
       const writers = startWriters(on);
       await writers.written();
       for (const n of [0, 1]) await cluster.killNode(n);
@@ -119,8 +120,8 @@ if (command === undefined) {
     async () => {
       await startCluster();
       await cluster.killNode(0);
-      await eventually(async () => (await openEventLog(cluster.url('esdb+discover'))).close(), LONG_MS);
-      const on = await startOn('esdb+discover');
+      await eventually(async () => (await openEventLog(cluster.url('discover'))).close(), LONG_MS);
+      const on = await startOn('discover');
       const writers = startWriters(on);
       await writers.written();
       expect(await readiness(on)).toBe(200);
@@ -133,7 +134,7 @@ if (command === undefined) {
     'all are dead for longer than the driver looks for them, and come back',
     async () => {
       await startCluster();
-      const on = await startOn('esdb+discover');
+      const on = await startOn('discover');
       const writers = startWriters(on);
       await writers.written();
       for (const n of [0, 1, 2]) await cluster.killNode(n);
@@ -152,7 +153,7 @@ if (command === undefined) {
     'each is killed and started, one after the other',
     async () => {
       await startCluster();
-      const on = await startOn('esdb+discover');
+      const on = await startOn('discover');
       const writers = startWriters(on);
       for (const n of [0, 1, 2, 0]) {
         await writers.written();
@@ -171,7 +172,7 @@ if (command === undefined) {
     'a scavenge is started on every node; those that are away are named, with what to do',
     async () => {
       await startCluster();
-      const log = await eventually(() => openEventLog(cluster.url('esdb')));
+      const log = await eventually(() => openEventLog(cluster.url('list')));
       const workspace = new TestWorkspace();
       const gone = workspace.stream();
       await workspace.append(log, gone, { n: 1 });

@@ -1,12 +1,13 @@
-import { EventStoreDBClient, jsonEvent } from '@eventstore/db-client';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
+import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
 import { startScavenge } from '../../src/backends/eventstoredb/startScavenge.ts';
 import type { EventBatch, EventLog } from '../../src/ports/eventLog.ts';
 import { appendTombstones, erase } from '../support/erasure.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
+import { foreignClient, logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { refusals, refusingServer } from '../support/refusingServer.ts';
 import { scavenged } from '../support/scavenged.ts';
@@ -20,16 +21,17 @@ const command = standInCommand();
 const numbers = (batches: EventBatch[]) => batches.flatMap(({ events }) => events.map(({ data }) => data.n));
 const erasedOf = (batches: EventBatch[]) => batches.flatMap(({ erased = [] }) => erased);
 
-suite('erasure in EventStoreDB', () => {
+suite(`erasure on a server (${logScheme})`, () => {
   const url = server.url ?? '';
   /** A connection that shares nothing with the others of this process. */
   const apart = () => openEventLog(`${url}&connectionName=apart`);
   let workspace: TestWorkspace;
   let log: EventLog;
-  let foreign: EventStoreDBClient;
+  let foreign: Awaited<ReturnType<typeof foreignClient>>['client'];
+  let jsonEvent: Awaited<ReturnType<typeof foreignClient>>['jsonEvent'];
   beforeAll(async () => {
     log = await openEventLog(url);
-    foreign = EventStoreDBClient.connectionString(url);
+    ({ client: foreign, jsonEvent } = await foreignClient(url));
   });
   // The driver's clients share one table of appends: the log, whose client is disposed last, goes last.
   afterAll(async () => {
@@ -132,7 +134,8 @@ suite('erasure in EventStoreDB', () => {
 
   test('who may not start a scavenge is told so', async () => {
     const refusing = await refusingServer(refusals.permission);
-    const client = new DriverClient(`esdb://${refusing.host}?tls=false`);
+    const place = `${logScheme}://${refusing.host}?tls=false`;
+    const client = new DriverClient(await loadDriver(place), place);
     await expect(startScavenge(client)).rejects.toMatchObject({
       code: 'unavailable',
       problem: expect.stringContaining('does not let the user in EVENT_LOG_URL start a scavenge'),
@@ -142,7 +145,7 @@ suite('erasure in EventStoreDB', () => {
   });
 });
 
-(command ? describe : describe.skip)('erasure on an EventStoreDB server that fails', () => {
+(command ? describe : describe.skip)(`erasure on a server that fails (${logScheme})`, () => {
   const standIn = new StandIn(command ?? []);
   let log: EventLog;
   beforeAll(async () => {

@@ -1,16 +1,18 @@
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import { jsonEvent } from '@eventstore/db-client';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openEventLog } from '../../src/app/openBackend.ts';
 import { DriverClient } from '../../src/backends/eventstoredb/DriverClient.ts';
+import { loadDriver } from '../../src/backends/eventstoredb/drivers/loadDriver.ts';
 import { LogReader } from '../../src/backends/eventstoredb/LogReader.ts';
+import { streamNames, userStreams } from '../../src/backends/eventstoredb/streamFilters.ts';
 import type { NewEvent } from '../../src/events/event.ts';
 import type { Appended, EventLog } from '../../src/ports/eventLog.ts';
 import { eventually } from '../support/eventually.ts';
 import { Follower, followToEnd } from '../support/follower.ts';
 import { insist } from '../support/insist.ts';
+import { logScheme } from '../support/logDriver.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 import { RepeatingProcess } from '../support/RepeatingProcess.ts';
 import { standInCommand } from '../support/servers.ts';
@@ -22,7 +24,7 @@ if (command === undefined) {
 }
 const suite = command ? describe : describe.skip;
 
-suite('an EventStoreDB server that fails', () => {
+suite(`a server that fails (${logScheme})`, () => {
   const server = new StandIn(command ?? []);
   let log: EventLog;
   let workspace: TestWorkspace;
@@ -39,6 +41,7 @@ suite('an EventStoreDB server that fails', () => {
     workspace = new TestWorkspace();
   });
 
+  const newClient = async () => new DriverClient(await loadDriver(server.url), server.url);
   const own = () => ({ streamPrefixes: [workspace.prefix] });
 
   /** Callers that append one event after the other, each to a stream of its own, until told to stop. */
@@ -142,7 +145,7 @@ suite('an EventStoreDB server that fails', () => {
   test('a read whose client is given up is refused, and shows no stream as empty', async () => {
     const stream = workspace.stream();
     await workspace.append(log, stream, { n: 0 });
-    const reader = new LogReader(new DriverClient(server.url));
+    const reader = new LogReader(await newClient());
     expect(await reader.readStream(stream, { limit: 10 })).toHaveLength(1);
     server.freeze();
     const reads: Promise<unknown>[] = [];
@@ -225,7 +228,7 @@ suite('an EventStoreDB server that fails', () => {
   );
 
   test('a client whose calls are not answered is replaced, and its calls and subscriptions end', async () => {
-    const client = new DriverClient(server.url);
+    const client = await newClient();
     const { signal } = new AbortController();
     const first = await client.call(signal, (driver) => driver);
     const { replaced } = client;
@@ -245,18 +248,20 @@ suite('an EventStoreDB server that fails', () => {
   }, 60_000);
 
   test('what goes on on a client that was given up is not sent, also where the driver connected it anew', async () => {
-    const client = new DriverClient(server.url);
+    const client = await newClient();
     const driver = await client.call({ aborted: false }, (present) => present);
     const stream = workspace.stream();
     const { id, type, data } = workspace.event();
-    const append = () => driver.appendToStream(stream, jsonEvent({ id, type, data: { data } }));
+    const append = () => driver.append(stream, { id, type, data: { data } }, 'any');
     await server.kill();
     await expect(append()).rejects.toThrow();
     await server.start();
-    await eventually(() => driver.getStreamMetadata(stream));
+    await eventually(() => driver.nodes());
     await client.close();
     await expect(append()).rejects.toThrow();
-    await expect(once(driver.subscribeToAll(), 'confirmation')).rejects.toThrow();
+    await expect(
+      once(driver.subscribeToAll('start', streamNames(userStreams)), 'confirmation'),
+    ).rejects.toThrow();
     expect(await eventually(() => log.readStream(stream, { limit: 1 }))).toEqual([]);
   }, 60_000);
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { eventually } from '../support/eventually.ts';
+import { logScheme } from '../support/logDriver.ts';
 import { refusals, refusingServer } from '../support/refusingServer.ts';
 import { standInCommand } from '../support/servers.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
@@ -12,7 +13,7 @@ const LONG_MS = 100_000;
 const SLOW_START_MS = 60_000;
 const NOBODY = '127.0.0.1:1';
 
-describe('a start with an EventStoreDB server', () => {
+describe(`a start with a server (${logScheme})`, () => {
   const folder = mkdtempSync(join(tmpdir(), 'chartledger-start-'));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const start = (eventLogUrl: string) =>
@@ -31,7 +32,7 @@ describe('a start with an EventStoreDB server', () => {
       try {
         // Of a list of hosts the driver itself does not tell why none of them answers.
         for (const hosts of tls ? [server.host, `${server.host},${server.host}`] : [server.host]) {
-          const { code, stdout, stderr } = await start(`esdb://${user}@${hosts}?${option}`).exit();
+          const { code, stdout, stderr } = await start(`${logScheme}://${user}@${hosts}?${option}`).exit();
           expect({ code, lines: stderr.split('\n').length }).toEqual({ code: 1, lines: 2 });
           expect(stderr).toMatch(/^Chartledger did not start\. /);
           expect(stderr).toContain(said);
@@ -47,7 +48,7 @@ describe('a start with an EventStoreDB server', () => {
   test(
     'that is away waits, names its hosts, and ends at once by SIGTERM',
     async () => {
-      const service = start(`esdb+discover://${user}@${NOBODY},127.0.0.1:2?tls=false`);
+      const service = start(`${logScheme}+discover://${user}@${NOBODY},127.0.0.1:2?tls=false`);
       const named = eventually(
         () => expect(service.stdout).toContain(`${NOBODY}, 127.0.0.1:2`),
         SLOW_START_MS,

@@ -103,7 +103,7 @@ onEveryEngine((start) => {
     expect(scavenged).toMatchObject({ code: 0, stderr: '' });
     expect(scavenged.stdout).toContain(
       service.eventLog.scavenges
-        ? 'EventStoreDB has begun to scavenge, on every node'
+        ? 'The event log has begun to scavenge, on every node'
         : 'Nothing of it is left in the files of the stores.',
     );
   });

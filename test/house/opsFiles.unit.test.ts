@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { hostsOf } from '../../src/backends/eventstoredb/driverUrl.ts';
 import { loadConfig } from '../../src/config.ts';
 import { openapiDocument } from '../../src/http/endpoints/index.ts';
 import { settingNames } from '../../src/settings.ts';
@@ -18,6 +19,18 @@ const knownToImage: Record<string, string[]> = {
     'EVENTSTORE_CLUSTER_SIZE',
     'EVENTSTORE_RUN_PROJECTIONS',
     'EVENTSTORE_TELEMETRY_OPTOUT',
+    'EVENTSTORE_DISCOVER_VIA_DNS',
+    'EVENTSTORE_NODE_IP',
+    'EVENTSTORE_REPLICATION_IP',
+    'EVENTSTORE_GOSSIP_SEED',
+    'EVENTSTORE_NODE_HOST_ADVERTISE_AS',
+    'EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS',
+  ],
+  'kurrentplatform/kurrentdb': [
+    'KURRENTDB_INSECURE',
+    'KURRENTDB_CLUSTER_SIZE',
+    'KURRENTDB_RUN_PROJECTIONS',
+    'KURRENTDB_TELEMETRY_OPTOUT',
   ],
 };
 
@@ -35,7 +48,7 @@ describe('files for operators', () => {
 });
 
 describe('docker-compose.yml', () => {
-  const { services, volumes } = parse(read('docker-compose.yml'));
+  const { services, volumes } = parse(read('docker-compose.yml'), { merge: true });
   // biome-ignore lint/suspicious/noExplicitAny: YAML of a format that others define
   const entries: [string, any][] = Object.entries(services);
 
@@ -89,19 +102,43 @@ describe('docker-compose.yml', () => {
 
   test('publishes ports on 127.0.0.1 alone', () => {
     const ports: string[] = entries.flatMap(([, { ports = [] }]) => ports);
-    expect(ports).toHaveLength(4);
+    expect(ports).toHaveLength(5);
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 
   test('waits for what is there and can be waited for', () => {
     const waits = entries.flatMap(([, { depends_on = {} }]) =>
-      Object.entries<{ condition: string }>(depends_on),
+      Object.entries<{ condition: string; required?: boolean }>(depends_on),
     );
-    expect(waits).toHaveLength(4);
-    for (const [name, { condition }] of waits) {
-      const { healthcheck, restart } = services[name];
+    expect(waits).toHaveLength(8);
+    for (const [name, { condition, required = true }] of waits) {
+      const { healthcheck, restart, profiles } = services[name];
+      expect(required).toBe(profiles === undefined);
       if (condition === 'service_healthy') expect(healthcheck.test[0]).toBe('CMD');
       else expect([condition, restart]).toEqual(['service_completed_successfully', undefined]);
+    }
+  });
+
+  test('has other event logs in profiles, which the documentation names with their URLs', () => {
+    const install = read('docs/operate/install.md');
+    const named = [...install.matchAll(/^\| `(\w+)` .*`((?:esdb|kurrentdb):[^`]+)` +\|$/gm)];
+    const profiles = entries.flatMap(([name, { profiles = [] }]) =>
+      profiles.map((one: string) => [one, name]),
+    );
+    const hosts = named.flatMap(([, profile, url]) => hostsOf(url ?? '').map((host) => [profile, host]));
+    expect(hosts).toEqual(profiles.map(([profile, name]) => [profile, `${name}:2113`]));
+    for (const [, , url] of named) expect(loadConfig({ EVENT_LOG_URL: url }).eventLogUrl).toBe(url);
+  });
+
+  test('names each node of the cluster to the others', () => {
+    const nodes = entries.filter(([, { profiles = [] }]) => profiles.includes('cluster'));
+    const names = nodes.map(([name]) => name);
+    for (const [name, { environment }] of nodes) {
+      const { EVENTSTORE_CLUSTER_SIZE: size, EVENTSTORE_GOSSIP_SEED: seeds } = environment;
+      expect(size).toBe(String(names.length));
+      expect([name, ...seeds.replaceAll(':2113', '').split(',')].sort()).toEqual(names);
+      expect(environment.EVENTSTORE_NODE_HOST_ADVERTISE_AS).toBe(name);
+      expect(environment.EVENTSTORE_REPLICATION_HOST_ADVERTISE_AS).toBe(name);
     }
   });
 

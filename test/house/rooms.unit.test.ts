@@ -111,6 +111,7 @@ describe('the import rules', () => {
     const homes: Record<string, string> = {
       'node:sqlite': 'src/backends/sqlite/',
       '@eventstore/db-client': 'src/backends/eventstoredb/',
+      '@kurrent/kurrentdb-client': 'src/backends/eventstoredb/drivers/',
       mongodb: 'src/backends/',
       '@google-cloud/storage': 'src/backends/gcs/',
       'express-session': 'src/dashboard/',

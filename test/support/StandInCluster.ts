@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './freePort.ts';
+import { logScheme } from './logDriver.ts';
 
 const NODES = 3;
 
@@ -26,9 +27,9 @@ export class StandInCluster {
     return Array.from({ length: NODES }, (_, n) => `127.0.0.1:${this.#port + n}`);
   }
 
-  /** The nodes as a list, node 0 first. */
-  url(scheme: 'esdb' | 'esdb+discover'): string {
-    return `${scheme}://${this.nodes.join()}?tls=false`;
+  /** The nodes as a list, node 0 first, with or without the word that one of them is to be asked for the others. */
+  url(hosts: 'list' | 'discover'): string {
+    return `${logScheme}${hosts === 'discover' ? '+discover' : ''}://${this.nodes.join()}?tls=false`;
   }
 
   /** Starts the nodes. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { logScheme } from './logDriver.ts';
 
 /** Where a server for tests is, or why there is none. */
 export type ServerAtHand = { url: string; missing?: undefined } | { url?: undefined; missing: string };
@@ -24,17 +25,26 @@ export async function serverAtHand(variable: string, start: () => Promise<string
 /** Loaded where a container is asked for: that takes longer than many a test. */
 const testcontainers = () => import('testcontainers');
 
-/** An EventStoreDB server. */
-export function eventStoreDb(): Promise<ServerAtHand> {
-  return serverAtHand('TEST_ESDB_URL', async () => {
+const logImages = {
+  esdb: { image: 'eventstore/eventstore:23.10.8-bookworm-slim', prefix: 'EVENTSTORE' },
+  kurrentdb: { image: 'kurrentplatform/kurrentdb:25.0.1', prefix: 'KURRENTDB' },
+};
+
+/** An EventStoreDB server; a KurrentDB server, or what speaks its protocol, for the tests of its driver. */
+export async function eventStoreDb(): Promise<ServerAtHand> {
+  const variable =
+    logScheme === 'kurrentdb' && process.env.TEST_KURRENTDB_URL ? 'TEST_KURRENTDB_URL' : 'TEST_ESDB_URL';
+  const server = await serverAtHand(variable, async () => {
     const { GenericContainer, Wait } = await testcontainers();
-    const container = await new GenericContainer('eventstore/eventstore:23.10.8-bookworm-slim')
-      .withEnvironment({ EVENTSTORE_INSECURE: 'true', EVENTSTORE_MEM_DB: 'true' })
+    const { image, prefix } = logImages[logScheme];
+    const container = await new GenericContainer(image)
+      .withEnvironment({ [`${prefix}_INSECURE`]: 'true', [`${prefix}_MEM_DB`]: 'true' })
       .withExposedPorts(2113)
       .withWaitStrategy(Wait.forHttp('/health/live', 2113).forStatusCode(204))
       .start();
-    return `esdb://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`;
+    return `${logScheme}://${container.getHost()}:${container.getMappedPort(2113)}?tls=false`;
   });
+  return server.url === undefined ? server : { url: server.url.replace(/^\w+/, logScheme) };
 }
 
 /**

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from './eventually.ts';
 import { freePort } from './freePort.ts';
+import { logScheme } from './logDriver.ts';
 
 /** A server of the test's own, EventStoreDB's stand-in unless said otherwise, to be killed and frozen; its data outlive it. */
 export class StandIn {
@@ -16,7 +17,7 @@ export class StandIn {
   #process: ChildProcess | undefined;
 
   /** `command` is the beginning of a command line that goes on with HOST PORT FILE. */
-  constructor(command: string[], urlOf = (port: number) => `esdb://127.0.0.1:${port}?tls=false`) {
+  constructor(command: string[], urlOf = (port: number) => `${logScheme}://127.0.0.1:${port}?tls=false`) {
     this.#command = command;
     this.#urlOf = urlOf;
   }

@@ -1,14 +1,15 @@
 import { setMaxListeners } from 'node:events';
-import type { EventStoreDBClient } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
 import { TIMEOUT_MS } from './attempt.ts';
-import { ClosableClient } from './ClosableClient.ts';
+import { ClosableClient } from './drivers/ClosableClient.ts';
+import type { Driver } from './drivers/Driver.ts';
+import type { OpenDriver } from './drivers/loadDriver.ts';
 
 /** gRPC's number of the state in which a channel is connected. */
 const READY = 2;
 
 interface Connected {
-  client: EventStoreDBClient;
+  client: Driver;
   /** When the connection was made, by the clock. */
   since: number;
 }
@@ -21,6 +22,7 @@ interface Connected {
  * send what nobody waits for any more.
  */
 export class DriverClient {
+  readonly #open: OpenDriver;
   readonly #url: string;
   #client: ClosableClient | undefined;
   #connected: Promise<Connected> | undefined;
@@ -31,15 +33,21 @@ export class DriverClient {
   #waitingSince: number | undefined;
 
   /** Throws when the URL is not a connection string. Connects when it is first used. */
-  constructor(url: string) {
+  constructor(open: OpenDriver, url: string) {
+    this.#open = open;
     this.#url = url;
-    this.#client = new ClosableClient(url);
+    this.#client = new ClosableClient(open(url));
+  }
+
+  /** A client of the same driver for another connection string. */
+  at(url: string): DriverClient {
+    return new DriverClient(this.#open, url);
   }
 
   /** Makes a call once there is a connection; a `ServiceError` counts as an answer. Nothing is sent that was aborted. */
   async call<Result>(
     waiting: { readonly aborted: boolean },
-    make: (client: EventStoreDBClient, since: number) => Result | Promise<Result>,
+    make: (client: Driver, since: number) => Result | Promise<Result>,
   ): Promise<Result> {
     this.#expectAnswers();
     this.#connected ??= this.#connect();
@@ -70,7 +78,7 @@ export class DriverClient {
   async #connect(): Promise<Connected> {
     await this.#closing;
     if (this.#closed) throw new Error('closed');
-    this.#client ??= new ClosableClient(this.#url);
+    this.#client ??= new ClosableClient(this.#open(this.#url));
     const client = this.#client;
     try {
       const channel = await client.connect();

@@ -21,13 +21,14 @@ import type {
 import { eventTooLarge, idNotUuid } from '../../ports/eventLogRefusals.ts';
 import { appendAll } from './appendAll.ts';
 import { type Connection, connect, disconnect } from './connections.ts';
+import { loadDriver } from './drivers/loadDriver.ts';
 import { eraseEvents } from './eraseEvents.ts';
 import { follow } from './follow.ts';
 import { logIdentity, proveAppends } from './logIdentity.ts';
 import { scavengeNodes } from './scavengeNodes.ts';
 import { startProblem } from './startProblem.ts';
 
-/** The event log on an EventStoreDB server or cluster, 23.10 or newer. Its user must be allowed to read `$all`. */
+/** The event log on a server or cluster of EventStoreDB, 23.10 or newer, or KurrentDB. Its user must be allowed to read `$all`. */
 export class EventStoreDbEventLog implements EventLog {
   readonly timesRise = false;
   readonly scavenges = true;
@@ -46,7 +47,7 @@ export class EventStoreDbEventLog implements EventLog {
    * waiting when it lets us not in or is not to be trusted.
    */
   static async open(url: string, patience?: Patience): Promise<EventStoreDbEventLog> {
-    const connection = connect(url);
+    const connection = connect(await loadDriver(url), url);
     try {
       await answered(connection, url, patience);
       await connection.erasures.refresh();

@@ -1,16 +1,13 @@
-import { streamNameFilter } from '@eventstore/db-client';
 import type { Position } from '../../events/event.ts';
 import type { Erasures } from './Erasures.ts';
 import type { Inbox } from './Inbox.ts';
 import type { LogReader } from './LogReader.ts';
 import type { LogEntry } from './recordedEvent.ts';
+import { streamNames, userStreams } from './streamFilters.ts';
 import { subscribe } from './subscribe.ts';
 
 /** Entries remembered, so that a follower that has almost caught up finds no gap. */
 const REMEMBERED = 1_000;
-
-/** Streams that are not the server's own. */
-export const userStreams = { regex: '^[^$]' };
 
 /**
  * The growing end of the log, for all followers of a process: one subscription without a filter, because only so
@@ -77,7 +74,7 @@ export class LiveTail {
     this.#giveUp = givenUp.reject;
     const from = await Promise.race([this.#reader.lastPosition(), givenUp.promise]);
     this.#from = from;
-    const unsubscribe = subscribe(this.#reader.client, from, streamNameFilter(userStreams), {
+    const unsubscribe = subscribe(this.#reader.client, from, streamNames(userStreams), {
       confirmed: confirmed.resolve,
       entry: (entry) => this.#take(entry),
       ended: (error) => this.#stop(error),

@@ -1,19 +1,10 @@
-import {
-  BACKWARDS,
-  END,
-  type EventStoreDBClient,
-  FORWARDS,
-  type ReadPosition,
-  type ResolvedEvent,
-  START,
-  type StreamingRead,
-  StreamNotFoundError,
-  UnknownError,
-} from '@eventstore/db-client';
+import type { ReadPosition, ResolvedEvent, StreamingRead } from '@eventstore/db-client';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { ReadOptions } from '../../ports/eventLog.ts';
 import { attempt, type Waiting } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
+import type { Driver } from './drivers/Driver.ts';
+import { isDriverError } from './drivers/isDriverError.ts';
 import {
   fromPosition,
   isSystemStream,
@@ -47,17 +38,16 @@ export class LogReader {
   ): Promise<RecordedEvent[]> {
     const backwards = direction === 'backwards';
     const options = {
-      direction: backwards ? BACKWARDS : FORWARDS,
-      fromRevision: from === undefined ? (backwards ? END : START) : BigInt(from),
+      direction: backwards ? 'backwards' : 'forwards',
+      from: from === undefined ? (backwards ? 'end' : 'start') : BigInt(from),
       maxCount: limit,
-      requiresLeader: true,
     } as const;
-    return this.#read(async (client, waiting) => {
+    return this.#read(async (driver, waiting) => {
       try {
-        const found = await collect(client.readStream(stream, options), waiting);
+        const found = await collect(driver.readStream(stream, options), waiting);
         return found.flatMap(({ event }) => (event ? [toEvent(event)] : []));
       } catch (error) {
-        if (error instanceof StreamNotFoundError) return [];
+        if (isDriverError(error, 'stream-not-found')) return [];
         throw error;
       }
     });
@@ -72,19 +62,14 @@ export class LogReader {
     limit: number,
     goOn: (event: RecordedEvent, seen: number) => boolean,
   ): Promise<void> {
-    const options = {
-      direction: BACKWARDS,
-      fromRevision: END,
-      maxCount: limit,
-      requiresLeader: true,
-    } as const;
-    return this.#read(async (client, waiting) => {
+    const options = { direction: 'backwards', from: 'end', maxCount: limit } as const;
+    return this.#read(async (driver, waiting) => {
       const take = ({ event }: ResolvedEvent, seen: number) =>
         event === undefined || goOn(toRecordedEvent(event), seen);
       try {
-        await collect(client.readStream(stream, options), waiting, take);
+        await collect(driver.readStream(stream, options), waiting, take);
       } catch (error) {
-        if (!(error instanceof StreamNotFoundError)) throw error;
+        if (!isDriverError(error, 'stream-not-found')) throw error;
       }
     });
   }
@@ -115,7 +100,7 @@ export class LogReader {
 
   /** Position of the last event of all, the server's own included; 0 when there is none. */
   async lastPosition(): Promise<Position> {
-    const [last] = await this.#readBackwards(END, 1);
+    const [last] = await this.#readBackwards('end', 1);
     return last ? toPosition(last.position) : 0;
   }
 
@@ -129,10 +114,10 @@ export class LogReader {
 
   /** So many entries at and after a position, as `firstEntry`. */
   entriesFrom(position: Position, maxCount: number): Promise<LogEntry[]> {
-    return this.#read(async (client, waiting) => {
-      const options = { fromPosition: fromPosition(position), maxCount, requiresLeader: true };
+    return this.#read(async (driver, waiting) => {
+      const options = { direction: 'forwards', from: fromPosition(position), maxCount } as const;
       try {
-        return (await collect(client.readAll(options), waiting)).map(toLogEntry);
+        return (await collect(driver.readAll(options), waiting)).map(toLogEntry);
       } catch (error) {
         if (isNoPosition(error)) return [];
         throw error;
@@ -140,11 +125,11 @@ export class LogReader {
     });
   }
 
-  #read<Result>(make: (client: EventStoreDBClient, waiting: Waiting) => Promise<Result>): Promise<Result> {
+  #read<Result>(make: (driver: Driver, waiting: Waiting) => Promise<Result>): Promise<Result> {
     return attempt((waiting) =>
-      this.client.call(waiting, async (client) => {
+      this.client.call(waiting, async (driver) => {
         const { replaced } = this.client;
-        const result = await make(client, waiting);
+        const result = await make(driver, waiting);
         // The driver cancels the reads of a client that is given up, and ends them as if that had been all.
         if (replaced.aborted) throw new Error('its client was replaced');
         return result;
@@ -154,7 +139,7 @@ export class LogReader {
 
   /** All events from the end of the log backwards, in pages that grow. */
   async *#backwards() {
-    let from: ReadPosition = END;
+    let from: ReadPosition = 'end';
     for (let count = FIRST_PAGE; ; count = Math.min(count * 4, LARGEST_PAGE)) {
       const page = await this.#readBackwards(from, count);
       yield* page;
@@ -165,9 +150,8 @@ export class LogReader {
   }
 
   #readBackwards(from: ReadPosition, maxCount: number) {
-    return this.#read(async (client, waiting) => {
-      const options = { direction: BACKWARDS, fromPosition: from, maxCount, requiresLeader: true } as const;
-      const page = await collect(client.readAll(options), waiting);
+    return this.#read(async (driver, waiting) => {
+      const page = await collect(driver.readAll({ direction: 'backwards', from, maxCount }), waiting);
       return page.flatMap(({ event }) => (event ? [event] : []));
     });
   }
@@ -180,7 +164,7 @@ export class LogReader {
 
 /** How the server says that no event begins at the place to read from. */
 function isNoPosition(error: unknown): boolean {
-  return error instanceof UnknownError && error.message.includes('Unexpected ReadAllResult');
+  return isDriverError(error, 'unknown') && error.message.includes('Unexpected ReadAllResult');
 }
 
 /** All items of a read, or those up to the one at which `goOn` is false. */

@@ -1,5 +1,6 @@
 import { Appender } from './Appender.ts';
 import { DriverClient } from './DriverClient.ts';
+import type { OpenDriver } from './drivers/loadDriver.ts';
 import { driverUrl } from './driverUrl.ts';
 import { Erasures } from './Erasures.ts';
 import { LiveTail } from './LiveTail.ts';
@@ -9,7 +10,7 @@ import { StreamEnds } from './StreamEnds.ts';
 /** All that users of one URL share within a thread. */
 export interface Connection {
   /**
-   * Only appends. The driver keeps the appends of all clients in one table, which it clears when the stream of any
+   * Only appends. EventStoreDB's driver keeps the appends of all clients in one table, which it clears when the stream of any
    * of them breaks; were reads on the same client, one that is sent to another node would leave a second stream open.
    */
   appending: DriverClient;
@@ -23,11 +24,11 @@ export interface Connection {
 const connections = new Map<string, Connection>();
 
 /** The connection to a URL, shared with its other users. Throws when the URL is not a connection string. */
-export function connect(url: string): Connection {
+export function connect(open: OpenDriver, url: string): Connection {
   let connection = connections.get(url);
   if (connection === undefined) {
-    const reader = new LogReader(new DriverClient(driverUrl(url)));
-    const appending = new DriverClient(driverUrl(url));
+    const reader = new LogReader(new DriverClient(open, driverUrl(url)));
+    const appending = new DriverClient(open, driverUrl(url));
     const appender = new Appender(appending, new StreamEnds(reader));
     const erasures = new Erasures(reader);
     const tail = new LiveTail(reader, erasures);

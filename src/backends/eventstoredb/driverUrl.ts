@@ -2,7 +2,7 @@
 const GOSSIP_TIMEOUT_S = 2;
 const DEFAULT_PORT = 2113;
 
-const CONNECTION_STRING = /^esdb(\+discover)?:\/\/((?:[^:]+:[^@]+@)?)([^?]*?)\/*(\?.*)?$/;
+const CONNECTION_STRING = /^(esdb|kurrentdb)(\+discover)?:\/\/((?:[^:]+:[^@]+@)?)([^?]*?)\/*(\?.*)?$/;
 
 /**
  * The driver's connection string of an event log's URL. Of a list of hosts with `+discover` the driver would use the
@@ -11,8 +11,8 @@ const CONNECTION_STRING = /^esdb(\+discover)?:\/\/((?:[^:]+:[^@]+@)?)([^?]*?)\/*
 export function driverUrl(url: string): string {
   const parts = CONNECTION_STRING.exec(url.trim());
   if (parts === null) return url;
-  const [, discover = '', credentials = '', hosts = '', query = ''] = parts;
-  const scheme = hosts.includes(',') ? 'esdb' : `esdb${discover}`;
+  const [, name = '', discover = '', credentials = '', hosts = '', query = ''] = parts;
+  const scheme = hosts.includes(',') ? name : `${name}${discover}`;
   const stated = `${scheme}://${credentials}${hosts}${query}`;
   if (optionOf(url, 'gossipTimeout') !== undefined) return stated;
   return `${stated}${query === '' ? '?' : '&'}gossipTimeout=${GOSSIP_TIMEOUT_S}`;
@@ -20,19 +20,19 @@ export function driverUrl(url: string): string {
 
 /** The driver's connection string of one node, `host:port`, of the cluster that an event log's URL names. */
 export function nodeUrl(url: string, node: string): string {
-  const [, , credentials = '', , query = ''] = CONNECTION_STRING.exec(url.trim()) ?? [];
-  return driverUrl(`esdb://${credentials}${node}${query}`);
+  const [, name = '', , credentials = '', , query = ''] = CONNECTION_STRING.exec(url.trim()) ?? [];
+  return driverUrl(`${name}://${credentials}${node}${query}`);
 }
 
 /** The hosts that a URL names, as `host:port`. */
 export function hostsOf(url: string): string[] {
-  const hosts = CONNECTION_STRING.exec(url.trim())?.[3]?.split(',') ?? [];
+  const hosts = CONNECTION_STRING.exec(url.trim())?.[4]?.split(',') ?? [];
   return hosts.map((host) => (host.includes(':') ? host : `${host}:${DEFAULT_PORT}`));
 }
 
 /** An option of a URL, whose names the driver reads in any case and with `_` or `-` in them. */
 export function optionOf(url: string, name: string): string | undefined {
-  const query = new URLSearchParams(CONNECTION_STRING.exec(url.trim())?.[4]);
+  const query = new URLSearchParams(CONNECTION_STRING.exec(url.trim())?.[5]);
   const plain = (text: string) => text.toLowerCase().replace(/[_-]/g, '');
   return [...query].find(([key]) => plain(key) === plain(name))?.[1];
 }

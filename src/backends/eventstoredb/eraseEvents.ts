@@ -1,7 +1,6 @@
-import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import { v5 as uuidv5 } from 'uuid';
 import { dataAs, type ErasedEvent, type NewEvent } from '../../events/event.ts';
-import { attempt, TIMEOUT_MS } from './attempt.ts';
+import { attempt } from './attempt.ts';
 import type { Connection } from './connections.ts';
 import { ERASURES_STREAM, type Erasure } from './erasureNote.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
@@ -46,10 +45,8 @@ async function truncate({ appending, reader }: Connection, stream: string, befor
     const options = { direction: 'backwards', limit: 1 } as const;
     const [present] = await reader.readStream(metadataStream, options, toRecordedEvent);
     if (present && Number(present.data.$tb) >= before) return;
-    const metadata = jsonEvent({ type: '$metadata', data: { ...present?.data, $tb: before } });
-    const expectedRevision = present ? BigInt(present.revision) : NO_STREAM;
-    await appending.call(waiting, (client) =>
-      client.appendToStream(metadataStream, metadata, { expectedRevision, deadline: TIMEOUT_MS }),
-    );
+    const metadata = { type: '$metadata', data: { ...present?.data, $tb: before } };
+    const end = present ? BigInt(present.revision) : 'no_stream';
+    await appending.call(waiting, (driver) => driver.append(metadataStream, metadata, end));
   });
 }

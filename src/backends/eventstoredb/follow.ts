@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventTypeFilter, type Filter, streamNameFilter } from '@eventstore/db-client';
+import type { Filter } from '@eventstore/db-client';
 import { ServiceError } from '../../errors.ts';
 import type { Position, RecordedEvent } from '../../events/event.ts';
 import type { EventBatch, EventFilter, FollowOptions } from '../../ports/eventLog.ts';
@@ -7,8 +7,9 @@ import { positionUnknown } from '../../ports/eventLogRefusals.ts';
 import { ErasedPlaces } from './ErasedPlaces.ts';
 import type { Erasures } from './Erasures.ts';
 import { Inbox } from './Inbox.ts';
-import { type LiveTail, userStreams } from './LiveTail.ts';
+import type { LiveTail } from './LiveTail.ts';
 import type { LogReader } from './LogReader.ts';
+import { eventTypes, streamNames, userStreams } from './streamFilters.ts';
 import { subscribe } from './subscribe.ts';
 
 const LONGEST_PAUSE_MS = 1_000;
@@ -143,14 +144,13 @@ function catchUp(inbox: Inbox, { reader, tail }: Source, filter: EventFilter | u
 
 /** Filters on the server, which knows prefixes only: a type is also the prefix of longer types. */
 function serverFilter(filter: EventFilter | undefined): Filter {
-  const window = { maxSearchWindow: SEARCH_WINDOW, checkpointInterval: 1 };
   if (filter && 'eventTypes' in filter && filter.eventTypes.length > 0) {
-    return eventTypeFilter({ ...window, prefixes: filter.eventTypes });
+    return eventTypes(filter.eventTypes, SEARCH_WINDOW);
   }
   if (filter && 'streamPrefixes' in filter && filter.streamPrefixes.length > 0) {
-    return streamNameFilter({ ...window, prefixes: filter.streamPrefixes });
+    return streamNames({ prefixes: filter.streamPrefixes }, SEARCH_WINDOW);
   }
-  return streamNameFilter({ ...window, ...userStreams });
+  return streamNames(userStreams, SEARCH_WINDOW);
 }
 
 function matcher(filter: EventFilter | undefined): (event: RecordedEvent) => boolean {

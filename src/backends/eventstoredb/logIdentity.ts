@@ -1,9 +1,9 @@
-import { jsonEvent, NO_STREAM, WrongExpectedVersionError } from '@eventstore/db-client';
 import { v4 as uuidv4 } from 'uuid';
 import { unavailable } from '../../errors.ts';
-import { attempt, TIMEOUT_MS } from './attempt.ts';
+import { attempt } from './attempt.ts';
 import type { Connection } from './connections.ts';
 import type { DriverClient } from './DriverClient.ts';
+import { WrongStreamEnd } from './drivers/Driver.ts';
 import { toRecordedEvent } from './recordedEvent.ts';
 
 /** Its first event's id is the identity of the log. The event has no workspace, so it is nobody's; nor has the name a dot. */
@@ -29,14 +29,13 @@ export async function proveAppends(connection: Connection): Promise<void> {
 }
 
 async function makeOnce(client: DriverClient, id: string): Promise<void> {
-  const event = jsonEvent({ id, type: 'EventLogCreated', data: {} });
-  const options = { expectedRevision: NO_STREAM, deadline: TIMEOUT_MS } as const;
+  const event = { id, type: 'EventLogCreated', data: {} };
   await attempt((waiting) =>
     client.call(waiting, async (driver) => {
       try {
-        await driver.appendToStream(IDENTITY_STREAM, event, options);
+        await driver.append(IDENTITY_STREAM, event, 'no_stream');
       } catch (error) {
-        if (!(error instanceof WrongExpectedVersionError)) throw error;
+        if (!(error instanceof WrongStreamEnd)) throw error;
       }
     }),
   );

@@ -4,7 +4,6 @@ import type {
   Position as DriverPosition,
   ReadPosition,
 } from '@eventstore/db-client';
-import { START } from '@eventstore/db-client';
 import { DamagedEvent } from '../../events/DamagedEvent.ts';
 import {
   dataAs,
@@ -33,13 +32,13 @@ export function isSystemStream(name: string): boolean {
 
 /** The commit position: it fits a safe integer up to logs of 9 petabytes, and equals the prepare position. */
 export function toPosition(position: DriverPosition | undefined): Position {
-  if (position === undefined) throw new Error('EventStoreDB 22.6 or newer is needed: it tells no positions');
+  if (position === undefined) throw new Error('EventStoreDB 23.10 or newer is needed: it tells no positions');
   return Number(position.commit);
 }
 
 /** What the driver calls the place of a position; 0 is before the first event. */
 export function fromPosition(position: Position): ReadPosition {
-  return position === 0 ? START : { commit: BigInt(position), prepare: BigInt(position) };
+  return position === 0 ? 'start' : { commit: BigInt(position), prepare: BigInt(position) };
 }
 
 export function toRecordedEvent(event: DriverEvent): RecordedEvent {

@@ -20,7 +20,7 @@ export async function startProblem(url: string): Promise<{ problem: string; last
     const problem = certificateProblem(host, await tlsError(host, optionOf(url, 'tlsCAFile')));
     if (problem !== undefined) return { problem, lasting: true };
   }
-  return { problem: `EventStoreDB does not answer at ${hosts.join(', ')}.`, lasting: false };
+  return { problem: `The server of the event log does not answer at ${hosts.join(', ')}.`, lasting: false };
 }
 
 function certificateProblem(host: string, code: string | undefined): string | undefined {

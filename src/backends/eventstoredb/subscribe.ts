@@ -1,7 +1,8 @@
-import type { EventStoreDBClient, Filter } from '@eventstore/db-client';
+import type { Filter } from '@eventstore/db-client';
 import type { Position } from '../../events/event.ts';
 import { TIMEOUT_MS } from './attempt.ts';
 import type { DriverClient } from './DriverClient.ts';
+import type { Driver } from './drivers/Driver.ts';
 import { fromPosition, type LogEntry, toLogEntry } from './recordedEvent.ts';
 
 /** What a subscription tells, one after the other and in the order of the log. */
@@ -56,7 +57,7 @@ export function subscribe(
 }
 
 function listen(
-  driver: EventStoreDBClient,
+  driver: Driver,
   after: Position,
   filter: Filter,
   subscriber: Subscriber,
@@ -74,10 +75,7 @@ function listen(
   };
   const checkpointReached = (_: unknown, position: { commit: bigint }) =>
     notice(() => subscriber.entry({ position: Number(position.commit), event: undefined }));
-  const subscription = driver.subscribeToAll({
-    fromPosition: fromPosition(after),
-    filter: { ...filter, checkpointReached },
-  });
+  const subscription = driver.subscribeToAll(fromPosition(after), { ...filter, checkpointReached });
   signal.addEventListener('abort', () => subscription.unsubscribe().catch(() => undefined));
   subscription.on('confirmation', () => signal.aborted || subscriber.confirmed?.());
   subscription.on('data', (resolved) => {

@@ -37,7 +37,10 @@ export function addEraseCommand(program: Command): void {
     .requiredOption('--workspace <id>', 'the workspace of the record')
     .requiredOption('--reason <text>', 'why, in words that do not say whom it concerns: it is kept')
     .option('--with-encounters', 'of a patient: its encounters with their documents, too')
-    .option('--scavenge', 'on EventStoreDB: have every node take the bytes out of its files now')
+    .option(
+      '--scavenge',
+      'on EventStoreDB and KurrentDB: have every node take the bytes out of its files now',
+    )
     .option(
       '--certificate <file>',
       'where a signed statement of what was erased is written: it is checked offline',

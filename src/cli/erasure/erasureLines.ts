@@ -25,9 +25,9 @@ export function erasureLines({ count: events, told }: Verified['erased']): strin
 export function leftInFilesLine(scavenges: boolean, isAsked: boolean): string {
   if (!scavenges) return 'Nothing of it is left in the files of the stores.';
   if (isAsked)
-    return 'EventStoreDB has begun to scavenge, on every node: when all are through, nothing of it is left in its files.';
+    return 'The event log has begun to scavenge, on every node: when all are through, nothing of it is left in its files.';
   return (
-    'The files of EventStoreDB hold it until the next scavenge, of each node of a cluster by itself: run the command again with ' +
+    'The files of the event log hold it until the next scavenge, of each node of a cluster by itself: run the command again with ' +
     '--scavenge, which starts it on all of them, or on each: curl -X POST -u USER https://NODE:2113/admin/scavenge'
   );
 }

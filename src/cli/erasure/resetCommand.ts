@@ -22,7 +22,10 @@ export function addResetCommand(workspaces: Command): void {
     )
     .argument('<id>', 'the sandbox')
     .requiredOption('--confirm <id>', 'its id once more')
-    .option('--scavenge', 'on EventStoreDB: have every node take the bytes out of its files then')
+    .option(
+      '--scavenge',
+      'on EventStoreDB and KurrentDB: have every node take the bytes out of its files then',
+    )
     .addHelpText('after', example('chartledger workspaces reset sandbox --confirm sandbox'))
     .action(reset);
 }

@@ -43,7 +43,7 @@ export function addRetentionCommand(program: Command): void {
     .option('--limit <number>', 'with --apply: erase at most so many, a patient counted as one', parseLimit)
     .option(
       '--scavenge',
-      'with --apply, on EventStoreDB: have the server take the bytes out of its files then',
+      'with --apply, on EventStoreDB and KurrentDB: have the server take the bytes out of its files then',
     )
     .addHelpText(
       'after',

@@ -138,7 +138,7 @@ function goesAndStays(kind: string, scavenges: boolean): Html {
 ${holdsDocuments && html`<li>the documents of each encounter that goes: their names and their bytes</li>`}
 <li>the attempts to tell webhooks of it, and what they answered</li>
 </ul>
-${scavenges && html`<p>Nobody is given the events any more. The files of EventStoreDB hold their bytes until the server’s next scavenge.</p>`}
+${scavenges && html`<p>Nobody is given the events any more. The files of the event log hold their bytes until the server’s next scavenge.</p>`}
 <h2>What stays</h2>
 <ul>
 <li>its ID, in the tombstone, in the names of streams and in the audit trail</li>
@@ -170,6 +170,6 @@ async function erase(ports: ErasePorts, { entry, id }: Subject, visit: Visit): P
 /** Where the bytes of what was erased are: the projector takes them out of the files of the stores. */
 function whereBytesAre({ eventLog }: ErasePorts): string {
   return eventLog.scavenges
-    ? 'Nobody is given it any more. The files of EventStoreDB hold it until the server’s next scavenge.'
+    ? 'Nobody is given it any more. The files of the event log hold it until the server’s next scavenge.'
     : 'Nobody is given it any more. Its bytes go out of the files of the stores in a moment.';
 }
