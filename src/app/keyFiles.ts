@@ -68,6 +68,23 @@ const keys = {
 /** The names of the files in the data folder that hold keys. */
 export const keyFiles: readonly string[] = Object.values(keys).map(({ file }) => file);
 
+/** The keys that are set or there, by the names of their files. Reject as the keys do. */
+export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
+  const found = new Map<string, Buffer>();
+  for (const key of Object.values<Key>(keys)) {
+    const bytes = await find(key, config);
+    if (bytes) found.set(key.file, bytes);
+  }
+  return found;
+}
+
+/** The names of the files of the keys that settings do not give. */
+export function unsetKeyFiles(config: Config): string[] {
+  return Object.values<Key>(keys)
+    .filter((key) => key.set(config) === undefined)
+    .map(({ file }) => file);
+}
+
 /** What comes of another key, of those that what the log holds depends on. */
 const consequences = {
   deidentification: 'the hashes in the de-identified view are others, and fit nothing that was read before',

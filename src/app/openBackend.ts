@@ -5,10 +5,12 @@ import { MemoryRateLimiter } from '../backends/MemoryRateLimiter.ts';
 import { type CountsMemory, SharedCounts } from '../backends/SharedCounts.ts';
 import { SharedRateLimiter } from '../backends/SharedRateLimiter.ts';
 import { ServiceError, unavailable } from '../errors.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog, Patience, WriterLink } from '../ports/eventLog.ts';
 import type { HeadTarget } from '../ports/headTarget.ts';
 import type { Leases } from '../ports/leases.ts';
+import type { LogCopy } from '../ports/logCopy.ts';
 import type { Limit, RateLimiters } from '../ports/rateLimiters.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { StateStore } from '../ports/stateStore.ts';
@@ -113,6 +115,18 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
   }
   const { LocalHeadTarget } = await import('../backends/localFiles/LocalHeadTarget.ts');
   return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
+}
+
+/** A place of backups: a folder, by its path or as `file:`. */
+export async function openBackupTarget(place: string): Promise<BackupTarget> {
+  const { LocalBackupTarget } = await import('../backends/localFiles/LocalBackupTarget.ts');
+  return new LocalBackupTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
+}
+
+/** A new event log at a URL of SQLite's, to be filled from another one. Rejects with `unavailable`. */
+export async function openLogCopy(url: string, identity: string): Promise<LogCopy> {
+  const { SqliteLogCopy } = await import('../backends/sqlite/SqliteLogCopy.ts');
+  return new SqliteLogCopy(pathOf(url), identity);
 }
 
 /**

@@ -11,6 +11,7 @@ import { requireStoresOfLog } from '../sameLog/requireStoresOfLog.ts';
 import { gatherMeasurements } from '../threads/reportMeasurements.ts';
 import { SharedFlag } from '../threads/SharedFlag.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
+import { requireRestored } from './backup/restoreMarker.ts';
 import { keepFilesPrivate } from './keepFilesPrivate.ts';
 import { checkKeys, type LastingKeyName } from './keyFiles.ts';
 import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
@@ -66,6 +67,7 @@ export async function startService(
   };
   const isApi = config.roles.includes('api');
   try {
+    requireRestored(config.dataDir);
     if (exportsMetrics(config)) gatherMeasurements();
     keepFilesPrivate(config, logger);
     await step(checkKeys(config, logger));

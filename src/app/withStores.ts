@@ -25,6 +25,7 @@ import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import type { WebhookCaller } from '../webhooks/settings/payloadPermissions.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
+import { requireRestored } from './backup/restoreMarker.ts';
 import { lastingKeys, loadSigningKey as openSigningKey } from './keyFiles.ts';
 import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
 import { type Terminal, terminal } from './terminal.ts';
@@ -39,7 +40,7 @@ export interface KeyTools {
 }
 
 /** Whoever runs the command, by the name that the operating system knows. */
-function operator(): Principal {
+export function operator(): Principal {
   try {
     return { type: 'operator', id: userInfo().username };
   } catch {
@@ -76,7 +77,7 @@ function requireStore(path: string, what: string, setting: string): void {
 }
 
 /** A key that is not set is in the data folder of the service. */
-function requireKeyFolder(set: string | undefined, dataDir: string): void {
+export function requireKeyFolder(set: string | undefined, dataDir: string): void {
   if (set === undefined) requireStore(dataDir, 'data folder', 'DATA_DIR');
 }
 
@@ -86,7 +87,8 @@ function requireKeyFolder(set: string | undefined, dataDir: string): void {
  * `setUpStores` was not called.
  */
 export async function withEventLog<Result>(work: (eventLog: EventLog) => Promise<Result>): Promise<Result> {
-  const { eventLogUrl } = loadConfig(terminal().env);
+  const { eventLogUrl, dataDir } = loadConfig(terminal().env);
+  requireRestored(dataDir);
   if (eventLogUrl.startsWith('sqlite:')) {
     requireStore(pathOf(eventLogUrl), 'event log', 'DATA_DIR or EVENT_LOG_URL');
   }

@@ -5,6 +5,7 @@ import { misspeltSettings } from '../misspeltSettings.ts';
 import { version } from '../version.ts';
 
 import { addAuditCommand } from './audit/auditCommand.ts';
+import { addBackupCommands } from './backup/backupCommands.ts';
 import { addCompletionCommand } from './completion/completionCommand.ts';
 
 import { addDemoCommand } from './demo/demoCommand.ts';
@@ -65,6 +66,7 @@ export function commandProgram(): Command {
   addUserCommands(program);
   addProjectionCommands(program);
   addDoctorCommand(program);
+  addBackupCommands(program);
   addImportCommand(program);
   addExportCommand(program);
   addVerifyCommand(program);

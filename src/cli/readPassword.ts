@@ -21,8 +21,8 @@ export async function readPassword(fromStdin: boolean): Promise<string> {
   throw new ServiceError('validation_failed', 'The two passwords differ.');
 }
 
-/** Asks at the terminal. Readline edits the line, but its echo goes nowhere. */
-async function ask(question: string): Promise<string> {
+/** What somebody types at the terminal, without being shown. Readline edits the line, but its echo goes nowhere. */
+export async function ask(question: string): Promise<string> {
   terminal().stderr.write(question);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: terminal().stdin, output: nowhere, terminal: true });

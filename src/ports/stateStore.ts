@@ -26,6 +26,11 @@ export interface StateQuery {
   limit: number;
 }
 
+export interface StateScan {
+  after?: string | undefined;
+  limit: number;
+}
+
 /**
  * Small state that is no truth of the log, but must outlive a crash: how far webhooks have come, their attempts, sessions
  * of the dashboard. A write that was answered is durable. Unlike the read models it cannot be rebuilt; whoever keeps
@@ -39,6 +44,9 @@ export interface StateStore {
 
   /** Rows of one partition by rising `order`. */
   page<Body extends object>(table: StateTable<Body>, query: StateQuery): Promise<StateRow<Body>[]>;
+
+  /** Rows of a table by rising id, after the one of an id; default: from the first. */
+  scan<Body extends object>(table: StateTable<Body>, query: StateScan): Promise<StateRow<Body>[]>;
 
   /** Writes rows, each unless one with the same or a higher `revision` is there. Any number of writers may do so at once. */
   save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void>;

@@ -88,6 +88,21 @@ function readingContract(at: () => Two): void {
     expect(seen).toEqual(rows);
   });
 
+  test('a scan goes through all rows of a table by rising id', async () => {
+    const { store, other, table } = at();
+    expect(await store.scan(table, { limit: 10 })).toEqual([]);
+    const ids = ['', 'A', 'a', 'b', 'é', '\ufffd', '👩‍⚕️', ...rowsInOrder(700).map(({ id }) => id)];
+    const rows = ids.map((id, index) => row(id, index + 1, { partition: `p${index % 3}`, order: index }));
+    await store.save(table, rows.toReversed());
+    const seen: Row[] = [];
+    for (;;) {
+      const found = await other.scan(table, { after: seen.at(-1)?.id, limit: 300 });
+      seen.push(...found);
+      if (found.length < 300) break;
+    }
+    expect(seen).toEqual(rows.toSorted((a, b) => Buffer.compare(Buffer.from(a.id), Buffer.from(b.id))));
+  });
+
   test('a row whose body is not of the shape of its table is told, and not given out', async () => {
     const { store, table } = at();
     await store.save(table, [row('a', 1)]);

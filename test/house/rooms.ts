@@ -58,6 +58,9 @@ export const rooms: Record<string, string[]> = {
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections'],
     ...['reads', 'messages', 'audit', 'principals', 'webhooks'],
   ],
+  backup: [
+    ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'hashing', 'evidence', 'messages'],
+  ],
   disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   ingest: [...['errors', 'events', 'ports', 'records', 'messages', 'reads', 'commands', 'principals']],
   http: [
@@ -106,6 +109,7 @@ export const rooms: Record<string, string[]> = {
       'feed',
       'webhooks',
       'erasure',
+      'backup',
       'messages',
       'ingest',
       'http',
@@ -136,6 +140,7 @@ export const rooms: Record<string, string[]> = {
       'feed',
       'webhooks',
       'erasure',
+      'backup',
       'messages',
       'disclosures',
       'ingest',

@@ -1,4 +1,4 @@
-import type { StateQuery, StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
+import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
 import { MongoConnection } from './MongoConnection.ts';
 import { insertNew } from './mongoErrors.ts';
 import {
@@ -9,6 +9,7 @@ import {
   removeRows,
   rowsOf,
   type StoredRow,
+  scanRows,
   writeRows,
 } from './storedRows.ts';
 
@@ -32,6 +33,10 @@ export class MongoStateStore implements StateStore {
 
   async page<Body extends object>(table: StateTable<Body>, query: StateQuery): Promise<StateRow<Body>[]> {
     return (await pageRows(this.#connection, collectionOf(table), query)).map((row) => toRow(table, row));
+  }
+
+  async scan<Body extends object>(table: StateTable<Body>, query: StateScan): Promise<StateRow<Body>[]> {
+    return (await scanRows(this.#connection, collectionOf(table), query)).map((row) => toRow(table, row));
   }
 
   async save<Body extends object>(table: StateTable<Body>, rows: StateRow<Body>[]): Promise<void> {

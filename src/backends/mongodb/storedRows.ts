@@ -94,6 +94,20 @@ export function pageRows(
   );
 }
 
+/** Rows by rising id, after the one of an id, if given. */
+export function scanRows(
+  connection: MongoConnection,
+  collection: string,
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<StoredRow[]> {
+  const filter: Filter<StoredRow> = after === undefined ? {} : { _id: { $gt: after } };
+  return connection.call((db) =>
+    rowsOf(db, collection)
+      .find(filter, { sort: { _id: 1 }, limit, batchSize: limit + 1 })
+      .toArray(),
+  );
+}
+
 /** How many rows of one partition there are, or on one of its lists; counted no further than `limit`. */
 export function countRows(
   connection: MongoConnection,

@@ -24,6 +24,7 @@ import { batchReader } from './batchReader.ts';
 import { openForAppending, openForReading } from './eventLogFile.ts';
 import { Gathering } from './Gathering.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
+import { PositionGaps } from './PositionGaps.ts';
 import { purgeFile } from './purgeFile.ts';
 import { type EventRow, eventColumns, isoTime, toEvents } from './recordedEvents.ts';
 import { GroupCommit } from './writer/groupCommit.ts';
@@ -155,7 +156,7 @@ export class SqliteEventLog implements EventLog {
   }
 
   async hasPosition(position: Position): Promise<boolean> {
-    return this.#reading(() => position <= this.#head());
+    return this.#reading(() => position <= this.#head() && !new PositionGaps(this.#db).include(position));
   }
 
   async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { StateQuery, StateRow, StateStore, StateTable } from '../../ports/stateStore.ts';
+import type { StateQuery, StateRow, StateScan, StateStore, StateTable } from '../../ports/stateStore.ts';
 import {
   type OwnRowStatements,
   PRUNED_AT_ONCE,
@@ -37,6 +37,15 @@ export class SqliteStateStore implements StateStore {
     { partition, after = -1, limit }: StateQuery,
   ): Promise<StateRow<Body>[]> {
     const found = this.#file.run((db) => this.#table(db, table).page.all(partition, after, limit));
+    return found.map((row) => toRow(table, row));
+  }
+
+  async scan<Body extends object>(
+    table: StateTable<Body>,
+    { after, limit }: StateScan,
+  ): Promise<StateRow<Body>[]> {
+    const behind = after ?? null;
+    const found = this.#file.run((db) => this.#table(db, table).scan.all(behind, behind, limit));
     return found.map((row) => toRow(table, row));
   }
 

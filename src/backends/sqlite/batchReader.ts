@@ -2,6 +2,7 @@ import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
 import type { Position } from '../../events/event.ts';
 import type { EventBatch, EventFilter } from '../../ports/eventLog.ts';
 import { MetadataTemplates } from './MetadataTemplates.ts';
+import { PositionGaps } from './PositionGaps.ts';
 import { DATA, type EventRow, eventColumns, POSITION, STREAM, toEvents } from './recordedEvents.ts';
 
 /** Many events at once cost less each; how many may be in memory is bounded by their size, too. */
@@ -36,10 +37,11 @@ export function batchReader(
   const nameOf = isByStream ? undefined : streamNames(db);
   // Its own ones: a verification goes by what the file says now, and not by what this process remembers of it.
   const templates = new MetadataTemplates(db);
+  const gaps = new PositionGaps(db);
   return (after) => {
     const head = (headOf.get()?.head as number | null) ?? 0;
-    if (after > head) return undefined;
-    const end = filter ? Math.min(head, after + SCAN_WINDOW) : head;
+    if (after > head || gaps.include(after)) return undefined;
+    const end = filter ? Math.min(head, gaps.placeBehind(after, SCAN_WINDOW)) : head;
     const rows: EventRow[] = [];
     let length = 0;
     for (const found of statement.iterate(after, end, ...values) as Iterable<unknown>) {

@@ -32,6 +32,10 @@ const schema = `
     data        TEXT NOT NULL,
     leaf        TEXT
   );
+  CREATE TABLE IF NOT EXISTS restores (
+    position INTEGER PRIMARY KEY,
+    after    INTEGER NOT NULL
+  );
   CREATE UNIQUE INDEX IF NOT EXISTS events_by_stream ON events (stream_id, revision);
   CREATE INDEX IF NOT EXISTS events_by_id ON events (event_id);
 `;

@@ -24,6 +24,7 @@ export interface RowStatements {
 }
 
 export interface OwnRowStatements extends RowStatements {
+  scan: Statement;
   insert: Statement;
   swap: Statement;
   remove: Statement;
@@ -71,8 +72,11 @@ export function prepareRows(db: DatabaseSync, name: string): RowStatements {
 export function prepareOwnRows(db: DatabaseSync, name: string): OwnRowStatements {
   const rows = prepareRows(db, name);
   const table = quoted(name);
+  const scan = db.prepare(`SELECT ${columns} FROM ${table} WHERE ? IS NULL OR id > ? ORDER BY id LIMIT ?`);
+  scan.setReturnArrays(true);
   return {
     ...rows,
+    scan,
     insert: db.prepare(`INSERT OR IGNORE INTO ${table} (${columns}) VALUES (?, ?, ?, ?, ?)`),
     swap: db.prepare(
       `UPDATE ${table} SET partition = ?, position = ?, body = ? WHERE id = ? AND position = ?`,

@@ -6,7 +6,8 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { inLogOrder } from '../../ports/inLogOrder.ts';
 import { changedKind } from '../../records/eventSubject.ts';
 import { ErasureCheck } from '../ErasureCheck.ts';
-import { readWorkspace, type WorkspaceBatch } from '../readWorkspace.ts';
+import type { RangeBatch } from '../readLog.ts';
+import { readWorkspace } from '../readWorkspace.ts';
 import type { LastEvent } from '../treeHead.ts';
 import { type ExportFormat, erasedLine, exportHeader, exportLine, type LineContext } from './exportLines.ts';
 import { type ExportFilters, isComplete } from './manifest.ts';
@@ -99,7 +100,7 @@ export async function exportEvents(
   }
 }
 
-function requireReadable({ unreadable: [damaged] }: WorkspaceBatch, workspace: string): void {
+function requireReadable({ unreadable: [damaged] }: RangeBatch, workspace: string): void {
   if (damaged === undefined) return;
   throw new ServiceError(
     'conflict',

@@ -1,0 +1,40 @@
+import { type BackupOptions, type BackupResult, takeBackup } from '../../backup/takeBackup.ts';
+import { ConfigError, loadConfig } from '../../config.ts';
+import { parseSigningKey } from '../../evidence/signing.ts';
+import { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import { findKeys, lastingKeys } from '../keyFiles.ts';
+import { openBackupTarget, openStateStore } from '../openBackend.ts';
+import { terminal } from '../terminal.ts';
+import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores.ts';
+import { asOnlyOne } from './asOnlyOne.ts';
+import { backedUpTables } from './stateTables.ts';
+
+/**
+ * Backs up the service that the environment names to a place. Rejects as `takeBackup`, and with `ConfigError` where its event log
+ * is on a server.
+ */
+export async function backUp(place: string, options: BackupOptions): Promise<BackupResult> {
+  const config = loadConfig(terminal().env);
+  if (!config.eventLogUrl.startsWith('sqlite:')) {
+    throw new ConfigError(
+      'The event log is on a server: back it up by the procedure of the server (docs/operate/backup-and-restore.md).',
+    );
+  }
+  requireKeyFolder(config.signingKey, config.dataDir);
+  const target = await openBackupTarget(place);
+  return withEventLog((eventLog) =>
+    withDocumentStore(async (documentStore) => {
+      const stateStore = await openStateStore(config.stateUrl);
+      try {
+        return await asOnlyOne(config.stateUrl, async () => {
+          const signing = await new KnownKeys(eventLog, lastingKeys(config)).load('signing');
+          const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
+          const keys = { keys: await findKeys(config), signingKey: parseSigningKey(signing) };
+          return takeBackup({ ...ports, ...keys }, options);
+        });
+      } finally {
+        await stateStore.close();
+      }
+    }),
+  );
+}

@@ -1,0 +1,123 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { makeOwnedFolders } from '../../backends/folderOwner.ts';
+import { secretFile } from '../../backends/localFiles/secretFile.ts';
+import type { OnProgress } from '../../backup/backupLog.ts';
+import { type Manifest, noBackup, readManifest, requireManifest } from '../../backup/format/manifest.ts';
+import { readKeys, type ServiceKeys } from '../../backup/format/sealedKeys.ts';
+import { restoreBackup } from '../../backup/restoreBackup.ts';
+import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { ServiceError } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import { parseSigningKey } from '../../evidence/signing.ts';
+import type { BackupTarget } from '../../ports/backupTarget.ts';
+import { unsetKeyFiles } from '../keyFiles.ts';
+import { openBackupTarget, openDocumentStore, openLogCopy, openStateStore, pathOf } from '../openBackend.ts';
+import { terminal } from '../terminal.ts';
+import { operator } from '../withStores.ts';
+import { isHalfRestored, markRestore, unmarkRestore } from './restoreMarker.ts';
+import { backedUpTables } from './stateTables.ts';
+
+export interface RestoreOptions {
+  passphrase: string;
+  /** Instead of the folder and the stores that the settings name. */
+  dataDir: string | undefined;
+  onProgress?: OnProgress;
+}
+
+/** A restore that is complete. */
+export interface Restored {
+  manifest: Manifest;
+  dataDir: string;
+  /** Where the log goes on. */
+  position: Position;
+}
+
+/** The keys of a backup, and the public one that its manifest was signed with. Rejects as `readKeys`. */
+export async function openKeys(
+  target: BackupTarget,
+  passphrase: string,
+): Promise<{ keys: ServiceKeys; publicKey: KeyObject }> {
+  const unchecked = await readManifest(target);
+  if (unchecked === undefined) throw noBackup(target);
+  const keys = await readKeys(target, unchecked, passphrase);
+  const signing = keys.get('signing-key');
+  if (signing === undefined) throw new ServiceError('conflict', 'The backup lacks the signing key.');
+  return { keys, publicKey: createPublicKey(parseSigningKey(signing)) };
+}
+
+/**
+ * Restores a backup into an empty data folder, or goes over one that was cut off: what is half there is not served. Rejects with
+ * `ConfigError` where the stores are not empty, or not on this machine, and as `openKeys`, `requireManifest` and `restoreBackup`.
+ */
+export async function restore(place: string, options: RestoreOptions): Promise<Restored> {
+  const config = configOf(options.dataDir);
+  const target = await openBackupTarget(place);
+  const { keys, publicKey } = await openKeys(target, options.passphrase);
+  const manifest = await requireManifest(target, publicKey);
+  clear(config);
+  const { dataDir } = config;
+  makeOwnedFolders(dataDir);
+  markRestore(dataDir);
+  const position = await fill(config, target, manifest, options.onProgress);
+  for (const file of unsetKeyFiles(config)) {
+    const key = keys.get(file);
+    if (key) await secretFile(join(dataDir, file), () => key);
+  }
+  unmarkRestore(dataDir);
+  return { manifest, dataDir, position };
+}
+
+function configOf(dataDir: string | undefined): Config {
+  const { env } = terminal();
+  if (dataDir === undefined) return loadConfig(env);
+  const { EVENT_LOG_URL, READ_MODEL_URL, STATE_URL, DOCUMENTS_URL, ...others } = env;
+  return loadConfig({ ...others, DATA_DIR: dataDir });
+}
+
+/** The files and folders that a restore makes outside of the data folder, or in it. */
+function storePaths({ eventLogUrl, stateUrl, documentsUrl }: Config): string[] {
+  if (!/^sqlite:/.test(eventLogUrl) || !/^sqlite:/.test(stateUrl) || !/^file:/.test(documentsUrl)) {
+    const message =
+      'A backup is restored into stores on this machine: EVENT_LOG_URL, STATE_URL or DOCUMENTS_URL names another one.';
+    throw new ConfigError(message);
+  }
+  const files = [eventLogUrl, stateUrl].flatMap((url) =>
+    ['', '-wal', '-shm'].map((end) => pathOf(url) + end),
+  );
+  return [...files, pathOf(documentsUrl)];
+}
+
+/** Takes away what a restore that was cut off has left; there must be nothing else. Throws `ConfigError`. */
+function clear(config: Config): void {
+  const { dataDir } = config;
+  const paths = storePaths(config);
+  if (isHalfRestored(dataDir)) {
+    const keys = unsetKeyFiles(config).map((file) => join(dataDir, file));
+    for (const path of [...paths, ...keys]) rmSync(path, { recursive: true, force: true });
+    return;
+  }
+  const there = existsSync(dataDir) && readdirSync(dataDir).some((name) => name !== 'lost+found');
+  const full = there ? dataDir : paths.find((path) => existsSync(path));
+  if (full !== undefined)
+    throw new ConfigError(`${full} is not empty. A backup is restored into an empty data folder.`);
+}
+
+async function fill(
+  { eventLogUrl, stateUrl, documentsUrl }: Config,
+  target: BackupTarget,
+  manifest: Manifest,
+  onProgress: OnProgress | undefined,
+): Promise<Position> {
+  const stateStore = await openStateStore(stateUrl);
+  const documentStore = await openDocumentStore(documentsUrl);
+  try {
+    const openLog = (identity: string) => openLogCopy(eventLogUrl, identity);
+    const ports = { openLog, stateStore, documentStore, tables: backedUpTables };
+    return await restoreBackup(ports, target, manifest, operator(), onProgress);
+  } finally {
+    await documentStore.close();
+    await stateStore.close();
+  }
+}

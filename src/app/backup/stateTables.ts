@@ -1,0 +1,29 @@
+import { sentHeadsTable } from '../../evidence/heads/sentHeads.ts';
+import { keptRequests } from '../../idempotency/keptRequests.ts';
+import { messageClaimsTable, messageLinksTable, messagesTable } from '../../messages/message.ts';
+import type { StateTable } from '../../ports/stateStore.ts';
+import { attemptsTable } from '../../webhooks/delivery/attempts.ts';
+import { deliveryTable } from '../../webhooks/delivery/deliveryTable.ts';
+
+/** The tables of the state store that belong to a backup. */
+export const backedUpTables: readonly StateTable<object>[] = [
+  deliveryTable,
+  attemptsTable,
+  messagesTable,
+  messageLinksTable,
+  messageClaimsTable,
+  keptRequests,
+  sentHeadsTable,
+];
+
+/** Those that do not, and what becomes of a service that finds them empty. */
+export const leftOutTables: Readonly<Record<string, string>> = {
+  sessions_v1: 'people sign in again; a session that has ended since must not come back',
+  heads_status_v1: 'it is written with the next head',
+  erasures_v1: 'every erasure is looked at again, and completed where it is not',
+  document_purge_v1: 'what was replaced or removed is looked at again, and purged where it is due',
+  document_purge_held_v1: 'as with the place of the purge',
+  verifications_v1: 'it is verified again',
+  scorecards_v1: 'it is analysed again',
+  simulations_v1: 'it is analysed again',
+};

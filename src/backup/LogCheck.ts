@@ -1,0 +1,53 @@
+import { canonicalJson } from '../events/canonicalJson.ts';
+import type { Position } from '../events/event.ts';
+import type { CopiedPlace } from '../ports/logCopy.ts';
+import { uploadedBy } from '../records/document.ts';
+import { isEvent, Trees, toRecorded } from './format/copiedPlace.ts';
+import type { Manifest, Segment } from './format/manifest.ts';
+
+/** Holds the events of a backup against its manifest. */
+export class LogCheck {
+  /** The last upload of each document that was not removed since, by its stream. */
+  readonly documents = new Map<string, { objectId: string; position: Position }>();
+  events = 0;
+  readonly #trees = new Trees();
+  readonly #problems: string[] = [];
+  #isWhole = true;
+  #last: Position = 0;
+
+  /** Takes the next segment; none where it cannot be read. */
+  take({ name, first, last, events }: Segment, places: CopiedPlace[] | undefined): void {
+    this.#isWhole &&= places !== undefined;
+    if (places === undefined) return;
+    const isAsTold = places[0]?.position === first && places.at(-1)?.position === last;
+    if (!isAsTold || places.length !== events || first <= this.#last)
+      this.#problems.push(`The file ${name} does not hold the events that the manifest says.`);
+    for (const place of places) this.#place(place);
+    this.#last = last;
+  }
+
+  /** What is wrong with the log as a whole. */
+  problems(manifest: Manifest): string[] {
+    if (!this.#isWhole || this.#problems.length > 0) return this.#problems;
+    if (this.events !== manifest.events || this.#last !== manifest.last_position)
+      return ['The backup does not hold as many events as its manifest says.'];
+    return manifest.trees
+      .filter(({ workspace, ...tree }) => {
+        const { size, chain, subtrees } = this.#trees.get(workspace);
+        return canonicalJson(tree) !== canonicalJson({ size, chain, subtrees });
+      })
+      .map(({ workspace }) => `The events of ${workspace} are not those over which its hash tree was made.`);
+  }
+
+  #place(place: CopiedPlace): void {
+    this.events += 1;
+    if ('leaf' in place) this.#trees.take(place);
+    if (!isEvent(place)) return;
+    const event = toRecorded(place);
+    this.#trees.take(event);
+    const { stream, position, type } = event;
+    if (type === 'DocumentUploaded')
+      this.documents.set(stream, { objectId: uploadedBy(event).object_id, position });
+    else this.documents.delete(stream);
+  }
+}

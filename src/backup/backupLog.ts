@@ -1,0 +1,90 @@
+import type { Position } from '../events/event.ts';
+import { erasureStep } from '../events/recordErased.ts';
+import { readLog } from '../evidence/readLog.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import { inLogOrder } from '../ports/inLogOrder.ts';
+import type { CopiedPlace } from '../ports/logCopy.ts';
+import { uploadedBy } from '../records/document.ts';
+import { Trees, toCopied } from './format/copiedPlace.ts';
+import { MAX_LINES, readLines, writeLineFiles } from './format/lineFiles.ts';
+import type { Manifest, Segment, Tombstone } from './format/manifest.ts';
+import type { WantedObject } from './WantedObject.ts';
+
+/** A segment with fewer bytes goes on with the next events, so that frequent backups do not come to many small files. */
+const SMALL_BYTES = 1024 * 1024;
+
+/** What a backup holds of the log. */
+export interface LoggedPart extends Pick<Manifest, 'segments' | 'trees' | 'last_position' | 'events'> {
+  /** Events that were written. */
+  added: number;
+  /** Tombstones among them. */
+  tombstones: Tombstone[];
+  /** The documents that they say were uploaded. */
+  uploads: WantedObject[];
+  problems: string[];
+}
+
+/** How far into the log a backup is, where it will end, and how many events it has written. */
+export type OnProgress = (position: Position, until: Position, events: number) => void;
+
+/** Writes the events behind those that the backup holds already, up to a position. Rejects with `unavailable`. */
+export async function backupLog(
+  eventLog: EventLog,
+  target: BackupTarget,
+  previous: Manifest | undefined,
+  until: Position,
+  onProgress: OnProgress = () => undefined,
+): Promise<LoggedPart> {
+  const segments = [...(previous?.segments ?? [])];
+  const after = previous?.last_position ?? 0;
+  const trees = new Trees(previous?.trees);
+  const part: LoggedPart = {
+    ...{ segments, trees: previous?.trees ?? [], last_position: until, events: previous?.events ?? 0 },
+    ...{ added: 0, tombstones: [], uploads: [], problems: [] },
+  };
+  if (until === after) return part;
+  const places = async function* (): AsyncGenerator<CopiedPlace> {
+    const last = segments.at(-1);
+    if (last && last.bytes < SMALL_BYTES && last.events < MAX_LINES) {
+      segments.pop();
+      yield* await readLines<CopiedPlace>(target, last);
+    }
+    for await (const batch of readLog(eventLog, { after, until })) {
+      for (const place of inLogOrder(batch)) {
+        take(part, trees, place);
+        yield toCopied(place);
+      }
+      onProgress(batch.position, until, part.added);
+    }
+  };
+  await writeLineFiles(target, segmentName, places(), (file, written) => {
+    segments.push(segmentOf(file, written));
+  });
+  return { ...part, trees: trees.toManifest(), events: part.events + part.added };
+}
+
+/** Notes what comes of an event for the rest of the backup. */
+function take(part: LoggedPart, trees: Trees, place: Parameters<typeof toCopied>[0]): void {
+  part.added += 1;
+  if (!('data' in place) && !('leaf' in place)) {
+    part.problems.push(`The event at position ${place.position} cannot be read: see chartledger verify.`);
+    return;
+  }
+  trees.take(place);
+  if (!('data' in place)) return;
+  const { stream, revision, position } = place;
+  if (erasureStep(place)) part.tombstones.push({ stream, revision });
+  if (place.type !== 'DocumentUploaded') return;
+  const { object_id: id, size, sha256 } = uploadedBy(place);
+  part.uploads.push({ id, size, sha256, document: { stream, revision, position } });
+}
+
+export function segmentName({ position }: CopiedPlace): string {
+  return `log/${String(position).padStart(16, '0')}`;
+}
+
+export function segmentOf(file: Omit<Segment, 'first' | 'last' | 'events'>, written: CopiedPlace[]): Segment {
+  const [first, last] = [written[0], written.at(-1)] as [CopiedPlace, CopiedPlace];
+  return { ...file, first: first.position, last: last.position, events: written.length };
+}

@@ -1,0 +1,60 @@
+import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../../events/event.ts';
+import { isBookkeeping, workspaceOfStream } from '../../events/streamNames.ts';
+import { storedLeaf } from '../../hashing/eventLeaf.ts';
+import { addLeaf, emptyTree, type Hash, type HashTree } from '../../hashing/hashTree.ts';
+import type { CopiedEvent, CopiedPlace } from '../../ports/logCopy.ts';
+import type { Manifest } from './manifest.ts';
+
+/** What a backup holds of what stands in a place of the log. */
+export function toCopied(place: RecordedEvent | UnreadableEvent | ErasedEvent): CopiedPlace {
+  const { position, stream, revision, id } = place;
+  const at = { position, stream, revision, id };
+  if ('leaf' in place) return { ...at, leaf: place.leaf };
+  if (!('data' in place)) return { ...at, type: place.type };
+  const { type, recordedAt, metadata, metadataText, data, dataText } = place;
+  return {
+    ...at,
+    ...{ type, recordedAt },
+    metadata: metadataText ?? JSON.stringify(metadata),
+    data: dataText ?? JSON.stringify(data),
+  };
+}
+
+/** The event of a backup, as the log gave it. Throws when its texts are no JSON. */
+export function toRecorded({ data, metadata, ...event }: CopiedEvent): RecordedEvent {
+  return { ...event, data: JSON.parse(data), metadata: JSON.parse(metadata) };
+}
+
+export function isEvent(place: CopiedPlace): place is CopiedEvent {
+  return 'data' in place;
+}
+
+/** The hash trees of all workspaces over the events of a log that are taken one after the other. */
+export class Trees {
+  readonly #trees: Map<string, HashTree>;
+
+  constructor(trees: Manifest['trees'] = []) {
+    this.#trees = new Map(trees.map(({ workspace, ...tree }) => [workspace, tree]));
+  }
+
+  /** Takes an event, or what is left of one that was erased; the same ones that the read model of the tree takes. */
+  take(event: RecordedEvent | ErasedEvent): void {
+    if (isBookkeeping(event.stream)) return;
+    if ('leaf' in event) this.#add(workspaceOfStream(event.stream), event.leaf);
+    else this.#add(event.metadata.workspace, storedLeaf(event));
+  }
+
+  toManifest(): Manifest['trees'] {
+    return [...this.#trees].map(([workspace, { size, chain, subtrees }]) => ({
+      ...{ workspace, size, chain, subtrees },
+    }));
+  }
+
+  get(workspace: string): HashTree {
+    return this.#trees.get(workspace) ?? emptyTree;
+  }
+
+  #add(workspace: string, leaf: Hash): void {
+    this.#trees.set(workspace, addLeaf(this.get(workspace), leaf));
+  }
+}

@@ -1,0 +1,136 @@
+import { createHash, type KeyObject } from 'node:crypto';
+import { buffer } from 'node:stream/consumers';
+import { z } from 'zod';
+import { ServiceError } from '../../errors.ts';
+import { signatureProblem, signObject } from '../../evidence/signing.ts';
+import { hashSchema, signatureFields } from '../../evidence/treeHead.ts';
+import type { BackupTarget } from '../../ports/backupTarget.ts';
+
+/** A file of a backup: its name there, its size in bytes and the SHA-256 of these. */
+const fileSchema = z.strictObject({ name: z.string(), bytes: z.int().min(0), sha256: hashSchema });
+export type BackupFile = z.infer<typeof fileSchema>;
+
+/** Events that stand one behind the other in the log, a line each, and the positions of the first and the last. */
+const segmentSchema = z.strictObject({
+  ...fileSchema.shape,
+  first: z.int().min(1),
+  last: z.int().min(1),
+  events: z.int().min(1),
+});
+export type Segment = z.infer<typeof segmentSchema>;
+
+const treeSchema = z.strictObject({
+  workspace: z.string(),
+  size: z.int().min(1),
+  chain: hashSchema,
+  subtrees: z.array(hashSchema),
+});
+
+/** A tombstone of which the events were not removed yet. */
+const tombstoneSchema = z.strictObject({ stream: z.string(), revision: z.int().min(0) });
+export type Tombstone = z.infer<typeof tombstoneSchema>;
+
+/** What tells of a backup: all other files are named in it, and it is signed. */
+export const manifestSchema = z.strictObject({
+  type: z.literal('chartledger.backup.v1'),
+  /** Of the service that wrote it. */
+  version: z.string(),
+  /** Identity of the event log. */
+  log: z.uuid(),
+  /** When what it holds began to be read; ISO 8601, UTC. */
+  created_at: z.string(),
+  /** Position of the last event that it holds; 0: none. */
+  last_position: z.int().min(0),
+  events: z.int().min(0),
+  segments: z.array(segmentSchema),
+  /** The hash tree over the events of each workspace. */
+  trees: z.array(treeSchema),
+  /** Tombstones whose events the log still held. */
+  erasing: z.array(tombstoneSchema),
+  /** Rows of the state store. */
+  state: z.array(z.strictObject({ ...fileSchema.shape, table: z.string(), rows: z.int().min(1) })),
+  /** Lists of the documents' and messages' bytes that the backup holds. */
+  objects: z.array(fileSchema),
+  /** The service's keys, sealed. */
+  keys: fileSchema,
+  ...signatureFields,
+});
+export type Manifest = z.infer<typeof manifestSchema>;
+
+const NAME = 'manifest.json';
+
+/** Signs a manifest and puts it in the place of the one before: the backup is then the new one, whole. */
+export async function writeManifest(
+  target: BackupTarget,
+  manifest: Omit<Manifest, 'key_id' | 'signature'>,
+  signingKey: KeyObject,
+): Promise<Manifest> {
+  const signed = signObject(manifest, signingKey);
+  const text = `${JSON.stringify(signed, undefined, 2)}\n`;
+  await target.write(NAME, oneChunk(Buffer.from(text)));
+  return signed;
+}
+
+/**
+ * The manifest of the backup in a place, whose signature is yet to be checked; undefined where there is none. Rejects with
+ * `conflict` when it is none, or one of a later version of the service.
+ */
+export async function readManifest(target: BackupTarget): Promise<Manifest | undefined> {
+  let text: string;
+  try {
+    text = (await buffer(await target.read(NAME))).toString();
+  } catch (error) {
+    if (error instanceof ServiceError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+  const found = parse(text);
+  const type = (found as { type?: unknown } | undefined)?.type;
+  if (
+    typeof type === 'string' &&
+    /^chartledger\.backup\.v\d+$/.test(type) &&
+    type !== 'chartledger.backup.v1'
+  )
+    throw broken(target, `it was written by a later version of the service (${type})`);
+  const { data } = manifestSchema.safeParse(found);
+  if (data === undefined) throw broken(target, 'it is not one of a backup');
+  return data;
+}
+
+/** The same; rejects with `not_found` where there is none, and with `conflict` when its signature does not hold. */
+export async function requireManifest(target: BackupTarget, publicKey: KeyObject): Promise<Manifest> {
+  const manifest = await readManifest(target);
+  if (manifest === undefined) throw noBackup(target);
+  const problem = signatureProblem(manifest, publicKey);
+  if (problem) throw broken(target, problem);
+  return manifest;
+}
+
+export function noBackup({ place }: BackupTarget): ServiceError {
+  return new ServiceError('not_found', `There is no backup in ${place}.`);
+}
+
+/** The names of all files of a backup but those of documents. */
+export function filesOf({ segments, state, objects, keys }: Manifest): string[] {
+  return [NAME, ...[...segments, ...state, ...objects, keys].map(({ name }) => name)];
+}
+
+/** SHA-256, lower-case hex. */
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function broken({ place }: BackupTarget, problem: string): ServiceError {
+  return new ServiceError('conflict', `The manifest of the backup in ${place} does not hold: ${problem}.`);
+}

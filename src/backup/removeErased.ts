@@ -1,0 +1,84 @@
+import { dataAs, type ErasedEvent, type Position } from '../events/event.ts';
+import { type ErasedVersion, erasureStep, type RecordErased } from '../events/recordErased.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
+import type { EventLog } from '../ports/eventLog.ts';
+import type { CopiedPlace } from '../ports/logCopy.ts';
+import { segmentName, segmentOf } from './backupLog.ts';
+import { readLines, writeLineFiles } from './format/lineFiles.ts';
+import type { Segment, Tombstone } from './format/manifest.ts';
+
+interface Removed {
+  segments: Segment[];
+  /** Tombstones whose events the log still holds. */
+  erasing: Tombstone[];
+  /** Events that were taken out of the backup. */
+  events: number;
+}
+
+/**
+ * Takes what the log has removed since by these tombstones out of the segments that hold it: each of these is written anew.
+ * Rejects with `unavailable`, and with `conflict` when such a segment is damaged.
+ */
+export async function removeErased(
+  eventLog: EventLog,
+  target: BackupTarget,
+  segments: Segment[],
+  tombstones: readonly Tombstone[],
+): Promise<Removed> {
+  const { places, erasing } = await removedPlaces(eventLog, tombstones);
+  const positions = [...places.keys()];
+  const removed: Removed = { segments: [], erasing, events: 0 };
+  for (const segment of segments) {
+    const isConcerned = positions.some((at) => at >= segment.first && at <= segment.last);
+    removed.segments.push(isConcerned ? await rewrite(target, segment, places, removed) : segment);
+  }
+  return removed;
+}
+
+async function rewrite(
+  target: BackupTarget,
+  segment: Segment,
+  places: ReadonlyMap<Position, ErasedEvent>,
+  removed: Removed,
+): Promise<Segment> {
+  let count = 0;
+  const lines = (await readLines<CopiedPlace>(target, segment)).map((line) => {
+    const erased = places.get(line.position);
+    if (erased === undefined || 'leaf' in line) return line;
+    count += 1;
+    return erased;
+  });
+  if (count === 0) return segment;
+  removed.events += count;
+  let rewritten = segment;
+  await writeLineFiles(target, segmentName, lines, (file, written) => {
+    rewritten = segmentOf(file, written);
+  });
+  return rewritten;
+}
+
+/** What the log holds no more of what tombstones list, by position. */
+async function removedPlaces(eventLog: EventLog, tombstones: readonly Tombstone[]) {
+  const places = new Map<Position, ErasedEvent>();
+  const erasing: Tombstone[] = [];
+  for (const tombstone of tombstones) {
+    const { stream, revision } = tombstone;
+    const [event] = await eventLog.readStream(stream, { from: revision, limit: 1 });
+    // One that is gone itself is listed by a later one.
+    if (event?.revision !== revision || erasureStep(event) === undefined) continue;
+    const { erased } = dataAs<RecordErased>(event.data);
+    const [first] = erased;
+    if (first && (await isThere(eventLog, stream, first))) {
+      erasing.push(tombstone);
+      continue;
+    }
+    for (const { version, position, event_id: id, leaf } of erased)
+      places.set(position, { position, stream, revision: version - 1, id, leaf });
+  }
+  return { places, erasing };
+}
+
+async function isThere(eventLog: EventLog, stream: string, { version }: ErasedVersion): Promise<boolean> {
+  const [found] = await eventLog.readStream(stream, { from: version - 1, limit: 1 });
+  return found?.revision === version - 1;
+}

@@ -1,0 +1,114 @@
+import { v7 as uuidv7 } from 'uuid';
+import { ServiceError } from '../errors.ts';
+import type { NewEvent, Position } from '../events/event.ts';
+import type { Principal } from '../events/eventMetadata.ts';
+import { INSTALLATION } from '../events/streamNames.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
+import type { DocumentStore } from '../ports/documentStore.ts';
+import type { CopiedPlace, LogCopy } from '../ports/logCopy.ts';
+import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
+import type { OnProgress } from './backupLog.ts';
+import { each } from './backupObjects.ts';
+import { damaged, readLines } from './format/lineFiles.ts';
+import type { Manifest } from './format/manifest.ts';
+import { LogCheck } from './LogCheck.ts';
+import { objectName, readIndex, readObject, storedObjects } from './objectIndex.ts';
+
+/** Bookkeeping of the service, in a stream of its own: an event of the type `LogRestored` for each restore. */
+const STREAM = 'log-restores';
+const MICROSECONDS = 1_000;
+const AT_ONCE = 500;
+
+/** Empty stores, to be filled. */
+export interface RestorePorts {
+  openLog(identity: string): Promise<LogCopy>;
+  stateStore: StateStore;
+  documentStore: DocumentStore;
+  tables: readonly StateTable<object>[];
+}
+
+/**
+ * Fills stores with a backup whose signature holds: the events each in its place, with its time, then the event that tells of the
+ * restore. Gives the position of that one. Rejects with `conflict` where a file of the backup is missing or was changed,
+ * and with `unavailable`; the stores then hold a part of it.
+ */
+export async function restoreBackup(
+  ports: RestorePorts,
+  target: BackupTarget,
+  manifest: Manifest,
+  principal: Principal,
+  onProgress?: OnProgress,
+): Promise<Position> {
+  const position = await restoreLog(ports, target, manifest, principal, onProgress);
+  for (const file of manifest.state) {
+    const table = ports.tables.find(({ name }) => name === file.table);
+    if (table === undefined) throw damaged(target, file.name, 'is of a later version of the service');
+    const rows = await readLines<StateRow<object>>(target, file);
+    for (let at = 0; at < rows.length; at += AT_ONCE)
+      await ports.stateStore.save(table, rows.slice(at, at + AT_ONCE));
+  }
+  await restoreObjects(ports.documentStore, target, manifest);
+  await ports.documentStore.setLog(manifest.log);
+  return position;
+}
+
+async function restoreLog(
+  { openLog }: RestorePorts,
+  target: BackupTarget,
+  manifest: Manifest,
+  principal: Principal,
+  onProgress: OnProgress = () => undefined,
+): Promise<Position> {
+  const log = await openLog(manifest.log);
+  try {
+    const check = new LogCheck();
+    for (const segment of manifest.segments) {
+      const places = await readLines<CopiedPlace>(target, segment);
+      check.take(segment, places);
+      await log.add(places);
+      onProgress(segment.last, manifest.last_position, check.events);
+    }
+    const [problem] = check.problems(manifest);
+    if (problem) throw new ServiceError('conflict', problem);
+    const position = positionBehind(manifest);
+    await log.finish(STREAM, logRestored(manifest, principal), position);
+    return position;
+  } finally {
+    await log.close();
+  }
+}
+
+/**
+ * Where a restored log goes on: at the time of the restore, in microseconds since 1970. No log grows by a million events a
+ * second, so no course of it that began earlier has come to there, and what consumers have read stays apart from what comes.
+ */
+function positionBehind({ last_position, created_at }: Manifest): Position {
+  const now = Math.max(Date.now(), Date.parse(created_at));
+  return Math.max(last_position + 1, now * MICROSECONDS);
+}
+
+function logRestored({ created_at, last_position }: Manifest, principal: Principal): NewEvent {
+  const id = uuidv7();
+  return {
+    id,
+    type: 'LogRestored',
+    data: { backup_created_at: created_at, last_position },
+    metadata: {
+      ...{ workspace: INSTALLATION, principal, requestId: id, $correlationId: id, schemaVersion: 1 },
+    },
+  };
+}
+
+async function restoreObjects(
+  documentStore: DocumentStore,
+  target: BackupTarget,
+  manifest: Manifest,
+): Promise<void> {
+  const index = await readIndex(target, manifest.objects);
+  await each(storedObjects(index), async (object) => {
+    const { id } = object;
+    const { sha256 } = await documentStore.put(id, await readObject(target, object));
+    if (sha256 !== object.sha256) throw damaged(target, objectName(id), 'was changed');
+    await documentStore.confirm(id);
+  });
+}

@@ -1,0 +1,128 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { ServiceError } from '../errors.ts';
+import { signatureProblem } from '../evidence/signing.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
+import type { StateStore, StateTable } from '../ports/stateStore.ts';
+import { version } from '../version.ts';
+import { backupLog, type OnProgress } from './backupLog.ts';
+import { backupObjects, type ObjectPorts } from './backupObjects.ts';
+import { backupState } from './backupState.ts';
+import { type BackupFile, filesOf, type Manifest, readManifest, writeManifest } from './format/manifest.ts';
+import { readKeys, type ServiceKeys, writeKeys } from './format/sealedKeys.ts';
+import { objectName } from './objectIndex.ts';
+import { removeErased } from './removeErased.ts';
+
+export interface BackupPorts extends ObjectPorts {
+  stateStore: StateStore;
+  /** The tables of the state store that belong to a backup. */
+  tables: readonly StateTable<object>[];
+  keys: ServiceKeys;
+  signingKey: KeyObject;
+}
+
+export interface BackupOptions {
+  passphrase: string;
+  /** The keys are sealed anew, with another passphrase than before. */
+  isNewPassphrase: boolean;
+  onProgress?: OnProgress;
+}
+
+/** What a run has written. */
+export interface BackupResult {
+  manifest: Manifest;
+  events: number;
+  /** Of documents and messages, and their bytes. */
+  objects: number;
+  bytes: number;
+  /** Events that were taken out, as they were erased since. */
+  erased: number;
+  /** What the stores should hold and do not, a line each. The backup holds all else. */
+  problems: string[];
+}
+
+/** Names of files that a backup writes, and of those that a write which was cut off has left. */
+const OWN = /^(?:manifest\.json|keys-\w{8}\.json|(?:log|state|objects)(?:[/-][\w/.-]+)?)(?:\.part)?$/;
+
+/**
+ * Brings the backup in a place up to date, or begins it, while the service runs. The state store is read before the log, so that
+ * nothing of it is ahead of the log, and objects after both, so that each that they name is there. Until the new
+ * manifest is written, the backup is the one from before, whole. Rejects with `conflict` where the place holds anything else,
+ * or a backup that this log does not go on from; with `permission_denied` when the passphrase is not the one from before; with
+ * `validation_failed` when a new one is too short; with `unavailable`.
+ */
+export async function takeBackup(
+  ports: BackupPorts,
+  { passphrase, isNewPassphrase, onProgress }: BackupOptions,
+): Promise<BackupResult> {
+  const { eventLog, stateStore, target, tables, keys, signingKey } = ports;
+  const previous = await previousBackup(ports);
+  const present = await ownFiles(target, previous === undefined);
+  const log = await eventLog.identity();
+  const sealed = await sealKeys(target, log, keys, isNewPassphrase ? undefined : previous, passphrase);
+  const created_at = new Date().toISOString();
+  const { state, messages } = await backupState(stateStore, target, tables);
+  const logged = await backupLog(eventLog, target, previous, await eventLog.head(), onProgress);
+  const { added, tombstones, uploads, problems, ...logPart } = logged;
+  const listed = [...(previous?.erasing ?? []), ...tombstones];
+  const removed = await removeErased(eventLog, target, logPart.segments, listed);
+  const wanted = [...uploads, ...messages];
+  const objects = await backupObjects(ports, previous?.objects ?? [], wanted, present);
+  const { segments, erasing } = removed;
+  const manifest = await writeManifest(
+    target,
+    {
+      type: 'chartledger.backup.v1',
+      ...{ version, log, created_at },
+      ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealed },
+    },
+    signingKey,
+  );
+  const objectFiles = [...objects.index.values()].map(({ id }) => objectName(id));
+  const kept = new Set([...filesOf(manifest), ...objectFiles]);
+  for (const name of await ownFiles(target)) if (!kept.has(name)) await target.delete(name);
+  return {
+    ...{ manifest, events: added, objects: objects.added, bytes: objects.bytes, erased: removed.events },
+    problems: [...problems, ...objects.problems],
+  };
+}
+
+/** The backup that is there, if it can be gone on with. */
+async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Promise<Manifest | undefined> {
+  const previous = await readManifest(target);
+  if (previous === undefined) return undefined;
+  const isOther = previous.log !== (await eventLog.identity());
+  const problem = isOther
+    ? 'is of another event log'
+    : signatureProblem(previous, createPublicKey(signingKey))
+      ? 'was signed with another key, or changed since'
+      : (await eventLog.hasPosition(previous.last_position))
+        ? undefined
+        : 'goes further than the event log, which was put back to an earlier state';
+  if (problem === undefined) return previous;
+  throw new ServiceError('conflict', `The backup in ${target.place} ${problem}. Begin one in another place.`);
+}
+
+/** The files of a backup, whole or not. Rejects with `conflict` where there must be `noOthers` and are. */
+async function ownFiles(target: BackupTarget, noOthers = false): Promise<Set<string>> {
+  const own = new Set<string>();
+  for await (const name of target.names()) {
+    if (OWN.test(name)) own.add(name);
+    else if (noOthers)
+      throw new ServiceError('conflict', `${target.place} holds files that are none of a backup's.`);
+  }
+  return own;
+}
+
+/** The file of the sealed keys: the one from before, where it holds the same keys and the passphrase opens it. */
+async function sealKeys(
+  target: BackupTarget,
+  log: string,
+  keys: ServiceKeys,
+  previous: Manifest | undefined,
+  passphrase: string,
+): Promise<BackupFile> {
+  if (previous === undefined) return writeKeys(target, log, keys, passphrase);
+  const before = await readKeys(target, previous, passphrase);
+  const isSame = before.size === keys.size && [...keys].every(([name, key]) => before.get(name)?.equals(key));
+  return isSame ? previous.keys : writeKeys(target, log, keys, passphrase);
+}

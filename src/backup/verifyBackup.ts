@@ -1,0 +1,76 @@
+import type { KeyObject } from 'node:crypto';
+import { ServiceError } from '../errors.ts';
+import type { BackupTarget } from '../ports/backupTarget.ts';
+import type { CopiedPlace } from '../ports/logCopy.ts';
+import type { OnProgress } from './backupLog.ts';
+import { Digest, each } from './backupObjects.ts';
+import { damaged, readFile, readLines } from './format/lineFiles.ts';
+import { type Manifest, requireManifest } from './format/manifest.ts';
+import { LogCheck } from './LogCheck.ts';
+import {
+  type IndexedObject,
+  objectName,
+  readIndex,
+  readObject,
+  type StoredObject,
+  storedObjects,
+} from './objectIndex.ts';
+
+/** A backup that was looked at. */
+export interface VerifiedBackup {
+  manifest: Manifest;
+  /** Of documents and messages. */
+  objects: number;
+  /** What is wrong, and where; none: all holds. */
+  problems: string[];
+}
+
+/**
+ * Checks a backup: the signature of its manifest, the digests of all files, that the events are those over which the hash trees
+ * were made, and that no document lacks its bytes. Rejects as `requireManifest`, and with `unavailable`.
+ */
+export async function verifyBackup(
+  target: BackupTarget,
+  publicKey: KeyObject,
+  onProgress: OnProgress = () => undefined,
+): Promise<VerifiedBackup> {
+  const manifest = await requireManifest(target, publicKey);
+  const problems: string[] = [];
+  const noted = <Result>(work: Promise<Result>) => work.catch((error) => note(error, problems));
+  const log = new LogCheck();
+  for (const segment of manifest.segments) {
+    const places = await noted(readLines<CopiedPlace>(target, segment));
+    log.take(segment, places);
+    onProgress(segment.last, manifest.last_position, log.events);
+  }
+  problems.push(...log.problems(manifest));
+  for (const file of [...manifest.state, manifest.keys]) await noted(readFile(target, file));
+  const index = await noted(readIndex(target, manifest.objects));
+  if (index === undefined) return { manifest, objects: 0, problems };
+  const stored = storedObjects(index);
+  await each(stored, async (object) => {
+    await noted(checkObject(target, object));
+  });
+  problems.push(...missingDocuments(log, index));
+  return { manifest, objects: stored.length, problems };
+}
+
+/** Rejects when the bytes of an object are missing or others. */
+async function checkObject(target: BackupTarget, object: StoredObject): Promise<void> {
+  const { id, sha256 } = object;
+  const digest = new Digest();
+  for await (const _chunk of digest.of(await readObject(target, object)));
+  if (digest.result(id).sha256 !== sha256) throw damaged(target, objectName(id), 'was changed');
+}
+
+function missingDocuments(log: LogCheck, index: ReadonlyMap<string, IndexedObject>): string[] {
+  return [...log.documents.values()]
+    .filter(({ objectId }) => !index.has(objectId))
+    .map(({ position }) => `The bytes of the document at position ${position} are not in the backup.`);
+}
+
+/** Notes what is wrong; throws what does not tell of the backup. */
+function note(error: unknown, problems: string[]): undefined {
+  if (!(error instanceof ServiceError) || error.code !== 'conflict') throw error;
+  problems.push(error.message);
+}

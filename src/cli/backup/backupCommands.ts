@@ -1,0 +1,103 @@
+import type { Command } from 'commander';
+import { backUp } from '../../app/backup/backUp.ts';
+import { openKeys, restore } from '../../app/backup/restore.ts';
+import { openBackupTarget } from '../../app/openBackend.ts';
+import { terminal } from '../../app/terminal.ts';
+import { readManifest } from '../../backup/format/manifest.ts';
+import { verifyBackup } from '../../backup/verifyBackup.ts';
+import { createLogProgress } from '../logProgress.ts';
+import { count, example, fail, writeLine } from '../output.ts';
+import { readPublicKey } from '../signedFiles.ts';
+import { addPassphraseOption, type PassphraseOptions, readPassphrase } from './readPassphrase.ts';
+
+const BYTES_A_MB = 1_000_000;
+
+/** What `work` gives, with a bar on the terminal for how far into the log it is. */
+async function withBar<Result>(
+  work: (onProgress: ReturnType<typeof createLogProgress>['at']) => Promise<Result>,
+): Promise<Result> {
+  const bar = createLogProgress(terminal().stderr.isTTY === true);
+  return work(bar.at).finally(() => bar.stop());
+}
+
+async function takeOne(to: string, options: PassphraseOptions & { newPassphrase?: true }): Promise<void> {
+  const isFirst = (await readManifest(await openBackupTarget(to))) === undefined;
+  const isNewPassphrase = options.newPassphrase === true;
+  const passphrase = await readPassphrase(options, isFirst || isNewPassphrase);
+  const done = await withBar((onProgress) => backUp(to, { passphrase, isNewPassphrase, onProgress }));
+  const { manifest, events, objects, bytes, erased, problems } = done;
+  writeLine(
+    `${count(events)} new events, ${count(objects)} new documents and messages (${(bytes / BYTES_A_MB).toFixed(1)} MB); ` +
+      `the backup holds ${count(manifest.events)} events, up to position ${manifest.last_position}`,
+  );
+  if (erased > 0) writeLine(`${count(erased)} events that were erased since were taken out of the backup`);
+  for (const problem of problems) fail(problem);
+}
+
+async function verifyOne(from: string, options: PassphraseOptions & { publicKey?: string }): Promise<void> {
+  const target = await openBackupTarget(from);
+  const publicKey =
+    options.publicKey === undefined
+      ? (await openKeys(target, await readPassphrase(options, false))).publicKey
+      : await readPublicKey(options.publicKey);
+  const { manifest, objects, problems } = await withBar((at) => verifyBackup(target, publicKey, at));
+  for (const problem of problems) fail(problem);
+  if (problems.length > 0) return;
+  writeLine(
+    `The backup of ${manifest.created_at} holds: ${count(manifest.events)} events, up to position ${manifest.last_position}, ` +
+      `in ${count(manifest.trees.length)} hash trees; ${count(objects)} documents and messages`,
+  );
+}
+
+async function restoreOne(from: string, options: PassphraseOptions & { dataDir?: string }): Promise<void> {
+  const passphrase = await readPassphrase(options, false);
+  const { manifest, dataDir, position } = await withBar((onProgress) =>
+    restore(from, { passphrase, dataDir: options.dataDir, onProgress }),
+  );
+  writeLine(
+    `Restored into ${dataDir}: ${count(manifest.events)} events, as they were at ${manifest.created_at}. ` +
+      `The log ends at position ${manifest.last_position} and goes on at ${position}.`,
+  );
+}
+
+/** `chartledger backup`, `chartledger restore` */
+export function addBackupCommands(program: Command): void {
+  const backup = program
+    .command('backup')
+    .argument('<to>', 'a folder')
+    .description(
+      'Back up a service with an embedded event log, also while it runs: events, documents, messages, how far webhooks are, and the ' +
+        'keys, sealed with a passphrase. A folder that holds a backup already is brought up to date: what is new is ' +
+        'written, what was erased since is taken out.',
+    )
+    .option('--new-passphrase', 'seal the keys with another passphrase than before')
+    .addHelpText(
+      'after',
+      example('chartledger backup /mnt/backup --passphrase-file /etc/chartledger/passphrase'),
+    )
+    .action(takeOne);
+  addPassphraseOption(backup);
+  const verify = backup
+    .command('verify')
+    .argument('<from>', 'a folder')
+    .description(
+      'Check every file of a backup by its digest, the events by their hash trees, and the signature of it all.',
+    )
+    .option('--public-key <file>', 'the key that checks the signature (PEM), instead of the sealed one')
+    .addHelpText('after', example('chartledger backup verify /mnt/backup'))
+    .action(verifyOne);
+  addPassphraseOption(verify);
+  const restoring = program
+    .command('restore')
+    .argument('<from>', 'a folder with a backup')
+    .description(
+      'Restore a backup into an empty data folder. The service does not start on it before all is there; cut off, run it again.',
+    )
+    .option(
+      '--data-dir <folder>',
+      'the data folder, with all stores in it (default: as the settings name them)',
+    )
+    .addHelpText('after', example('chartledger restore /mnt/backup --data-dir /var/lib/chartledger'))
+    .action(restoreOne);
+  addPassphraseOption(restoring);
+}

@@ -1,0 +1,233 @@
+import { appendFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openStateStore } from '../../src/app/openBackend.ts';
+import { messagesTable } from '../../src/messages/message.ts';
+import { BackupFolder } from '../support/BackupFolder.ts';
+import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
+import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
+import { readAll } from '../support/events.ts';
+import { eventually } from '../support/eventually.ts';
+import { fhirPatient, sendFhir } from '../support/fhir.ts';
+import { phi } from '../support/phi.ts';
+import { pdf, samples } from '../support/samples.ts';
+import { changesBy, startTestService, type TestService } from '../support/service.ts';
+import { configureSources } from '../support/sources.ts';
+import { createWebhook } from '../support/webhooks.ts';
+
+let service: TestService;
+let encounter: string;
+beforeAll(async () => {
+  service = await startTestService();
+  encounter = await createEncounter(service);
+  await service.post('/integration/payers', samples.payer());
+});
+afterAll(() => service.stop());
+
+async function upload(content: Buffer): Promise<string> {
+  const document_id = phi('document');
+  const { status } = await service.upload(documentsPath(encounter), documentForm({ document_id, content }));
+  expect(status).toBe(200);
+  return document_id;
+}
+
+/** Changes a byte in the middle of a file. */
+function tamper(path: string): void {
+  const bytes = readFileSync(path);
+  const at = Math.floor(bytes.length / 2);
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}
+
+test('a backup of a running service is restored with its events, documents, messages and keys', async () => {
+  const key = await service.createKey('clinic', ['write', 'read', 'webhooks']);
+  await configureSources(service.eventLog, service.workspaceId('clinic'), key.id);
+  await sendFhir(service.as(key.key), '/fhir/Patient', fhirPatient());
+  await createWebhook(service.as(key.key));
+  const content = pdf();
+  const document = await upload(content);
+  const folder = new BackupFolder(service.config);
+  let end = 0;
+  const appended = await changesBy(service, async () => {
+    const taken = await folder.take();
+    expect(taken).toMatchObject({ code: 0, stderr: '' });
+    expect(taken.stdout).toMatch(
+      /^[\d,]+ new events, 2 new documents and messages \(0\.\d MB\); the backup holds/,
+    );
+    end = Number(/up to position (\d+)/.exec(taken.stdout)?.[1]);
+  });
+  expect(appended).toEqual([]);
+  expect(await folder.verify()).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('2 documents and messages'),
+  });
+
+  const { dataDir, ...restored } = await folder.restore();
+  expect(restored).toMatchObject({ code: 0, stderr: '' });
+  const before = (await readAll(service.eventLog)).filter(({ position }) => position <= end);
+  const again = await startTestService({ DATA_DIR: dataDir });
+  expect((await readAll(again.eventLog)).slice(0, before.length)).toEqual(before);
+  const client = again.as(service.key);
+  const patients = async (from: typeof client) => (await from.get('/integration/patients')).body;
+  await eventually(async () => expect(await patients(client)).toEqual(await patients(service)));
+  expect((await client.get(documentsPath(encounter, document))).bytes).toEqual(content);
+  for (const file of ['signing-key', 'webhook-secrets-key'])
+    expect(readFileSync(join(dataDir, file))).toEqual(readFileSync(join(service.config.dataDir, file)));
+  const state = await openStateStore(again.config.stateUrl);
+  const [message] = await state.scan(messagesTable, { limit: 10 });
+  expect(message?.body).toMatchObject({ format: 'fhir', state: 'accepted' });
+  await state.close();
+  expect(
+    await runCli(['verify', '--workspace', service.workspaceId('clinic'), '--documents'], {
+      env: { ...storesOf(again.config), DATA_DIR: dataDir },
+    }),
+  ).toMatchObject({ code: 0, stderr: '' });
+  await again.stop();
+});
+
+test('the next backup writes what is new alone', async () => {
+  const folder = new BackupFolder(service.config);
+  await folder.take();
+  const before = folder.files();
+  await service.post('/integration/payers', samples.payer());
+  const document = await upload(pdf());
+  expect((await folder.take()).stdout).toMatch(/^[2-9] new events, 1 new documents and messages/);
+  const objects = (names: string[]) => names.filter((name) => name.startsWith('objects/'));
+  expect(objects(folder.files())).toHaveLength(objects(before).length + 1);
+  expect(await folder.verify()).toMatchObject({ code: 0 });
+  await service.delete(documentsPath(encounter, document));
+  await folder.take();
+  expect((await folder.take()).stdout).toMatch(/^0 new events, 0 new documents/);
+  expect(await folder.verify()).toMatchObject({ code: 0 });
+});
+
+test('what was erased since goes from the backup with the next one', async () => {
+  const folder = new BackupFolder(service.config);
+  const patient = samples.patient();
+  await service.post('/integration/patients', patient);
+  await folder.take();
+  expect(folder.text()).toContain(patient.last_name);
+  const env = { ...storesOf(service.config), DATA_DIR: service.config.dataDir };
+  const erased = await runCli(
+    ['erase', '--workspace', service.workspaceId('clinic'), '--reason', 'asked for', 'patient', patient.id],
+    { env },
+  );
+  expect(erased).toMatchObject({ code: 0 });
+  expect((await folder.take()).stdout).toContain(
+    '1 events that were erased since were taken out of the backup',
+  );
+  expect(folder.text()).not.toContain(patient.last_name);
+  expect(await folder.verify()).toMatchObject({ code: 0 });
+  const { dataDir } = await folder.restore();
+  const again = await startTestService({ DATA_DIR: dataDir });
+  expect((await again.as(service.key).get(`/integration/patients/${patient.id}`)).status).toBe(410);
+  await again.stop();
+});
+
+test('a file that is missing or was changed is named, and is not restored', async () => {
+  const folder = new BackupFolder(service.config);
+  await upload(pdf());
+  await folder.take();
+  const named = [/^log\//, /^state\//, /^keys-/, /^objects-/, /^objects\//].map(
+    (pattern) => folder.files().find((name) => pattern.test(name)) as string,
+  );
+  expect(named).not.toContain(undefined);
+  const publicKey = join(temporaryFolder(), 'key.pem');
+  const pem = await runCli(['signing-key'], { env: { DATA_DIR: service.config.dataDir } });
+  writeFileSync(publicKey, pem.stdout);
+  for (const name of named) {
+    const path = join(folder.path, name);
+    const bytes = readFileSync(path);
+    tamper(path);
+    const changed = await folder.verify('--public-key', publicKey);
+    expect(changed).toMatchObject({ code: 1, stdout: '' });
+    expect(changed.stderr).toContain(`The file ${name} of the backup in ${folder.path} was changed.`);
+    rmSync(path);
+    expect((await folder.verify('--public-key', publicKey)).stderr).toContain(
+      `${name} of the backup in ${folder.path} is missing.`,
+    );
+    writeFileSync(path, bytes);
+  }
+  expect(await folder.verify('--public-key', publicKey)).toMatchObject({ code: 0 });
+  const [segment] = folder.files().filter((name) => name.startsWith('log/'));
+  const intact = readFileSync(join(folder.path, segment as string));
+  tamper(join(folder.path, segment as string));
+  expect(await folder.restore()).toMatchObject({
+    code: 1,
+    stderr: `The file ${segment} of the backup in ${folder.path} was changed.\n`,
+  });
+  writeFileSync(join(folder.path, segment as string), intact);
+  const manifest = join(folder.path, 'manifest.json');
+  writeFileSync(manifest, readFileSync(manifest, 'utf8').replace(/"events": (\d+),/, '"events": 1$1,'));
+  expect(await folder.verify()).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('its signature does not fit'),
+  });
+});
+
+test('without its passphrase a backup is neither gone on with nor restored', async () => {
+  const folder = new BackupFolder(service.config);
+  const other = ['--passphrase-file', folder.passphraseFile('incorrect horse battery')];
+  expect(await folder.take('--passphrase-file', folder.passphraseFile('short'))).toMatchObject({
+    code: 1,
+    stderr: 'The passphrase of a backup has 12 characters or more.\n',
+  });
+  await folder.take();
+  const refusal = {
+    code: 1,
+    stderr: `The passphrase does not open the keys of the backup in ${folder.path}.\n`,
+  };
+  expect(await folder.take(...other)).toMatchObject(refusal);
+  expect(await folder.verify(...other)).toMatchObject(refusal);
+  expect(await folder.restore(other)).toMatchObject(refusal);
+  expect(await folder.take('--new-passphrase', ...other)).toMatchObject({ code: 0 });
+  expect(await folder.verify(...other)).toMatchObject({ code: 0 });
+  expect(await folder.verify()).toMatchObject(refusal);
+});
+
+test('a backup is restored into an empty folder alone, and begun in one', async () => {
+  const folder = new BackupFolder(service.config);
+  expect(await folder.verify()).toMatchObject({ code: 1, stderr: `There is no backup in ${folder.path}.\n` });
+  mkdirSync(folder.path, { recursive: true });
+  appendFileSync(join(folder.path, 'holiday.jpg'), '');
+  expect(await folder.take()).toMatchObject({
+    code: 1,
+    stderr: `${folder.path} holds files that are none of a backup's.\n`,
+  });
+  rmSync(join(folder.path, 'holiday.jpg'));
+  await folder.take();
+  const full = temporaryFolder();
+  appendFileSync(join(full, 'notes'), '');
+  expect(await folder.restore([], full)).toMatchObject({
+    code: 1,
+    stderr: `${full} is not empty. A backup is restored into an empty data folder.\n`,
+  });
+  const other = await startTestService();
+  const env = { ...storesOf(other.config), DATA_DIR: other.config.dataDir };
+  const passphrase = folder.passphraseFile('correct horse battery staple');
+  expect(await runCli(['backup', folder.path, '--passphrase-file', passphrase], { env })).toMatchObject({
+    code: 1,
+    stderr: `The backup in ${folder.path} is of another event log. Begin one in another place.\n`,
+  });
+  await other.stop();
+});
+
+test('a restore that was cut off is not served, and is begun anew', async () => {
+  const folder = new BackupFolder(service.config);
+  await folder.take();
+  const [segment] = folder.files().filter((name) => name.startsWith('objects/'));
+  const path = join(folder.path, segment as string);
+  const bytes = readFileSync(path);
+  rmSync(path);
+  const { dataDir, code } = await folder.restore();
+  expect(code).toBe(1);
+  const message = `The restore into ${dataDir} did not come to its end. Run it again: chartledger restore.`;
+  await expect(startTestService({ DATA_DIR: dataDir })).rejects.toThrow(message);
+  expect(await runCli(['keys', 'list'], { env: { DATA_DIR: dataDir } })).toMatchObject({
+    code: 1,
+    stderr: `${message}\n`,
+  });
+  writeFileSync(path, bytes);
+  expect(await folder.restore([], dataDir)).toMatchObject({ code: 0 });
+  await (await startTestService({ DATA_DIR: dataDir })).stop();
+});
