@@ -8,6 +8,7 @@ import type { StateTable } from '../ports/stateStore.ts';
 import { ErasureRefused } from './ErasureRefused.ts';
 import { eraseLate, possiblyLate } from './eraseLate.ts';
 import { type ErasurePorts, finishErasure } from './finishErasure.ts';
+import { PurgePace } from './PurgePace.ts';
 import { purgeErased } from './purgeErased.ts';
 
 /** How often the log is looked at: following it would cost the projector of every event. */
@@ -39,11 +40,12 @@ export async function completeErasures(ports: ErasurePorts, signal: AbortSignal)
   if (row && !isPlace) await stateStore.remove(placeTable, [log], row.revision);
   let saved = after;
   let toPurge = false;
+  const pace = new PurgePace();
   for await (const { events, position, caughtUp } of looks(eventLog, after, signal)) {
     const late = await possiblyLate(ports, events.filter(isLateType), position);
     for (const event of events) toPurge = (await complete(ports, event, late)) || toPurge;
-    if (!caughtUp || (!toPurge && position <= saved + PLACE_EVERY)) continue;
-    if (toPurge) await purgeErased(ports);
+    if (!caughtUp || (toPurge ? !pace.isDue : position <= saved + PLACE_EVERY)) continue;
+    if (toPurge) await pace.during(purgeErased(ports));
     toPurge = false;
     saved = position;
     const place = { id: log, partition: log, order: 0, revision: position, body: { position } };

@@ -252,7 +252,7 @@ onEveryEngine((start) => {
     const held = await check();
     expect({ code: held.code, stderr: held.stderr }).toEqual({ code: 0, stderr: '' });
     expect(held.stdout).toContain('3 erasures in ');
-    expect(held.stdout).toContain(`.encounter-${encounter.id}, 1 versions, by operator `);
+    expect(held.stdout).toContain(`.encounter-${encounter.id}, 1 version, by operator `);
     const text = readFileSync(file, 'utf8');
     for (const [from, to, said] of [
       ['2026-117', '2026-118', 'signature'],

@@ -11,7 +11,7 @@ export function erasureLines({ count: events, told }: Verified['erased']): strin
     .slice(-NAMED)
     .map(
       ({ stream, versions, reason, principal, erased_at }) =>
-        `  ${erased_at} ${stream}, ${count(versions)} versions, by ${principal.type} ${principal.id}: ${reason}`,
+        `  ${erased_at} ${stream}, ${versionsText(versions)}, by ${principal.type} ${principal.id}: ${reason}`,
     );
   const left = told.length - named.length;
   return [
@@ -19,6 +19,10 @@ export function erasureLines({ count: events, told }: Verified['erased']): strin
     ...(left > 0 ? [`  ${count(left)} earlier erasures`] : []),
     ...named,
   ];
+}
+
+function versionsText(versions: number): string {
+  return versions === 1 ? '1 version' : `${count(versions)} versions`;
 }
 
 /** What the files of the stores hold of what was erased; `isAsked`: the server was asked to scavenge. */

@@ -81,6 +81,7 @@ export function certifiedErasures({ tombstones }: ErasureCertificate): string[] 
   return tombstones.map(({ event: { stream, revision, recordedAt, metadata, data } }) => {
     const { reason, parts } = dataAs<RecordErased>(data);
     const { type, id } = metadata.principal;
-    return `${recordedAt} ${stream}, ${revision + 1 - parts} versions, by ${type} ${id}: ${reason}`;
+    const versions = revision + 1 - parts;
+    return `${recordedAt} ${stream}, ${versions} ${versions === 1 ? 'version' : 'versions'}, by ${type} ${id}: ${reason}`;
   });
 }

@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { PurgePace } from '../../src/erasure/PurgePace.ts';
+
+test('a purge that took long is followed by nine times as long without one', async () => {
+  let now = 1_000;
+  const pace = new PurgePace(() => now);
+  expect(pace.isDue).toBe(true);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const purging = pace.during(promise);
+  now += 2_000;
+  resolve();
+  await purging;
+  expect(pace.isDue).toBe(false);
+  now += 17_999;
+  expect(pace.isDue).toBe(false);
+  now += 1;
+  expect(pace.isDue).toBe(true);
+});
+
+test('one that failed is due at once', async () => {
+  const pace = new PurgePace(() => 0);
+  await expect(pace.during(Promise.reject(new Error('away')))).rejects.toThrow('away');
+  expect(pace.isDue).toBe(true);
+});
