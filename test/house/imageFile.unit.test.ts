@@ -26,9 +26,12 @@ function given(instruction: string, lines = lastStage): string[] {
 describe('ops/Dockerfile', () => {
   test('builds on the Node that the program needs', () => {
     const needed = /NEEDED_MAJOR = (\d+)/.exec(readFileSync('bin/chartledger.mjs', 'utf8'))?.[1];
-    const images = given('FROM', instructions);
-    expect(images).toHaveLength(2);
-    for (const image of images) expect(image).toMatch(new RegExp(`^node:${needed}-\\w+-slim`));
+    expect(given('FROM', instructions).map((image) => image.replace(' AS dependencies', ''))).toEqual(
+      Array(2).fill('$' + '{BASE}'),
+    );
+    expect(given('ARG', instructions)).toEqual([
+      expect.stringMatching(new RegExp(`^BASE=node:${needed}-\\w+-slim$`)),
+    ]);
   });
 
   test('copies what is there and what .dockerignore lets through', () => {

@@ -1,0 +1,63 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { posix } from 'node:path';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+interface Locked {
+  dependencies?: Record<string, string>;
+  optionalDependencies?: Record<string, string>;
+  devOptional?: boolean;
+}
+
+const manifest = JSON.parse(readFileSync('package.json', 'utf8'));
+const lock: Record<string, Locked> = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages;
+
+/** Whether a package that another one needs is in the lock, where Node would find it. */
+function isLocked(from: string, name: string): boolean {
+  for (let folder = from; ; folder = posix.dirname(folder)) {
+    if (lock[posix.join(folder, 'node_modules', name)]) return true;
+    if (folder === '.' || folder === '') return false;
+  }
+}
+
+test('package-lock.json has every package of every platform, so that `npm ci` works everywhere', () => {
+  const missing = Object.entries(lock).flatMap(([place, { dependencies, optionalDependencies }]) =>
+    Object.keys({ ...dependencies, ...optionalDependencies })
+      .filter((name) => !isLocked(place, name))
+      .map((name) => `${name}, of ${place}`),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('the bill of materials names what the service runs with, and nothing that its tests do', () => {
+  const bill = JSON.parse(
+    execFileSync('npm', ['run', '-s', 'sbom'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+  );
+  expect(bill).toMatchObject({
+    bomFormat: 'CycloneDX',
+    metadata: { component: { name: manifest.name, version: manifest.version } },
+  });
+  const named = bill.components.map(({ group, name }: { group?: string; name: string }) =>
+    group ? `${group}/${name}` : name,
+  );
+  expect(named).toEqual(expect.arrayContaining(Object.keys(manifest.dependencies)));
+  expect(named).not.toContain('vitest');
+});
+
+test('a release builds both architectures on a pinned base, and says where the image comes from', () => {
+  const { jobs } = parse(readFileSync('.github/workflows/release.yml', 'utf8'));
+  expect(jobs.release.needs).toBe('test');
+  const steps: { uses?: string; run?: string; with?: Record<string, unknown> }[] = jobs.release.steps;
+  const build = steps.find(({ uses }) => uses?.startsWith('docker/build-push-action@'));
+  expect(build?.with).toMatchObject({
+    file: 'ops/Dockerfile',
+    platforms: 'linux/amd64,linux/arm64',
+    'build-args': expect.stringMatching(/^BASE=/),
+    provenance: 'mode=max',
+  });
+  const pin = steps.find(({ run }) => run?.includes('imagetools inspect'));
+  expect(pin?.run).toContain("sed -n 's/^ARG BASE=//p' ops/Dockerfile");
+  expect(steps.some(({ uses }) => uses?.startsWith('actions/attest-build-provenance@'))).toBe(true);
+  expect(steps.some(({ run }) => run === 'npm run -s sbom > sbom.json')).toBe(true);
+});
