@@ -48,7 +48,7 @@ test('a message that was tampered with is taken or refused, and acknowledged', (
       const outcome = outcomeOf(bytes);
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }),
-    { numRuns: 5_000 },
+    { numRuns: 10_000 },
   );
   for (const outcome of ['malformed', 'refused', 'taken']) {
     expect([outcome, (outcomes.get(outcome) ?? 0) > 50]).toEqual([outcome, true]);
