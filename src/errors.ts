@@ -16,6 +16,8 @@ export const errorMeanings = {
   workspace_deactivated: 'The workspace of the API key is deactivated until an administrator activates it.',
   permission_denied: 'The API key lacks the permission that this request needs.',
   gone: 'What the path names was erased; `erased_at` says when. Its id may be used again.',
+  position_gone:
+    'The event log was put back to an earlier state, and the position is none of it any more; `last_position` is the last one before. Go on from there: what you have read behind it was lost.',
   not_found: 'The path or what it names does not exist in the workspace of the key.',
   method_not_allowed: 'The path does not know this method; the header `Allow` names those that it knows.',
   not_acceptable: 'The service has no form of the answer that `Accept` allows.',
@@ -64,6 +66,7 @@ interface ServiceErrorOptions {
   retryAfterSeconds?: number;
   version?: number;
   erasedAt?: string;
+  lastPosition?: number;
   cause?: unknown;
   problem?: string | undefined;
 }
@@ -81,6 +84,8 @@ export class ServiceError extends Error {
   readonly version: number | undefined;
   /** Of `gone`: when it was erased, ISO 8601, UTC. */
   readonly erasedAt: string | undefined;
+  /** Of `position_gone`: the last position before that the log has. */
+  readonly lastPosition: number | undefined;
   readonly problem: string | undefined;
 
   constructor(code: ErrorCode, message: string, options: ServiceErrorOptions = {}) {
@@ -91,6 +96,7 @@ export class ServiceError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds;
     this.version = options.version;
     this.erasedAt = options.erasedAt;
+    this.lastPosition = options.lastPosition;
     this.problem = options.problem;
   }
 }

@@ -1,3 +1,4 @@
+import { ServiceError } from '../errors.ts';
 import type { Position } from '../events/event.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { validationError } from '../records/validate.ts';
@@ -15,6 +16,22 @@ export function parsePosition(text: string): Position | undefined {
   if (!/^\d{1,16}$/.test(text)) return undefined;
   const position = Number(text);
   return Number.isSafeInteger(position) ? position : undefined;
+}
+
+/** The refusal of a position that the log no longer has; `last` is the last one before that it has. */
+export function positionGone(last: Position): ServiceError {
+  const message = `The event log was put back to an earlier state. Its last position before the one that you sent is ${formatPosition(last)}.`;
+  return new ServiceError('position_gone', message, { lastPosition: last });
+}
+
+/**
+ * Rejects with `position_gone` when a reader was further than the log is, or goes on from what a restore has left behind; with
+ * `validation_failed`, naming `field`, when a position that it sent is none of the log's for another reason.
+ */
+export async function requirePlace(eventLog: EventLog, position: Position, field: string): Promise<void> {
+  const last = await eventLog.lastBefore(position);
+  if (last !== undefined) throw positionGone(last);
+  await requirePosition(eventLog, position, field);
 }
 
 /** Rejects with `validation_failed`, naming `field`, when a position that a caller sent is none of the log's. */

@@ -167,6 +167,13 @@ export interface EventLog {
   hasPosition(position: Position): Promise<boolean>;
 
   /**
+   * Of a position that the log no longer has, as it was put back to an earlier state, the last one before that it has: that of
+   * the last event that a restore brought back, or of the log's last event where the position lies beyond its end. Undefined of any
+   * other position.
+   */
+  lastBefore(position: Position): Promise<Position | undefined>;
+
+  /**
    * Every wanted event after a position, in order, without gaps or repeats, for as long as the caller iterates.
    * Batches may be empty: they move `position` on past unwanted events, within milliseconds of the append. The
    * caller's pace is the source's pace. Events that are not this service's (without JSON data, or a workspace in

@@ -78,6 +78,10 @@ test('a copy goes on behind a gap, whose positions are none of the log, and repe
     [0, last, last + 1, FAR - 1, FAR, position, position + 1].map((one) => copy.hasPosition(one)),
   );
   expect(known).toEqual([true, true, false, false, true, true, false]);
+  const before = [0, last, last + 1, FAR - 1, FAR, position, position + 1].map((one) => copy.lastBefore(one));
+  expect(await Promise.all(before)).toEqual([
+    ...[undefined, undefined, last, last, undefined, undefined, position],
+  ]);
   const filter = { streamPrefixes: [`${workspace.prefix}`] };
   for (const after of [last - 1, last, FAR]) {
     const batches = await followToEnd(copy, { after, filter });

@@ -44,6 +44,7 @@ test('a backup of a running service is restored with its events, documents, mess
   await configureSources(service.eventLog, service.workspaceId('clinic'), key.id);
   await sendFhir(service.as(key.key), '/fhir/Patient', fhirPatient());
   await createWebhook(service.as(key.key));
+  const reader = await service.createKey('clinic', ['events']);
   const content = pdf();
   const document = await upload(content);
   const folder = new BackupFolder(service.config);
@@ -68,6 +69,13 @@ test('a backup of a running service is restored with its events, documents, mess
   const again = await startTestService({ DATA_DIR: dataDir });
   expect((await readAll(again.eventLog)).slice(0, before.length)).toEqual(before);
   const client = again.as(service.key);
+  const gone = await again.as(reader.key).get(`/events?after=${end + 1}`);
+  expect(gone).toMatchObject({
+    status: 410,
+    body: { code: 'position_gone', last_position: String(end).padStart(16, '0') },
+  });
+  const behind = await again.as(reader.key).get(`/events?after=${gone.body.last_position}`);
+  expect(behind).toMatchObject({ status: 200, text: '' });
   const patients = async (from: typeof client) => (await from.get('/integration/patients')).body;
   await eventually(async () => expect(await patients(client)).toEqual(await patients(service)));
   expect((await client.get(documentsPath(encounter, document))).bytes).toEqual(content);

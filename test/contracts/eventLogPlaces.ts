@@ -61,6 +61,14 @@ export function eventLogPlaces(open: () => Promise<EventLog>): void {
     expect(await log.hasPosition(Number.MAX_SAFE_INTEGER)).toBe(false);
   });
 
+  test('of a position beyond its end it tells the last one that it has, and of its own ones nothing', async () => {
+    const { position } = await workspace.append(log, workspace.stream());
+    const head = await log.head();
+    expect(await log.lastBefore(BEYOND)).toBeGreaterThanOrEqual(head);
+    expect(await log.lastBefore(BEYOND)).toBeLessThan(BEYOND);
+    for (const one of [0, position, head]) expect(await log.lastBefore(one)).toBeUndefined();
+  });
+
   const follow = async (after: Position) => {
     const signal = AbortSignal.timeout(20_000);
     for await (const batch of log.follow({ after, signal })) return batch;

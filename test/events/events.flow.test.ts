@@ -114,22 +114,25 @@ onEveryEngine((start) => {
     const places = [9_007_199_254_740_991, 2 ** 50];
     // Where positions have gaps, no event begins there.
     if (!(await service.eventLog.hasPosition(last - 1))) places.push(last - 1, last + 1);
-    const refused = (field: string) => ({
-      status: 400,
-      body: {
-        code: 'validation_failed',
-        details: [{ field, message: 'must be the position of an event of this log, or 0' }],
-      },
-    });
+    const refused = (place: number, field: string) =>
+      place > 2 ** 49
+        ? { status: 410, body: { code: 'position_gone', last_position: expect.stringMatching(/^\d{16}$/) } }
+        : {
+            status: 400,
+            body: {
+              code: 'validation_failed',
+              details: [{ field, message: 'must be the position of an event of this log, or 0' }],
+            },
+          };
     const appended = await appendedBy(service, async () => {
       for (const place of places) {
-        expect(await client.get(`/events?after=${place}`)).toMatchObject(refused('after'));
+        expect(await client.get(`/events?after=${place}`)).toMatchObject(refused(place, 'after'));
         const accept = { accept: 'text/event-stream' };
         expect(await client.send(`/events?after=${place}`, { headers: accept })).toMatchObject(
-          refused('after'),
+          refused(place, 'after'),
         );
         const headers = { ...accept, 'last-event-id': String(place).padStart(16, '0') };
-        expect(await client.send('/events', { headers })).toMatchObject(refused('Last-Event-ID'));
+        expect(await client.send('/events', { headers })).toMatchObject(refused(place, 'Last-Event-ID'));
       }
     });
     expect(appended).toEqual([]);

@@ -106,6 +106,11 @@ export class EventStoreDbEventLog implements EventLog {
     return position === 0 || (await this.#connection.reader.firstEntry(position)) !== undefined;
   }
 
+  async lastBefore(position: Position): Promise<Position | undefined> {
+    const head = await this.head();
+    return position > head ? head : undefined;
+  }
+
   follow(options: FollowOptions): AsyncIterable<EventBatch> {
     const signal = AbortSignal.any([options.signal, this.#closing.signal]);
     return follow(this.#connection, { ...options, signal });

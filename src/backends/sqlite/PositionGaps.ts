@@ -14,9 +14,14 @@ export class PositionGaps {
     this.#gaps = rows as unknown as { after: Position; position: Position }[];
   }
 
+  /** Of a position that was left out, the last one before the gap; undefined of any other. */
+  lastBefore(position: Position): Position | undefined {
+    return this.#gaps.find((gap) => position > gap.after && position < gap.position)?.after;
+  }
+
   /** Whether a position is one of those that were left out. */
   include(position: Position): boolean {
-    return this.#gaps.some((gap) => position > gap.after && position < gap.position);
+    return this.lastBefore(position) !== undefined;
   }
 
   /** The place that is so many positions behind another one, those that were left out not counted. */

@@ -159,6 +159,13 @@ export class SqliteEventLog implements EventLog {
     return this.#reading(() => position <= this.#head() && !new PositionGaps(this.#db).include(position));
   }
 
+  async lastBefore(position: Position): Promise<Position | undefined> {
+    return this.#reading(() => {
+      const head = this.#head();
+      return position > head ? head : new PositionGaps(this.#db).lastBefore(position);
+    });
+  }
+
   async *follow({ after, filter, erased, gather, signal: asked }: FollowOptions): AsyncGenerator<EventBatch> {
     const signal = AbortSignal.any([asked, this.#closing.signal]);
     const pause = (ms: number) => sleep(ms, undefined, { signal }).catch(() => undefined);

@@ -58,6 +58,7 @@ async function restoreOne(from: string, options: PassphraseOptions & { dataDir?:
     `Restored into ${dataDir}: ${count(manifest.events)} events, as they were at ${manifest.created_at}. ` +
       `The log ends at position ${manifest.last_position} and goes on at ${position}.`,
   );
+  writeLine('What was erased after that is in it again: erase it before the service is reached by others.');
 }
 
 /** `chartledger backup`, `chartledger restore` */

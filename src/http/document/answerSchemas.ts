@@ -89,7 +89,10 @@ export const errorSchema = z
     version: versionNumber
       .optional()
       .meta({ description: 'With status 412: the current version, if there is one' }),
-    erased_at: timestamp('With status 410: when it was erased').optional(),
+    erased_at: timestamp('With `gone`: when it was erased').optional(),
+    last_position: z.string().optional().meta({
+      description: 'With `position_gone`: the last position of the log before the one that was sent',
+    }),
     requestId: z.uuid().meta({ description: 'The `Request-Id`; quote it to the operators of the service' }),
   })
   .meta({ id: 'ErrorBody', description: 'A request that failed.' });

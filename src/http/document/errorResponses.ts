@@ -4,6 +4,7 @@ import { UNKNOWN_FORMAT } from '../../commands/uploadDocument.ts';
 import { gone, notFound, type ServiceError, unavailableError } from '../../errors.ts';
 import { UnknownSchemaVersion } from '../../events/upcast.ts';
 import { eventDiffers } from '../../evidence/proof/proveEvent.ts';
+import { positionGone } from '../../feed/position.ts';
 import { keyInUse, keyReused } from '../../idempotency/idempotencyRefusals.ts';
 import { versionConflict } from '../../ports/eventLogRefusals.ts';
 import { onKind } from '../../principals/keys/permissions.ts';
@@ -131,6 +132,12 @@ export const errorResponses = {
     description:
       'The record or document was erased, or was at the time that was asked for; `erased_at` says when.',
     errors: { gone: gone('Patient', '2026-03-14T16:05:12.480Z') },
+  },
+  PositionGone: {
+    description:
+      'The event log was put back to an earlier state, as after a restore, and the position is none of it any more. `last_position` ' +
+      'is the last one before: what was read behind it was lost, and other events may come in its place.',
+    errors: { position_gone: positionGone(8136) },
   },
   EncounterNotFound: {
     description: 'There is no such encounter in the workspace.',

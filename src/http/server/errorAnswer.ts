@@ -1,4 +1,5 @@
 import { type ErrorCode, ServiceError } from '../../errors.ts';
+import { formatPosition } from '../../feed/position.ts';
 import type { Answer } from './answer.ts';
 
 /** The one table from error codes to HTTP statuses (spec section 7). */
@@ -14,6 +15,7 @@ export const statusOf: Record<ErrorCode, number> = {
   permission_denied: 403,
   not_found: 404,
   gone: 410,
+  position_gone: 410,
   method_not_allowed: 405,
   not_acceptable: 406,
   request_timeout: 408,
@@ -76,6 +78,7 @@ export function errorAnswer(error: ServiceError, requestId: string): Answer {
     ...(error.details && { details: error.details }),
     ...(error.version !== undefined && { version: error.version }),
     ...(error.erasedAt !== undefined && { erased_at: error.erasedAt }),
+    ...(error.lastPosition !== undefined && { last_position: formatPosition(error.lastPosition) }),
     ...(status === 401 && { statusCode: 401 }),
     ...(status === 429 && { retryAfter: error.retryAfterSeconds }),
     requestId,

@@ -20,7 +20,7 @@ DocumentCategory = Literal[
 ErrorCode = Literal[
     "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
     "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "not_found",
-    "gone", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
+    "gone", "position_gone", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
     "idempotency_key_in_use", "version_conflict", "payload_too_large", "unsupported_media_type",
     "range_not_satisfiable", "expectation_failed", "idempotency_key_reused", "rate_limited",
     "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",
@@ -254,8 +254,10 @@ class ErrorBody(TypedDict):
     retryAfter: NotRequired[int]
     # With status 412: the current version, if there is one
     version: NotRequired[int]
-    # With status 410: when it was erased
+    # With `gone`: when it was erased
     erased_at: NotRequired[str]
+    # With `position_gone`: the last position of the log before the one that was sent
+    last_position: NotRequired[str]
     # The `Request-Id`; quote it to the operators of the service
     requestId: str
 
@@ -333,6 +335,7 @@ class BatchSummarySummaryCodes(TypedDict):
     permission_denied: NotRequired[int]
     not_found: NotRequired[int]
     gone: NotRequired[int]
+    position_gone: NotRequired[int]
     method_not_allowed: NotRequired[int]
     not_acceptable: NotRequired[int]
     request_timeout: NotRequired[int]
@@ -1647,7 +1650,7 @@ class RefusedRequest(TypedDict):
     code: Literal[
         "validation_failed", "malformed_body", "reference_not_found", "unauthorized", "key_deactivated",
         "key_expired", "address_not_allowed", "workspace_deactivated", "permission_denied", "gone",
-        "not_found", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
+        "position_gone", "not_found", "method_not_allowed", "not_acceptable", "request_timeout", "conflict",
         "idempotency_key_in_use", "idempotency_key_reused", "version_conflict", "payload_too_large",
         "unsupported_media_type", "range_not_satisfiable", "expectation_failed", "rate_limited",
         "headers_too_large", "internal", "overloaded", "unavailable", "unreadable",

@@ -1897,7 +1897,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /**
@@ -1914,10 +1914,12 @@ export interface components {
             version?: number;
             /**
              * Format: date-time
-             * @description With status 410: when it was erased
+             * @description With `gone`: when it was erased
              * @example 2026-03-14T09:30:00.000Z
              */
             erased_at?: string;
+            /** @description With `position_gone`: the last position of the log before the one that was sent */
+            last_position?: string;
             /**
              * Format: uuid
              * @description The `Request-Id`; quote it to the operators of the service
@@ -1994,7 +1996,7 @@ export interface components {
              * @description What went wrong, for programs
              * @enum {string}
              */
-            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "not_found" | "gone" | "position_gone" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "idempotency_key_reused" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /** @description The fields at fault */
             details?: components["schemas"]["ErrorDetail"][];
             /** @description With an error: the same line may be accepted later */
@@ -2048,6 +2050,7 @@ export interface components {
                     permission_denied?: number;
                     not_found?: number;
                     gone?: number;
+                    position_gone?: number;
                     method_not_allowed?: number;
                     not_acceptable?: number;
                     request_timeout?: number;
@@ -3906,7 +3909,7 @@ export interface components {
              * @description Why it was refused; of a batch, why most of its lines were
              * @enum {string}
              */
-            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+            code: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
             /**
              * @description Names of the fields, parameters and headers at fault, dotted when nested, at most 20; `unknown_field` stands for those that the interface does not know. Never what was sent in them. Empty where it was no field
              * @example [
@@ -6449,7 +6452,7 @@ export interface operations {
                 /** @description The `next_page_token` of the page before */
                 page_token?: string;
                 /** @description Only those refused for this reason */
-                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
+                code?: "validation_failed" | "malformed_body" | "reference_not_found" | "unauthorized" | "key_deactivated" | "key_expired" | "address_not_allowed" | "workspace_deactivated" | "permission_denied" | "gone" | "position_gone" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "conflict" | "idempotency_key_in_use" | "idempotency_key_reused" | "version_conflict" | "payload_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "expectation_failed" | "rate_limited" | "headers_too_large" | "internal" | "overloaded" | "unavailable" | "unreadable";
                 /** @description Only those answered with this status */
                 status?: number;
                 /** @description Only those with this field at fault */

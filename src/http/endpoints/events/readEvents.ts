@@ -76,7 +76,7 @@ export function readEvents(times: StreamTimes = streamTimes) {
         },
       },
     },
-    errors: ['NotAcceptable'],
+    errors: ['NotAcceptable', 'PositionGone'],
     handler: (ports: EventsPorts) => async (exchange) => {
       const type = exchange.req.accepts(Object.values(eventMediaTypes));
       exchange.headers.push('Vary', 'Accept');

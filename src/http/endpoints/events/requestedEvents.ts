@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { feedEventTypes } from '../../../feed/format/cloudEvent.ts';
-import { parsePosition, requirePosition } from '../../../feed/position.ts';
+import { parsePosition, requirePlace } from '../../../feed/position.ts';
 import type { Selection } from '../../../feed/selection.ts';
 import { startAt } from '../../../feed/startAt.ts';
 import type { Start } from '../../../feed/thread/Subscription.ts';
@@ -67,7 +67,7 @@ export function selectionOf(
   };
 }
 
-/** Where to begin. Rejects with `validation_failed`, `unavailable`. */
+/** Where to begin. Rejects with `validation_failed`, `position_gone`, `unavailable`. */
 export async function startOf(
   ports: StartPorts,
   { req }: Exchange,
@@ -100,6 +100,6 @@ export async function startOf(
 
 async function startAfter({ eventLog }: StartPorts, text: string, field: string): Promise<Start> {
   const after = parsePosition(text) as number;
-  await requirePosition(eventLog, after, field);
+  await requirePlace(eventLog, after, field);
   return { after };
 }

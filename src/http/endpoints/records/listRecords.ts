@@ -38,6 +38,7 @@ export function listRecords(entry: CatalogEntry) {
         example: { items: [viewExample(entry)], next_page_token: null, unreadable: [] },
       },
     },
+    errors: ['PositionGone'],
     subject: () => ({ kind }),
     handler: (ports: QueryPorts) => async (exchange) => {
       const { request, asked } = await requestedRecords(ports, exchange, entry, query);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parsePosition, requirePosition } from '../../../feed/position.ts';
+import { parsePosition, requirePlace } from '../../../feed/position.ts';
 import { startAt } from '../../../feed/startAt.ts';
 import type { QueryPorts } from '../../../reads/readRecord.ts';
 import { type RecordsRequest, type RecordsSelection, recordsSorts } from '../../../reads/recordsPage.ts';
@@ -113,7 +113,7 @@ async function sinceOf(
 ): Promise<RecordsSelection['since']> {
   const after = parsePosition(text);
   if (after !== undefined) {
-    await requirePosition(eventLog, after, 'updated_since');
+    await requirePlace(eventLog, after, 'updated_since');
     return { after };
   }
   const time = instantOf(text);
