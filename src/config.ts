@@ -14,6 +14,19 @@ export interface OpenIdConnectSettings {
   roleClaim: string;
 }
 
+/** Where and how the role `mllp` listens. */
+export interface MllpSettings {
+  host: string;
+  /** 0: any that is free. */
+  ports: number[];
+  /** At once, on all ports. */
+  connections: number;
+  /** How long a connection is kept that sends nothing. */
+  idleSeconds: number;
+  /** Paths of PEM files; undefined: without TLS. Without `ca` no client certificate is asked for. */
+  tls: { certificate: string; key: string; ca: string | undefined } | undefined;
+}
+
 export interface Config {
   /** Absolute path. */
   dataDir: string;
@@ -61,6 +74,7 @@ export interface Config {
   publicUrl: string | undefined;
   openIdConnect: OpenIdConnectSettings | undefined;
   roles: Role[];
+  mllp: MllpSettings;
   allowOtherEventLog: boolean;
   allowOtherKeys: boolean;
   logLevel: string;
@@ -104,6 +118,21 @@ function rolesOf({ ROLES, HEADS_TO }: z.output<typeof settings>): Role[] {
   if (roles.length === 0)
     throw new ConfigError('Bad settings: ROLES has heads alone, and HEADS_TO is not set');
   return roles;
+}
+
+function mllpOf(values: z.output<typeof settings>): MllpSettings {
+  const { MLLP_TLS_CERTIFICATE: certificate, MLLP_TLS_KEY: key, MLLP_TLS_CA: ca } = values;
+  const isTls = certificate !== undefined && key !== undefined;
+  if (!isTls && (certificate ?? key ?? ca) !== undefined) {
+    throw new ConfigError('Bad settings: MLLP_TLS_CERTIFICATE and MLLP_TLS_KEY must be set together');
+  }
+  return {
+    host: values.MLLP_HOST,
+    ports: values.MLLP_PORT,
+    connections: values.MLLP_CONNECTIONS,
+    idleSeconds: values.MLLP_IDLE_SECONDS,
+    tls: isTls ? { certificate, key, ca } : undefined,
+  };
 }
 
 /** The settings out of environment variables. Throws `ConfigError`. */
@@ -152,6 +181,7 @@ export function loadConfig(env: Record<string, string | undefined>): Config {
     publicUrl: values.PUBLIC_URL,
     openIdConnect: openIdConnectOf(values),
     roles: rolesOf(values),
+    mllp: mllpOf(values),
     allowOtherEventLog: values.ALLOW_OTHER_EVENT_LOG,
     allowOtherKeys: values.ALLOW_OTHER_KEYS,
     logLevel: values.LOG_LEVEL,

@@ -2,6 +2,8 @@ import ipaddr from 'ipaddr.js';
 import proxyAddr from 'proxy-addr';
 import { z } from 'zod';
 
+const parts = (list: string) => list.split(',').map((part) => part.trim());
+
 /** An environment variable that is unset when it is empty or blank; with its description, and what unset stands for. */
 export function variable<Schema extends z.ZodType>(schema: Schema, description: string, whenUnset?: string) {
   return z
@@ -109,7 +111,13 @@ export const baseUrl = z
   .refine((value) => new URL(value).href === `${new URL(value).origin}/`, { error: 'must not have a path' })
   .transform((value) => new URL(value).origin);
 
-const parts = (list: string) => list.split(',').map((part) => part.trim());
+/** `2575`, `2575,2576` */
+export const portNumbers = z
+  .string()
+  .refine((list) => parts(list).every((port) => /^\d{1,5}$/.test(port) && Number(port) <= 65_535), {
+    error: 'must be ports, such as 2575 or 2575,2576',
+  })
+  .transform((list) => parts(list).map(Number));
 
 /** `10.0.0.0/8, fd00::/8` */
 export const networks = z

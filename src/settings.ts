@@ -9,6 +9,7 @@ import {
   networks,
   onOff,
   pathUrl,
+  portNumbers,
   safeUrl,
   sealingKey,
   trustProxy,
@@ -17,7 +18,8 @@ import {
 } from './settingTypes.ts';
 
 /** What a process can do; several share the work by doing less each. */
-const allRoles = ['api', 'projector', 'webhooks', 'heads'] as const;
+const usualRoles = ['api', 'projector', 'webhooks', 'heads'] as const;
+const allRoles = [...usualRoles, 'mllp'] as const;
 
 export type Role = (typeof allRoles)[number];
 
@@ -185,11 +187,42 @@ export const settings = z.object({
   ROLES: variable(
     z
       .string()
-      .default(allRoles.join())
+      .default(usualRoles.join())
       .transform((value) => value.split(',').map((role) => role.trim()))
       .pipe(z.array(z.enum(allRoles, { error: `must be a list of ${allRoles.join(', ')}` }))),
     'What this process does: `api` answers requests, `projector` keeps the read models up to date, `webhooks` sends messages, ' +
-      '`heads` signs and sends heads, where `HEADS_TO` is set.',
+      '`heads` signs and sends heads, where `HEADS_TO` is set, `mllp` takes HL7 v2 messages over MLLP.',
+  ),
+  MLLP_PORT: variable(
+    portNumbers.default([2575]),
+    'The port on which the role `mllp` listens, or several, comma-separated. With Docker Compose: the port on this machine.',
+  ),
+  MLLP_HOST: variable(
+    z.string().default('127.0.0.1'),
+    'The address on which the role `mllp` listens. With Docker Compose it is reached on 127.0.0.1 alone.',
+  ),
+  MLLP_CONNECTIONS: variable(
+    wholeNumber(1, 10_000).default(100),
+    'Connections of MLLP at once, each of which may hold some 2 MB of memory; others are closed.',
+  ),
+  MLLP_IDLE_SECONDS: variable(
+    wholeNumber(1, 604_800).default(3_600),
+    'Seconds for which a connection of MLLP is kept on which nothing is sent.',
+  ),
+  MLLP_TLS_CERTIFICATE: variable(
+    z.string().optional(),
+    'The certificate, with those between it and its authority, by which MLLP is spoken over TLS: the path of a PEM file. Needs the next one. Files that are replaced are taken within a minute.',
+    'MLLP is not encrypted',
+  ),
+  MLLP_TLS_KEY: variable(
+    z.string().optional(),
+    'The private key of that certificate: the path of a PEM file.',
+    'none',
+  ),
+  MLLP_TLS_CA: variable(
+    z.string().optional(),
+    'The authorities whose client certificates are trusted, by which sources can be told apart: the path of a PEM file.',
+    'no client certificate is asked for',
   ),
   ALLOW_OTHER_EVENT_LOG: variable(
     onOff.default(false),

@@ -1,4 +1,5 @@
 import { eventIdTime } from '../../src/events/eventIdTime.ts';
+import { isProgram } from '../../src/events/eventMetadata.ts';
 import type { AuditEntry } from './auditEntry.ts';
 
 /** The last use of a key or user, and how many there were. */
@@ -22,7 +23,7 @@ export const spans = {
 export type Span = keyof typeof spans;
 export const spanNames = Object.keys(spans) as Span[];
 
-/** What one API key did. */
+/** What one API key or source did. */
 export interface KeyTally {
   requests: number;
   writes: number;
@@ -33,15 +34,15 @@ export interface KeyTally {
 export interface AuditTally {
   /** Which one it is: spans since 1970. */
   number: number;
-  /** Requests with a key: changes, reads and what was refused. */
+  /** Requests with a key, and of sources: changes, reads and what was refused. */
   requests: number;
   /** New versions of records and documents, whoever made them. */
   writes: number;
-  /** How many requests with a key were refused, by code: pages of the dashboard that a role may not see do not count. */
+  /** How many of these requests were refused, by code: pages of the dashboard that a role may not see do not count. */
   refused: Record<string, number>;
   /** The writes by kind. */
   kinds: Record<string, number>;
-  /** By the id of the key; of those that came first. */
+  /** By the id of the key or source; of those that came first. */
   keys: Record<string, KeyTally>;
   /** How many records took how long from the request's arrival until the log had them: by the bound of `timeBounds`. */
   times: Record<string, number>;
@@ -49,7 +50,7 @@ export interface AuditTally {
 
 /** Who was not among the last so many to do anything is forgotten: the row of all uses has to stay small. */
 export const MAX_USES = 1_000;
-/** Keys that a span counts apart. */
+/** Keys and sources that a span counts apart. */
 export const MAX_KEYS = 50;
 
 /** Milliseconds; what took longer than the last but one counts to the last, which stands for more. */
@@ -139,7 +140,7 @@ function count(tally: AuditTally, entry: AuditEntry): void {
     tally.writes += 1;
     more(tally.kinds, kind as string);
   }
-  if (principal.type !== 'api_key') return;
+  if (!isProgram(principal)) return;
   tally.requests += 1;
   if (code !== undefined) more(tally.refused, code);
   const time = isWrite ? timeTaken(entry) : undefined;

@@ -1,4 +1,5 @@
 import type { RecordedEvent } from '../../src/events/event.ts';
+import { isProgram } from '../../src/events/eventMetadata.ts';
 import type { Row } from '../../src/ports/readModels.ts';
 import type { AuditEntry } from './auditEntry.ts';
 import { newestFirst } from './newestFirst.ts';
@@ -6,7 +7,7 @@ import { newestFirst } from './newestFirst.ts';
 /** The entry of a request that was refused, or of a batch of which lines were. */
 export type RefusedRequest = AuditEntry & Required<Pick<AuditEntry, 'code'>>;
 
-/** What refused requests can be looked for by; `key` is the id of the API key. */
+/** What refused requests can be looked for by; `key` is the id of the API key or source. */
 export const requestFacets = ['key', 'field', 'code', 'status'] as const;
 export type RequestFacet = (typeof requestFacets)[number];
 
@@ -44,7 +45,7 @@ export function requestList(wanted: RequestFacetValues): string | undefined {
   return parts.length === 0 ? undefined : parts.join(' ');
 }
 
-/** The partition that lists the refused requests of a workspace's keys, newest first. */
+/** The partition that lists the refused requests of a workspace's keys and sources, newest first. */
 export function requestsPartition(workspace: string): string {
   return `${workspace} requests`;
 }
@@ -61,14 +62,14 @@ export function refusedRequestRow(
 ): Row<RefusedRequest> | undefined {
   if (!isRefusedRequest(entry)) return undefined;
   const { workspace } = metadata;
-  const isOfKey = entry.principal.type === 'api_key';
+  const isOfProgram = isProgram(entry.principal);
   return {
     id: refusedRequestId(workspace, entry.requestId ?? id),
-    partition: isOfKey ? requestsPartition(workspace) : `${workspace} refused pages`,
+    partition: isOfProgram ? requestsPartition(workspace) : `${workspace} refused pages`,
     order: newestFirst(position),
     position,
     body: entry,
-    lists: isOfKey ? listsOf(entry) : [],
+    lists: isOfProgram ? listsOf(entry) : [],
   };
 }
 

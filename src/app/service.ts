@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
 import { parseSigningKey } from '../evidence/signing.ts';
 import type { ArrivalTimes } from '../http/server/createHttpServer.ts';
+import type { ConnectionTimes } from '../mllp/MllpConnection.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
 import { createFirstKey } from '../principals/keys/createFirstKey.ts';
 import type { CreatedKey } from '../principals/keys/KeyManager.ts';
@@ -18,6 +19,7 @@ import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
 import { openStores } from './requests/openStores.ts';
 import { sharedMemory } from './requests/SharedMemory.ts';
 import { serveRequests } from './requests/serveRequests.ts';
+import { type MllpRole, startMllp } from './requests/startMllp.ts';
 import { type HeadPauses, type HeadStores, type HeadsRole, startHeads } from './startHeads.ts';
 import { startProjector } from './startProjector.ts';
 import { startWebhooks } from './startWebhooks.ts';
@@ -27,6 +29,8 @@ import { watchHealth } from './watchHealth.ts';
 export interface Service {
   /** Where it listens: `http://127.0.0.1:3000`. */
   url: string;
+  /** Where it takes messages over MLLP, in the order of the settings; none without that role. */
+  mllpPorts: readonly number[];
   /** The key made at the very first start. */
   firstKey: CreatedKey | undefined;
   /** While there is no user: where the first one is made, once. */
@@ -47,6 +51,7 @@ export interface ServiceOptions {
   webhookSchedule?: RetrySchedule;
   headPauses?: HeadPauses;
   arrivalTimes?: ArrivalTimes;
+  mllpTimes?: ConnectionTimes;
   /** By which idempotency keys expire, where one thread answers requests. */
   clock?: Clock;
 }
@@ -58,7 +63,14 @@ export interface ServiceOptions {
 export async function startService(
   config: Config,
   logger: Logger,
-  { stopping, webhookSchedule, headPauses, arrivalTimes, clock = systemClock }: ServiceOptions = {},
+  {
+    stopping,
+    webhookSchedule,
+    headPauses,
+    arrivalTimes,
+    mllpTimes,
+    clock = systemClock,
+  }: ServiceOptions = {},
 ): Promise<Service> {
   const step = <Result>(work: Promise<Result>) => unlessStopped(work, stopping);
   const stops: (() => unknown)[] = [];
@@ -111,13 +123,16 @@ export async function startService(
     stops.push(() => metrics?.stop());
     const serving = { processState, memory, times: arrivalTimes };
     const { url, users, started, ...server } = await step(serveRequests(config, logger, stores, serving));
-    stops.push(() => server.stop());
+    let mllp: MllpRole | undefined;
+    stops.push(() => Promise.all([server.stop(), mllp?.stop()]));
     await step(started);
+    if (config.roles.includes('mllp')) mllp = await step(startMllp(config, logger, stores, mllpTimes));
     // Last, so that a start that fails never makes a key or a link that nobody gets to see.
     const firstKey = config.production || !isApi ? undefined : await createFirstKey(directory);
     const token = users && (await issueFirstSetupLink(users));
     const setupUrl = token && `${config.publicUrl ?? url}/dashboard/setup?token=${token}`;
-    return { url, firstKey, setupUrl, metricsUrl: metrics?.url, stop };
+    const mllpPorts = mllp?.ports ?? [];
+    return { url, mllpPorts, firstKey, setupUrl, metricsUrl: metrics?.url, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -139,7 +154,8 @@ async function openHeads(
 /** The keys that work with what the log holds; the role `heads` can wait for its own. */
 function neededKeys({ roles }: Config): LastingKeyName[] {
   if (roles.includes('api')) return ['deidentification', 'webhookSecrets', 'totpSecrets'];
-  return roles.includes('webhooks') ? ['deidentification', 'webhookSecrets'] : [];
+  if (roles.includes('webhooks')) return ['deidentification', 'webhookSecrets'];
+  return roles.includes('mllp') ? ['webhookSecrets'] : [];
 }
 
 /** What `work` gives; rejects with the signal's reason as soon as that aborts, whatever becomes of the work. */

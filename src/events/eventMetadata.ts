@@ -1,12 +1,17 @@
-export const principalTypes = ['api_key', 'user', 'operator', 'service'] as const;
+export const principalTypes = ['api_key', 'source', 'user', 'operator', 'service'] as const;
 
 /**
- * Who acts: an API key of a workspace, a user of the dashboard, an operator at the command line, or a part of the
- * service by itself.
+ * Who acts: an API key of a workspace, a source of a workspace that sends over MLLP and so without a key, a user of the
+ * dashboard, an operator at the command line, or a part of the service by itself.
  */
 export interface Principal {
   type: (typeof principalTypes)[number];
   id: string;
+}
+
+/** Whether it is a program that sends to a workspace or reads from it, by an API key or as a source. */
+export function isProgram({ type }: Principal): boolean {
+  return type === 'api_key' || type === 'source';
 }
 
 /** What an EMR sent: the id of the configured source, and that of the message, which is kept for some time. */

@@ -141,6 +141,36 @@ onEveryEngine((start) => {
     }
   });
 
+  test('a source is bound to connections of MLLP, and shown so', async () => {
+    const fields = {
+      ...{ id: 'ward', format: 'hl7v2', 'mllp.networks': '192.0.2.0/24, 2001:db8::/32', 'mllp.port': '2576' },
+      'mllp.certificates': `CN=ward,O=Hospital; ${'AB'.repeat(32)}`,
+    };
+    const mllp = {
+      networks: ['192.0.2.0/24', '2001:db8::/32'],
+      certificates: ['CN=ward,O=Hospital', Array.from({ length: 32 }, () => 'AB').join(':')],
+      port: 2576,
+    };
+    const made = await send('/new', fields);
+    expect(made).toMatchObject({ status: 303, events: [{ data: { source: { id: 'ward', mllp } } }] });
+    expect(await list()).toContain('CN=ward,O=Hospital');
+    const { text: form } = await admin.get(`${root}/ward/edit`);
+    expect(form).toContain('value="192.0.2.0/24, 2001:db8::/32"');
+    const refused = await send('/ward/edit', {
+      ...fields,
+      'mllp.networks': '192.0.2',
+      'mllp.certificates': 'x',
+    });
+    expect(refused).toMatchObject({ status: 400, events: [] });
+    expect(Object.keys(refused.messages).toSorted()).toEqual(['mllp.certificates', 'mllp.networks']);
+    const alone = await send('/new', { id: 'port', format: 'hl7v2', 'mllp.port': '2576' });
+    expect(alone).toMatchObject({ status: 400, events: [] });
+    expect(alone.page).toContain('needs networks or certificates');
+    const unbound = await send('/ward/edit', { format: 'hl7v2' });
+    expect(unbound.events[0]?.data.source).not.toHaveProperty('mllp');
+    await send('/ward/remove', {});
+  });
+
   test('compliance staff see the sources, and are offered no change', async () => {
     await send('/new', { id: 'epic', format: 'fhir', 'id_systems.Patient': 'https://hospital.example/mrn' });
     const page = await list(compliance);

@@ -56,9 +56,13 @@ describe('ops/Dockerfile', () => {
   test('gives settings that the service takes, with which it can be reached and keeps its data in the volume', () => {
     const settings = parseEnv(given('ENV').join(' ').replaceAll(' ', '\n'));
     expect(Object.keys(settings).filter((name) => !settingNames.includes(name))).toEqual([]);
-    const { port, host, eventLogUrl, production } = loadConfig(settings);
-    expect({ host, production }).toEqual({ host: '0.0.0.0', production: true });
-    expect(given('EXPOSE')).toEqual([String(port)]);
+    const { port, host, mllp, eventLogUrl, production } = loadConfig(settings);
+    expect({ host, mllp: mllp.host, production }).toEqual({
+      host: '0.0.0.0',
+      mllp: '0.0.0.0',
+      production: true,
+    });
+    expect(given('EXPOSE')).toEqual([[port, ...mllp.ports].join(' ')]);
     expect(given('VOLUME')).toEqual([/^sqlite:(\/\w+)\//.exec(eventLogUrl)?.[1]]);
   });
 

@@ -26,11 +26,15 @@ describe('the Kubernetes manifests', () => {
   const { paths } = openapiDocument(false) as { paths: object };
 
   test('are all in the kustomization, with the version of the package', () => {
-    expect([...kustomization.resources, 'kustomization.yaml'].sort()).toEqual(manifests.sort());
+    // Who has senders of MLLP turns that on.
+    expect(read(`${folder}/kustomization.yaml`)).toContain('\n  # - mllp.yaml\n');
+    const named = [...kustomization.resources, 'mllp.yaml', 'kustomization.yaml'];
+    expect(named.sort()).toEqual(manifests.sort());
     expect(kustomization.images).toEqual([{ name: 'chartledger', newTag: version }]);
   });
 
-  test.each(['api', 'projector', 'webhooks', 'heads'])('give the %s role settings that it takes', (role) => {
+  const roles = ['api', 'projector', 'webhooks', 'heads', 'mllp'];
+  test.each(roles)('give the %s role settings that it takes', (role) => {
     const [container] = deployments.find(({ metadata }) => metadata.name === `chartledger-${role}`).spec
       .template.spec.containers;
     const own = container.env.map(({ name, value }: { name: string; value: string }) => [name, value]);
@@ -77,8 +81,13 @@ describe('the Kubernetes manifests', () => {
     const policies = ofKind('NetworkPolicy').map(({ spec }) => spec);
     expect(policies).toContainEqual({ podSelector: {}, policyTypes: ['Ingress', 'Egress'] });
     const ingress = policies.filter(({ ingress }) => ingress);
-    expect(ingress.map(({ podSelector }) => podSelector.matchLabels)).toEqual([pods[0].metadata.labels]);
-    expect(ingress[0].ingress[0].ports).toEqual([{ protocol: 'TCP', port: loadConfig({}).port }]);
+    const { port, mllp } = loadConfig({});
+    const portsByRole = ingress.map(({ podSelector, ingress: [from] }) => [
+      podSelector.matchLabels['app.kubernetes.io/component'],
+      from.ports,
+    ]);
+    const open = (one: number | undefined) => [{ protocol: 'TCP', port: one }];
+    expect(Object.fromEntries(portsByRole)).toEqual({ api: open(port), mllp: open(mllp.ports[0]) });
     const meant = policies.filter(({ podSelector }) => podSelector.matchLabels);
     for (const { podSelector } of meant) {
       const isMeant = ({ metadata }: (typeof pods)[number]) =>
@@ -94,7 +103,10 @@ describe('the Kubernetes manifests', () => {
       expect(probes.map(({ httpGet }) => httpGet.path)).toEqual(['/healthz', '/healthz', '/readyz']);
       expect(Object.keys(paths)).toEqual(expect.arrayContaining(['/healthz', '/readyz']));
       expect(new Set(probes.map(({ httpGet }) => httpGet.port))).toEqual(new Set(['http']));
-      expect(container.ports).toEqual([{ name: 'http', containerPort: loadConfig({}).port }]);
+      const { port, mllp } = loadConfig({});
+      const isMllp = container.env[0].value === 'mllp';
+      const own = isMllp ? [{ name: 'mllp', containerPort: mllp.ports[0] }] : [];
+      expect(container.ports).toEqual([{ name: 'http', containerPort: port }, ...own]);
     }
   });
 
@@ -130,7 +142,7 @@ describe('the Kubernetes manifests', () => {
   });
 
   test('run without any privilege and within limits', () => {
-    expect(pods).toHaveLength(4);
+    expect(pods).toHaveLength(5);
     for (const { spec } of [...pods, verifyPod]) {
       expect(spec.automountServiceAccountToken).toBe(false);
       expect(spec.securityContext).toMatchObject({
@@ -170,6 +182,6 @@ describe('the Kubernetes manifests', () => {
     const replicas = deployments.map(({ metadata, spec }) =>
       metadata.name === name ? autoscaler.spec.minReplicas : spec.replicas,
     );
-    expect(replicas).toEqual([2, 2, 2, 2]);
+    expect(replicas).toEqual([2, 2, 2, 2, 2]);
   });
 });

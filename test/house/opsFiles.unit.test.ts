@@ -78,11 +78,15 @@ describe('docker-compose.yml', () => {
   });
 
   test('lets every setting be changed but those that belong to the container', () => {
-    const fixed = ['DATA_DIR', 'HOST', 'PORT'];
+    const fixed = ['DATA_DIR', 'HOST', 'PORT', 'MLLP_HOST', 'MLLP_PORT'];
     expect(Object.keys(settingsFrom({})).sort()).toEqual(
       settingNames.filter((name) => !fixed.includes(name)).sort(),
     );
-    expect(services.chartledger.ports).toEqual([expect.stringContaining(`\${PORT:-${loadConfig({}).port}}`)]);
+    const { port, mllp } = loadConfig({});
+    expect(services.chartledger.ports).toEqual([
+      expect.stringContaining(`\${PORT:-${port}}`),
+      expect.stringContaining(`\${MLLP_PORT:-${mllp.ports}}`),
+    ]);
   });
 
   test('starts the same with a copy of .env.example as without', () => {
@@ -101,7 +105,7 @@ describe('docker-compose.yml', () => {
 
   test('publishes ports on 127.0.0.1 alone', () => {
     const ports: string[] = entries.flatMap(([, { ports = [] }]) => ports);
-    expect(ports).toHaveLength(5);
+    expect(ports).toHaveLength(6);
     expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
   });
 

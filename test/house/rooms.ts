@@ -68,6 +68,7 @@ export const rooms: Record<string, string[]> = {
     ...['health', 'idempotency', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals'],
     ...['feed', 'webhooks', 'ingest', 'messages'],
   ],
+  mllp: [...['errors', 'config', 'events', 'audit', 'principals', 'ingest', 'http']],
   dashboard: [
     ...['errors', 'sealing', 'events', 'ports', 'records', 'projections'],
     ...[
@@ -113,6 +114,7 @@ export const rooms: Record<string, string[]> = {
       'messages',
       'ingest',
       'http',
+      'mllp',
       'dashboard',
     ],
   ],
@@ -144,6 +146,7 @@ export const rooms: Record<string, string[]> = {
       'messages',
       'disclosures',
       'ingest',
+      'mllp',
       'app',
     ],
   ],

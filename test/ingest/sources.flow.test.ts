@@ -20,6 +20,7 @@ const REMOVED = ': SourceRemoved';
 /** What JSON shows of a source that has nothing of its own. */
 const plain = {
   key: null,
+  mllp: null,
   time_zone: 'UTC',
   id_systems: {},
   patient_authority: null,
@@ -87,7 +88,7 @@ onEveryEngine((start) => {
         metadata: { workspace, principal: { type: 'operator', id: userInfo().username } },
       },
     ]);
-    expect(await listed()).toEqual([{ ...source, id_systems: {}, mapping: {} }]);
+    expect(await listed()).toEqual([{ ...source, mllp: null, id_systems: {}, mapping: {} }]);
     const systems = ['Patient=https://hospital.example/mrn?a=b', 'Encounter=urn:oid:2.16.840.1.113883.19.6'];
     const changed = await appendedBy(service, async () => {
       const set = ['set', 'lab', '--format', 'fhir', '--id-system', systems[0], '--id-system', systems[1]];
@@ -144,6 +145,19 @@ onEveryEngine((start) => {
       [['set', 'emr', ...fhir], 1, 'Source main, of the format fhir, is the default one of the format'],
       [['set', 'emr', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
       [['set', 'main', ...fhir, '--key', key], 1, 'Source keyed, of the format fhir, has this key.'],
+      [
+        ['set', 'emr', ...fhir, '--mllp-network', '192.0.2.1'],
+        1,
+        'mllp is only for sources of the format hl7v2',
+      ],
+      [['set', 'emr', ...hl7, '--mllp-network', '192.0.2'], 1, 'mllp.networks.0 must be a network such as'],
+      [
+        ['set', 'emr', ...hl7, '--mllp-certificate', 'lab'],
+        1,
+        'mllp.certificates.0 must be the SHA-256 fingerprint or the whole subject',
+      ],
+      [['set', 'emr', ...hl7, '--mllp-port', '2576'], 1, 'mllp needs networks or certificates'],
+      [['set', 'emr', ...hl7, '--mllp-network', '192.0.2.1', '--mllp-port', 'x'], 1, 'mllp.port must be'],
       [['remove', 'emr'], 1, 'The workspace has no source of that id.'],
     ];
     const appended = await appendedBy(service, async () => {

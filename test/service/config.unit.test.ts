@@ -88,6 +88,8 @@ describe('settings', () => {
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.1', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.0/8,', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
     ['WEBHOOK_ALLOW_NETWORKS', '10.0.0.0/33', 'must be networks, such as 10.0.0.0/8, fd00::/8'],
+    ['MLLP_PORT', '2575,', 'must be ports, such as 2575 or 2575,2576'],
+    ['MLLP_PORT', '65536', 'must be ports, such as 2575 or 2575,2576'],
     ['PUBLIC_URL', 'chartledger.example.com', 'must be an address such as https://'],
     ['PUBLIC_URL', 'https://example.com/chartledger', 'must not have a path'],
     ['OIDC_ISSUER', 'http://login.example.com', 'must begin with https:'],
@@ -118,6 +120,23 @@ describe('settings', () => {
       expect(messageOf(() => loadConfig({ ...env, [missing]: '' }))).toContain('must be set together');
     }
     expect(loadConfig({ PUBLIC_URL: 'https://example.com/' }).publicUrl).toBe('https://example.com');
+  });
+
+  test('MLLP is no usual role, takes several ports, and needs a certificate with its key', () => {
+    expect(loadConfig({}).roles).not.toContain('mllp');
+    expect(loadConfig({ ROLES: 'mllp' }).mllp).toMatchObject({
+      host: '127.0.0.1',
+      ports: [2575],
+      tls: undefined,
+    });
+    const files = { MLLP_TLS_CERTIFICATE: '/tls.crt', MLLP_TLS_KEY: '/tls.key' };
+    expect(loadConfig({ MLLP_PORT: '2575, 2576', ...files }).mllp).toMatchObject({
+      ports: [2575, 2576],
+      tls: { certificate: '/tls.crt', key: '/tls.key', ca: undefined },
+    });
+    for (const alone of [...Object.keys(files), 'MLLP_TLS_CA']) {
+      expect(messageOf(() => loadConfig({ [alone]: '/a.pem' }))).toContain('must be set together');
+    }
   });
 
   test('every bad setting is named at once', () => {

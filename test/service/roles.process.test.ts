@@ -1,9 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { hl7Message, pid } from '../ingest/hl7Messages.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import type { Client } from '../support/client.ts';
 import { createEncounter, documentForm, documentLine, documentsPath } from '../support/documents.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
+import { ownAddress, RawSender, setSource } from '../support/mllp.ts';
 import { phi } from '../support/phi.ts';
 import { pdf, samples } from '../support/samples.ts';
 import { appendedBy, type TestService } from '../support/service.ts';
@@ -16,7 +18,7 @@ onEveryEngine((start) => {
     const { code, stdout, stderr } = await new ServiceProcess({ ROLES: roles }).exit();
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^Chartledger did not start\. Bad settings: ROLES[^\n]* must be a list of api, projector, webhooks, heads\n$/,
+      /^Chartledger did not start\. Bad settings: ROLES[^\n]* must be a list of api, projector, webhooks, heads, mllp\n$/,
     );
   });
 
@@ -66,6 +68,23 @@ onEveryEngine((start) => {
       expect(appended).toEqual([]);
       await projector.stop();
     });
+  });
+
+  test('mllp alone takes messages, and answers for its health', async () => {
+    const api = await start({ ROLES: 'api,projector' });
+    const from = ownAddress();
+    await setSource(api, api.workspaceId('clinic'), { id: 'lab', mllp: { networks: [from] } });
+    const mllp = await api.another({ ROLES: 'mllp', MLLP_PORT: '0' });
+    const ready = { status: 'ready', roles: { mllp: 'ready' } };
+    expect(await mllp.get('/readyz')).toMatchObject({ status: 200, body: ready });
+    const appended = await appendedBy(api, async () => {
+      const sender = await RawSender.claimed(mllp.mllpPorts[0] as number, { from });
+      expect(await sender.send(hl7Message('ADT^A28', [pid]))).toEqual(['MSA', 'AA', 'C-1']);
+      await mllp.stop();
+      expect(await sender.closed()).toBe('');
+    });
+    expect(appended).toEqual(['clinic.patient-4711: PatientUpserted']);
+    await api.stop();
   });
 
   describe('two instances of each role', () => {

@@ -57,7 +57,7 @@ export interface Faults {
 }
 
 /** A port whose methods in `faults` stand in for its own. */
-function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {}): Port {
+export function withFaults<Port extends object>(port: Port, faults: Partial<Port> = {}): Port {
   return new Proxy(port, {
     get(target, name) {
       const own = Reflect.get(target, name);

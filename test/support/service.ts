@@ -29,6 +29,8 @@ export interface TestService extends Client {
   setupUrl: string | undefined;
   /** Where its metrics are, if they are served. */
   metricsUrl: string | undefined;
+  /** Where it takes messages over MLLP, with the role for it. */
+  mllpPorts: readonly number[];
   /** Its own connection to the log. */
   eventLog: EventLog;
   /** The full id of a workspace that this service's tests call by its label: other suites may share its log. */
@@ -39,7 +41,10 @@ export interface TestService extends Client {
   /** The same service with another key. */
   as(key: string | undefined): Client;
   /** Starts one more process's worth of service on the same stores; `env` overrides settings. */
-  another(env: Record<string, string>, timing?: ServiceOptions): Promise<Client & { stop(): Promise<void> }>;
+  another(
+    env: Record<string, string>,
+    timing?: ServiceOptions,
+  ): Promise<Client & Pick<TestService, 'mllpPorts' | 'stop'>>;
   /** Stops the service and starts it again on the same stores, at another address; `meanwhile` runs between. */
   restart(meanwhile?: () => unknown): Promise<void>;
   stop(): Promise<void>;
@@ -79,6 +84,7 @@ export async function startTestService(
     config,
     setupUrl: service.setupUrl,
     metricsUrl: service.metricsUrl,
+    mllpPorts: service.mllpPorts,
     eventLog,
     workspaceId,
     createKey,
@@ -90,13 +96,15 @@ export async function startTestService(
         logger,
         otherTiming,
       );
-      return Object.assign(new Client(other.url, key), { stop: () => other.stop() });
+      const { mllpPorts } = other;
+      return Object.assign(new Client(other.url, key), { mllpPorts, stop: () => other.stop() });
     },
     async restart(this: TestService, meanwhile: () => unknown = () => undefined) {
       await service.stop();
       await meanwhile();
       service = await startService(config, logger, timing);
       this.url = service.url;
+      this.mllpPorts = service.mllpPorts;
     },
     async stop() {
       await service.stop();

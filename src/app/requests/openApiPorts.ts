@@ -1,7 +1,5 @@
 import type { Logger } from 'pino';
 import { AccessTally } from '../../audit/AccessTally.ts';
-import { RecordExistence } from '../../commands/RecordExistence.ts';
-import { ReferenceWaits } from '../../commands/ReferenceWaits.ts';
 import type { Config } from '../../config.ts';
 import { requestLimit } from '../../dashboard/shell/requestLimit.ts';
 import type { DashboardPorts } from '../../dashboard/shell/routes.ts';
@@ -9,9 +7,6 @@ import { describeError } from '../../errors.ts';
 import { EventFeed } from '../../feed/EventFeed.ts';
 import { openBatches } from '../../http/endpoints/batch/Batches.ts';
 import { Reservations } from '../../idempotency/Reservations.ts';
-import { RememberedSources } from '../../ingest/sources/RememberedSources.ts';
-import { MessageClaims } from '../../messages/MessageClaims.ts';
-import { MessageStore } from '../../messages/MessageStore.ts';
 import type { Clock } from '../../ports/clock.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
@@ -24,7 +19,6 @@ import { SecondFactor } from '../../principals/users/SecondFactor.ts';
 import { openSignInLimits } from '../../principals/users/signInLimits.ts';
 import { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import { openAnalyses } from '../../readiness/analyses.ts';
-import { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
 import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import type { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { createAddressRules } from '../../webhooks/settings/addressRules.ts';
@@ -34,6 +28,7 @@ import { analyseInThread } from '../analyses/analyseInThread.ts';
 import { openEvidence } from '../evidence/openEvidence.ts';
 import { feedThread } from '../feedThread.ts';
 import type { LastingKeyName } from '../keyFiles.ts';
+import { openIngestPorts } from './openIngestPorts.ts';
 import type { TaskPlaces } from './SharedMemory.ts';
 
 const PRUNE_EVERY_MS = 600_000;
@@ -72,12 +67,11 @@ export async function openApiPorts(
     onFailure,
     places: places?.analyses,
   });
-  const existence = new RecordExistence(eventLog, readModels);
-  const referenceWaits = new ReferenceWaits(existence);
-  const messages = new MessageStore(stores);
   const secret = () => knownKeys.load('webhookSecrets');
+  const ingest = await openIngestPorts({ ...stores, knownKeys, clock });
   const ports = {
     ...stores,
+    ...ingest.ports,
     evidence,
     analyses,
     names,
@@ -93,12 +87,6 @@ export async function openApiPorts(
     openapiPublic: config.openapiPublic,
     retentionYears: config.retentionYears,
     feed,
-    existence,
-    referenceWaits,
-    ruleSettings: new RememberedRuleSettings(eventLog),
-    sources: new RememberedSources(eventLog),
-    messages,
-    claims: new MessageClaims({ stateStore, clock, messages, secret }),
     tally: new AccessTally(eventLog),
     reservations: new Reservations({
       stateStore,
@@ -117,14 +105,11 @@ export async function openApiPorts(
       secretsKey: () => knownKeys.load('webhookSecrets'),
     }),
   };
-  const following = new AbortController();
-  await existence.followErasures(following.signal);
   // What cannot be removed now is the next time.
   const pruning = setInterval(() => ports.reservations.prune().catch(() => undefined), PRUNE_EVERY_MS);
   const close = async () => {
     clearInterval(pruning);
-    following.abort();
-    referenceWaits.close();
+    ingest.close();
     users.close();
     await Promise.all([evidence.close(), analyses.close()]);
     await feed.close();

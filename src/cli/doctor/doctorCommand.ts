@@ -7,6 +7,7 @@ import type { EventLog } from '../../ports/eventLog.ts';
 import { example, FAILED, writeJson, writeLine } from '../output.ts';
 import { checkDisk, checkPermissions } from './checkFiles.ts';
 import { checkKeys } from './checkKeys.ts';
+import { checkMllp } from './checkMllp.ts';
 import { type CheckResult, looked, ok, warn } from './checkResult.ts';
 import {
   checkClock,
@@ -31,6 +32,7 @@ async function examineLog(eventLog: EventLog, config: Config): Promise<CheckResu
     ...(await looked('read_models', () => checkReadModels(eventLog, config))),
     ...(await looked('document_store', () => checkDocuments(eventLog, config))),
     ...(await looked('keys', () => checkKeys(eventLog, config))),
+    ...(await looked('mllp', () => checkMllp(eventLog, config))),
     ...(await looked('clock', () => checkClock(eventLog))),
   ];
 }

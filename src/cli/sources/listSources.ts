@@ -1,7 +1,9 @@
 import { withWorkspace } from '../../app/withStores.ts';
 import { setIn } from '../../ingest/sources/mapping.ts';
+import { bindingTexts } from '../../ingest/sources/mllpBinding.ts';
 import { readSources } from '../../ingest/sources/readSources.ts';
 import { DEFAULT_RETENTION_DAYS, type Source } from '../../ingest/sources/source.ts';
+import { isDefault } from '../../ingest/sources/sourceOf.ts';
 import { count, printable, writeJson, writeLine, writeTable } from '../output.ts';
 
 /** Lists the sources of a workspace. */
@@ -11,11 +13,16 @@ export async function listSources({ workspace, json }: { workspace: string; json
   else if (sources.length === 0) writeLine(`There are no sources yet in workspace ${workspace}.`);
   else
     writeTable(
-      ['SOURCE', 'FORMAT', 'KEY', 'TIME ZONE', 'IDS, FACILITY, MAPPING'],
+      ['SOURCE', 'FORMAT', 'KEY', 'MLLP', 'TIME ZONE', 'IDS, FACILITY, MAPPING'],
       sources.map((source) => [
         source.id,
         source.format,
-        source.key ?? 'any other',
+        source.key ?? (isDefault(source) ? 'any other' : '-'),
+        source.mllp
+          ? bindingTexts(source.mllp)
+              .map((text) => printable(text))
+              .join(', ')
+          : '-',
         source.time_zone,
         settingsOf(source).join(', ') || '-',
       ]),
@@ -24,6 +31,7 @@ export async function listSources({ workspace, json }: { workspace: string; json
 
 const nothingConfigured = {
   key: null,
+  mllp: null,
   id_systems: {},
   patient_authority: null,
   visit_authority: null,

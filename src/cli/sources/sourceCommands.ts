@@ -1,8 +1,11 @@
 import type { Command } from 'commander';
 import { withWorkspace } from '../../app/withStores.ts';
 import { configureSource } from '../../ingest/sources/configureSource.ts';
+import { bindingTexts } from '../../ingest/sources/mllpBinding.ts';
 import { removeSource } from '../../ingest/sources/removeSource.ts';
-import { example, writeJson, writeLine } from '../output.ts';
+import type { Source } from '../../ingest/sources/source.ts';
+import { isDefault } from '../../ingest/sources/sourceOf.ts';
+import { example, printable, writeJson, writeLine } from '../output.ts';
 import { listSources, sourceView } from './listSources.ts';
 import { addSourceOptions, type SourceOptions, sourceOfOptions } from './sourceOptions.ts';
 
@@ -40,6 +43,7 @@ export function addSourceCommands(program: Command): void {
       example(
         'chartledger sources set epic --workspace clinic --format fhir --key key_4fTq9LmZs2Xw8RbC --id-system Patient=https://hospital.example/mrn',
         'chartledger sources set lab --workspace clinic --format hl7v2 --time-zone America/Chicago --patient-authority HOSP --facility main --facility-name "Main Campus"',
+        'chartledger sources set lab --workspace clinic --format hl7v2 --mllp-network 192.0.2.0/24',
       ),
     )
     .action(setSource);
@@ -67,7 +71,20 @@ async function setSource(id: string, { workspace, json, ...options }: SetOptions
     writeJson(sourceView(source));
     return;
   }
-  const { format, key } = source;
-  const sender = key === undefined ? 'with any key that has no source of its own' : `with key ${key}`;
-  writeLine(`Source ${id} in workspace ${workspace}: what is sent as ${format} ${sender}.`);
+  writeLine(`Source ${id} in workspace ${workspace}: what is sent as ${source.format} ${senderOf(source)}.`);
+}
+
+function senderOf(source: Source): string {
+  if (isDefault(source)) return 'with any key that has no source of its own';
+  const { key, mllp } = source;
+  return [
+    ...(key === undefined ? [] : [`with key ${key}`]),
+    ...(mllp === undefined
+      ? []
+      : [
+          `over MLLP (${bindingTexts(mllp)
+            .map((text) => printable(text))
+            .join(', ')})`,
+        ]),
+  ].join(' and ');
 }

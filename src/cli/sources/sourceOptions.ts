@@ -16,6 +16,9 @@ type IdSystems = Partial<Record<IdSystemType, string>>;
 export interface SourceOptions {
   format: SourceFormat;
   key?: string;
+  mllpNetwork?: string[];
+  mllpCertificate?: string[];
+  mllpPort?: number;
   timeZone: string;
   idSystem?: IdSystems;
   patientAuthority?: string;
@@ -35,13 +38,33 @@ function parseIdSystem(text: string, before: IdSystems = {}): IdSystems {
   throw new InvalidArgumentError(`Give TYPE=URI, where TYPE is one of ${idSystemTypes.join(', ')}.`);
 }
 
+/** `192.0.2.0/24,2001:db8::/32`, also once more. */
+function parseNetworks(text: string, before: string[] = []): string[] {
+  return [...before, ...text.split(',').map((part) => part.trim())];
+}
+
 /** The options that configure a source. */
 export function addSourceOptions(command: Command): Command {
   return command
     .addOption(new Option('--format <format>', 'what it sends').choices(sourceFormats).makeOptionMandatory())
     .option(
       '--key <key-id>',
-      'the API key with which it sends; without it, it is the default source of the format',
+      'the API key with which it sends; without it, and without --mllp-…, it is the default source of the format',
+    )
+    .option(
+      '--mllp-network <cidr>',
+      'HL7 v2: it sends over MLLP from this network, such as 192.0.2.0/24; several with commas, or the option again',
+      parseNetworks,
+    )
+    .option(
+      '--mllp-certificate <name>',
+      'HL7 v2: it sends over MLLP with the client certificate of this SHA-256 fingerprint or whole subject, such as CN=lab,O=Hospital; once for each',
+      (name: string, before: string[] = []) => [...before, name],
+    )
+    .option(
+      '--mllp-port <port>',
+      'HL7 v2: it sends over MLLP to this one of the ports in MLLP_PORT alone',
+      Number,
     )
     .option('--time-zone <zone>', 'of times that it sends without an offset', DEFAULT_TIME_ZONE)
     .option(
@@ -75,6 +98,9 @@ export async function sourceOfOptions(id: string, options: SourceOptions): Promi
   const {
     format,
     key,
+    mllpNetwork: networks,
+    mllpCertificate: certificates,
+    mllpPort: port,
     timeZone,
     idSystem,
     patientAuthority,
@@ -84,9 +110,11 @@ export async function sourceOfOptions(id: string, options: SourceOptions): Promi
     mapping,
     retentionDays,
   } = options;
+  const mllp = definedOf({ networks, certificates, port });
   const hasFacility = facility !== undefined || facilityName !== undefined;
   const given = {
     key,
+    mllp: Object.keys(mllp).length > 0 ? mllp : undefined,
     id_systems: idSystem,
     patient_authority: patientAuthority,
     visit_authority: visitAuthority,
@@ -95,6 +123,9 @@ export async function sourceOfOptions(id: string, options: SourceOptions): Promi
     // What is missing of it is refused by name.
     facility: hasFacility ? { id: facility, name: facilityName } : undefined,
   };
-  const named = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { id, format, time_zone: timeZone, ...Object.fromEntries(named) };
+  return { id, format, time_zone: timeZone, ...definedOf(given) };
+}
+
+function definedOf(fields: object) {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 }

@@ -67,7 +67,7 @@ ${card('Writes by kind', 'kinds')}
 ${card(`Webhook attempts not taken per ${per}`, 'webhook-attempts')}
 </div>
 <details class="figures"><summary>The figures of each bar</summary>${place('bars')}</details>
-${isPhiReader && html`<h2>API keys</h2>${place('keys')}`}
+${isPhiReader && html`<h2>API keys and sources</h2>${place('keys')}`}
 <h2>Webhooks</h2>
 ${place('webhooks')}
 <h2>Read models</h2>

@@ -57,14 +57,14 @@ export function byKey(overview: Overview): Html {
   const { words } = ranges[range];
   const from = startOf(overview);
   const sorted = Object.entries(sum.keys).sort(([, a], [, b]) => b.requests - a.requests);
-  if (sorted.length === 0) return empty(`No API key was used in ${words}.`);
+  if (sorted.length === 0) return empty(`No API key or source was used in ${words}.`);
   const trail = (id: string, name: string, text: number) =>
     figureLink(isPhiReader, String(text), `${name}-${id}`, auditPath(workspace, { from, principal: id }));
   const isCut = sorted.length === MAX_KEYS;
   return html`${table<[string, KeyTally]>(
-    `Requests of ${words} by API key`,
+    `Requests of ${words} by API key or source`,
     [
-      { title: 'API key', isHeader: true, cell: ([id]) => nameOf(id) },
+      { title: 'API key or source', isHeader: true, cell: ([id]) => nameOf(id) },
       { title: 'Requests', cell: ([id, { requests }]) => trail(id, 'requests-of', requests) },
       { title: 'Writes', cell: ([id, { writes }]) => trail(id, 'writes-of', writes) },
       {
@@ -75,5 +75,5 @@ export function byKey(overview: Overview): Html {
     ],
     sorted,
   )}
-${isCut && html`<p class="muted">No more than ${MAX_KEYS} keys are counted apart: those that came first.</p>`}`;
+${isCut && html`<p class="muted">No more than ${MAX_KEYS} are counted apart: those that came first.</p>`}`;
 }

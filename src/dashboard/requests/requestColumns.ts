@@ -21,7 +21,7 @@ export function requestColumns(names: PrincipalNames, workspace: string): TableC
     },
     { title: 'Reason', cell: (entry) => reason(entry) },
     { title: 'Fields at fault', cell: (entry) => fieldList(entry) },
-    { title: 'API key', cell: (entry) => keyLink(entry, names, workspace) },
+    { title: 'API key or source', cell: (entry) => keyLink(entry, names, workspace) },
     {
       title: 'Request ID',
       cell: ({ requestId, eventId }) => html`<div class="request-id">${code(requestId ?? eventId)}</div>`,
@@ -42,7 +42,7 @@ function fieldList(entry: RefusedRequest): Html {
   return html`${refusedRequestView(entry).fields.map((field, at) => html`${at > 0 && ', '}${code(field)}`)}`;
 }
 
-/** Leads to all that the key was refused. */
+/** Leads to all that the key or source was refused. */
 function keyLink({ principal }: RefusedRequest, names: PrincipalNames, workspace: string): Html {
   const path = requestsPath(workspace, { key: principal.id });
   return html`<a href="/dashboard${path}">${names.nameOf(principal) ?? principal.id}</a>`;

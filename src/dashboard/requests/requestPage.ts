@@ -1,5 +1,6 @@
 import type { RefusedRequest } from '../../audit/requestLog.ts';
 import { errorMeanings } from '../../errors.ts';
+import { isProgram } from '../../events/eventMetadata.ts';
 import { openapiDocument } from '../../http/endpoints/index.ts';
 import { type RefusedRequestView, refusedRequestView } from '../../http/endpoints/requests/requestSchemas.ts';
 import { addressOf } from '../../http/server/addressOf.ts';
@@ -58,7 +59,7 @@ function known(
     [
       isKey ? 'API key' : 'Who',
       html`${who({ ...principal, name: names.nameOf(principal) ?? null })}
-${isKey && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All that it was refused')}`}
+${isProgram(principal) && html`<br>${link(requestsPath(workspace, { key: principal.id }), 'All that it was refused')}`}
 ${settings && html`<br>${link(`/workspaces/${workspace}/keys`, 'Its settings')}`}
 <br>${link(`/workspaces/${workspace}/audit?${trail}`, 'Audit trail')}`,
     ],

@@ -18,6 +18,7 @@ import { code } from '../ui/text.ts';
 const systemField = (type: string) => `id_systems.${type}`;
 const names = [
   ...['id', 'format', 'key', 'time_zone', 'retention_days'],
+  ...['mllp.networks', 'mllp.certificates', 'mllp.port'],
   ...idSystemTypes.map(systemField),
   ...['patient_authority', 'visit_authority', 'facility.id', 'facility.name', 'mapping'],
 ];
@@ -28,10 +29,14 @@ export type SourceTexts = Readonly<Record<string, string>>;
 /** A source, in the fields of its form. */
 export function sourceTexts(source: Source): SourceTexts {
   const { id, format, key = '', time_zone, retention_days: days = '' } = source;
+  const { networks, certificates, port } = source.mllp ?? {};
   const { id_systems = {}, patient_authority = '', visit_authority = '', facility, mapping } = source;
   const systems = Object.entries(id_systems).map(([type, uri]) => [systemField(type), uri]);
   return {
     ...{ id, format, key, time_zone, retention_days: String(days), patient_authority, visit_authority },
+    'mllp.networks': networks?.join(', ') ?? '',
+    'mllp.certificates': certificates?.join('; ') ?? '',
+    'mllp.port': String(port ?? ''),
     ...Object.fromEntries(systems),
     ...(mapping && { mapping: JSON.stringify(mapping, undefined, 2) }),
     ...(facility && { 'facility.id': facility.id, 'facility.name': facility.name }),
@@ -63,7 +68,7 @@ export function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): So
   const [facilityId, facilityName] = [filled('facility.id'), filled('facility.name')];
   const days = filled('retention_days');
   const given = {
-    ...{ key: filled('key'), time_zone: filled('time_zone') },
+    ...{ key: filled('key'), time_zone: filled('time_zone'), mllp: mllpSent(texts) },
     id_systems: systems.length === 0 ? undefined : Object.fromEntries(systems),
     ...{ patient_authority: filled('patient_authority'), visit_authority: filled('visit_authority') },
     facility: facilityId || facilityName ? { id: facilityId, name: facilityName } : undefined,
@@ -76,17 +81,31 @@ export function sourceSent(texts: SourceTexts, before: Partial<Source> = {}): So
   return Object.fromEntries(set) as SourceInput;
 }
 
+function mllpSent(texts: SourceTexts): SourceInput['mllp'] {
+  const { 'mllp.networks': networks = '', 'mllp.certificates': certificates = '', 'mllp.port': port } = texts;
+  if (!networks && !certificates && !port) return undefined;
+  const listed = (text: string, separator: RegExp) => {
+    const parts = text.split(separator).map((part) => part.trim());
+    return parts.filter(Boolean);
+  };
+  return {
+    ...(networks && { networks: listed(networks, /,/) }),
+    // Subjects have commas of their own.
+    ...(certificates && { certificates: listed(certificates, /;/) }),
+    ...(port && { port: Number(port) }),
+  };
+}
+
 /** The fields of a source, with what was wrong with them. `keys` are those of the workspace. */
 export function sourceFields(
   texts: SourceTexts,
   keys: readonly { value: string; text: string }[],
   details: readonly FieldMessage[] = [],
 ): Html {
+  // Of a list, a part is named by its place.
+  const errorOf = (name: string) => messageOf(details.map(unnumbered), name);
   const line = (name: string, label: string, hint?: string) =>
-    input({
-      ...{ name, label, hint, value: texts[name], error: messageOf(details, name) },
-      autocomplete: 'off',
-    });
+    input({ ...{ name, label, hint, value: texts[name], error: errorOf(name) }, autocomplete: 'off' });
   const choice = (
     name: string,
     label: string,
@@ -94,9 +113,9 @@ export function sourceFields(
     hint?: string,
   ) => select({ name, label, options, hint, value: texts[name], error: messageOf(details, name) });
   const formats = sourceFormats.map((value) => ({ value, text: formatTexts[value] }));
-  const anyKey = { value: '', text: 'Any that no other source of the format has' };
+  const anyKey = { value: '', text: 'None, or any that no other source of the format has' };
   return html`${choice('format', 'What it sends', formats)}
-${choice('key', 'API key', [anyKey, ...keys], 'With which it sends. At most one source of a format has a key, and at most one has none.')}
+${choice('key', 'API key', [anyKey, ...keys], 'With which it sends over HTTP. At most one source of a format has a key, and at most one has neither a key nor connections of MLLP.')}
 ${line('time_zone', 'Time zone', `Of times that are sent without an offset, such as America/Chicago. Empty: ${DEFAULT_TIME_ZONE}.`)}
 ${input({
   ...{ name: 'retention_days', label: 'Days for which messages are kept', type: 'number', min: 1 },
@@ -109,6 +128,13 @@ ${input({
 ${wrong(details, 'id_systems')}
 ${idSystemTypes.map((type) => line(systemField(type), type))}
 <small class="muted">URIs, such as https://hospital.example/mrn or urn:oid:2.16.840.1.113883.19.5. Empty: the id of the resource.</small>
+</fieldset>
+<fieldset>
+<legend>HL7 v2: connections of MLLP</legend>
+${wrong(details, 'mllp')}
+${line('mllp.networks', 'Networks', 'From which it connects, separated by commas: 192.0.2.0/24, 2001:db8::/32.')}
+${line('mllp.certificates', 'Client certificates', 'SHA-256 fingerprints or whole subjects, separated by semicolons: CN=lab,O=Hospital. What is named here and above must both be so.')}
+${line('mllp.port', 'Port', 'One of those in MLLP_PORT. Empty: any of them.')}
 </fieldset>
 <fieldset>
 <legend>HL7 v2: ids and facility</legend>
@@ -132,6 +158,10 @@ function mappingProblems(details: readonly FieldMessage[]): string | undefined {
     ({ field, message }) => `${field === 'mapping' ? 'It' : field.slice('mapping.'.length)} ${message}.`,
   );
   return texts.length === 0 ? undefined : texts.join(' ');
+}
+
+function unnumbered({ field, message }: FieldMessage): FieldMessage {
+  return { field: field.replace(/\.\d+$/, ''), message };
 }
 
 /** What is wrong with a group of fields. */

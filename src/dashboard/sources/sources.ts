@@ -1,4 +1,5 @@
 import { setIn } from '../../ingest/sources/mapping.ts';
+import { bindingTexts } from '../../ingest/sources/mllpBinding.ts';
 import { readSources } from '../../ingest/sources/readSources.ts';
 import {
   BUILT_IN_SOURCE,
@@ -7,6 +8,7 @@ import {
   type Source,
   sourceFormats,
 } from '../../ingest/sources/source.ts';
+import { isDefault } from '../../ingest/sources/sourceOf.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { messagesPath } from '../messages/messagePaths.ts';
@@ -43,7 +45,7 @@ function listPage({ directory }: SourcePagePorts, { workspace, user }: Visit, so
     title: sourcesSection,
     section: sourcesSection,
     body: html`<h1>Sources</h1>
-<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. It says how what it sends is read: which identifiers are the ids of records, and in which time zone times are. The API key of a request chooses among them.</p>
+<p>A source is an EMR that sends FHIR or HL7 v2 to the workspace ${code(workspace)}. It says how what it sends is read: which identifiers are the ids of records, and in which time zone times are. The API key of a request, or over MLLP the connection, chooses among them.</p>
 ${isAdmin && html`<p><a role="button" href="/dashboard${sourcesPath(workspace)}/new">Configure a source</a></p>`}
 ${sources.length > 0 && sourceTable(directory, workspace, sources, isAdmin)}
 ${builtIn(sources)}`,
@@ -66,7 +68,7 @@ function sourceTable(
           html`${id}<br><a href="/dashboard${messagesPath(workspace, { source: id })}" aria-label="Messages of ${id}">Messages</a>`,
       },
       { title: 'Format', cell: ({ format }) => html`<span class="nowrap">${formatTexts[format]}</span>` },
-      { title: 'API key', cell: ({ key }) => keyCell(directory, key) },
+      { title: 'API key or MLLP', cell: (source) => senderCell(directory, source) },
       { title: 'Time zone', cell: ({ time_zone }) => time_zone },
       { title: 'Ids, facility, mapping', cell: settingsCell },
       { title: 'Messages are kept', cell: ({ retention_days: days }) => keptFor(days) },
@@ -78,10 +80,15 @@ function sourceTable(
   );
 }
 
-function keyCell({ known }: KeyDirectory, key: string | undefined): HtmlValue {
-  if (key === undefined) return 'any that no other source of the format has';
-  const found = known.keys.get(key);
-  return html`${found?.name}<br>${code(key)}${found?.state !== 'active' && html`<br>${badge(found?.state ?? 'unknown', 'bad')}`}`;
+/** By what it is known that something is of the source. */
+function senderCell({ known }: KeyDirectory, source: Source): HtmlValue {
+  if (isDefault(source)) return 'any key that no other source of the format has';
+  const { key, mllp } = source;
+  const found = key === undefined ? undefined : known.keys.get(key);
+  return html`${key && html`<div>${found?.name}<br>${code(key)}${found?.state !== 'active' && html`<br>${badge(found?.state ?? 'unknown', 'bad')}`}</div>`}${
+    mllp &&
+    html`<div><span class="muted">MLLP</span>${bindingTexts(mllp).map((text) => html`<br>${text}`)}</div>`
+  }`;
 }
 
 /** What a source has of its own by its format. */
@@ -130,7 +137,7 @@ function actions(workspace: string, id: string): Html {
 /** Tells what counts for what no configured source is for. */
 function builtIn(sources: readonly Source[]): Html | undefined {
   const open = sourceFormats.filter(
-    (format) => !sources.some((source) => source.format === format && source.key === undefined),
+    (format) => !sources.some((source) => source.format === format && isDefault(source)),
   );
   if (open.length === 0) return undefined;
   const formats = open.map((format) => formatTexts[format]).join(' and ');

@@ -5,6 +5,7 @@ import { code } from './text.ts';
 /** What sort of principal somebody is. */
 export const principalTexts: Record<Principal['type'], string> = {
   api_key: 'API key',
+  source: 'source',
   user: 'user',
   operator: 'command line',
   service: 'service',

@@ -19,8 +19,13 @@ export function clientIpReader(trustProxy: string): (req: IncomingMessage) => st
   const isDirect = isHops(trustProxy) && Number(trustProxy) === 0;
   return (req) => {
     const address = isDirect ? (req.socket.remoteAddress ?? '') : forwardedAddress(req, trust);
-    return address.startsWith('::ffff:') ? address.slice(7) : address;
+    return plainAddress(address);
   };
+}
+
+/** An address of IPv4 as that, also where the system tells it in IPv6's clothes. */
+export function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') ? address.slice(7) : address;
 }
 
 /** The client's address as trusted proxies tell it; where they pass on what is none, that of the last proxy which told one. */

@@ -6,7 +6,10 @@ import { appendDecided } from '../../ports/appendDecided.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { validate, validationError } from '../../records/validate.ts';
+import { overlap } from './mllpBinding.ts';
+import { readSources } from './readSources.ts';
 import { type Source, type SourceInput, sourceSchema } from './source.ts';
+import { isDefault } from './sourceOf.ts';
 import { readSourceState, type SourceConfigured } from './sourceState.ts';
 
 /** Sources of a workspace. */
@@ -20,7 +23,8 @@ export interface ConfigureSourcePorts {
 /**
  * Configures a source of the caller's workspace, whole, and gives it as it is then; no change when it is so already. Rejects with
  * `validation_failed`, also for a key that is not one of the workspace; with `conflict` where another source has the key, or
- * is the default one of the format, and where there are `MAX_SOURCES`; with `unreadable` and `unavailable`.
+ * is the default one of the format, or where one of any workspace could claim the same connection, and where there are `MAX_SOURCES`;
+ * with `unreadable` and `unavailable`.
  */
 export async function configureSource(
   { eventLog, directory }: ConfigureSourcePorts,
@@ -30,6 +34,7 @@ export async function configureSource(
   const { workspace } = caller;
   const source = validate(sourceSchema, input);
   if (source.key !== undefined) requireKeyOf(workspace, source.key, directory);
+  if (source.mllp !== undefined) await requireOwnConnections(eventLog, directory, workspace, source);
   const read = () => readSourceState(eventLog, workspace);
   await appendDecided(eventLog, sourcesStream(workspace), read, ({ sources }) => {
     const before = sources.get(source.id);
@@ -50,10 +55,38 @@ function requireKeyOf(workspace: string, keyId: string, { known }: Pick<KeyDirec
   throw validationError([{ field: 'key', message: 'must be the id of an API key of the workspace' }]);
 }
 
-/** What is sent has one source: no other one of the format has the same key, or none as well. */
-function requireSole({ id, format, key }: Source, sources: readonly Source[]): void {
-  const other = sources.find((one) => one.id !== id && one.format === format && one.key === key);
-  if (other === undefined) return;
-  const taken = key === undefined ? 'is the default one of the format: name a key' : 'has this key';
-  throw new ServiceError('conflict', `Source ${other.id}, of the format ${format}, ${taken}.`);
+/** What is sent has one source: no other one has the same key, is the default one as well, or claims the same connections. */
+function requireSole(source: Source, sources: readonly Source[]): void {
+  const { id, format, key } = source;
+  for (const one of sources) {
+    if (one.id === id || one.format !== format) continue;
+    if (key !== undefined && one.key === key) throw taken(one, 'has this key.');
+    if (isDefault(source) && isDefault(one))
+      throw taken(one, 'is the default one of the format: name a key.');
+    if (claimsOf(source, one)) throw taken(one, CLAIMS);
+  }
+}
+
+const CLAIMS = 'could claim the same connections: tell them apart by certificate, network or port.';
+
+function claimsOf({ mllp: one }: Source, { mllp: other }: Source): boolean {
+  return one !== undefined && other !== undefined && overlap(one, other);
+}
+
+function taken({ id, format }: Source, why: string, place = ''): ServiceError {
+  return new ServiceError('conflict', `Source ${id}${place}, of the format ${format}, ${why}`);
+}
+
+/** The listener is one for all workspaces. Should two be configured at once, it takes the connections of neither. */
+async function requireOwnConnections(
+  eventLog: EventLog,
+  { known }: Pick<KeyDirectory, 'known'>,
+  own: string,
+  source: Source,
+): Promise<void> {
+  for (const workspace of known.workspaces.keys()) {
+    if (workspace === own) continue;
+    const other = (await readSources(eventLog, workspace)).find((one) => claimsOf(source, one));
+    if (other) throw taken(other, CLAIMS, ` of the workspace ${workspace}`);
+  }
 }

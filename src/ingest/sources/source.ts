@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { identifier, requiredName } from '../../records/fields.ts';
 import { mappingSchema, mappingsOfFormat } from './mapping.ts';
+import { mllpBindingSchema } from './mllpBinding.ts';
 
 /** What a source sends. */
 export const sourceFormats = ['fhir', 'hl7v2'] as const;
@@ -54,7 +55,7 @@ const facilitySchema = z.object({
 /** What a source may have of its own by its format, beside what every source has. */
 const ownFields = {
   fhir: ['id_systems'],
-  hl7v2: ['patient_authority', 'visit_authority', 'facility'],
+  hl7v2: ['mllp', 'patient_authority', 'visit_authority', 'facility'],
 } as const satisfies Record<SourceFormat, readonly string[]>;
 
 /** The configuration of a source, as it is validated; `time_zone` may be left out. */
@@ -63,6 +64,7 @@ export const sourceSchema = z
     id,
     format: z.enum(sourceFormats),
     key: z.string().optional(),
+    mllp: mllpBindingSchema.optional(),
     time_zone: timeZone.default(DEFAULT_TIME_ZONE),
     id_systems: z.partialRecord(z.enum(idSystemTypes), system).optional(),
     patient_authority: authority().optional(),
@@ -88,7 +90,8 @@ export const sourceSchema = z
 /**
  * What an EMR is that sends FHIR or HL7 v2 to a workspace.
  *
- * - `key`: id of the API key with which it sends; without one it is the workspace's default source of its format.
+ * - `key`: id of the API key with which it sends over HTTP.
+ * - `mllp` (HL7 v2): the connections by which it sends over MLLP. With neither it is the workspace's default source of its format.
  * - `time_zone`: of the IANA database, for times that are sent without an offset.
  * - `id_systems` (FHIR): by resource type the system of the identifier that is the record's id.
  * - `patient_authority`, `visit_authority` (HL7 v2): the assigning authority (CX.4) of the identifier in PID-3 and PV1-19 that

@@ -7,11 +7,16 @@ import { BUILT_IN_SOURCE, DEFAULT_TIME_ZONE, type Source, type SourceFormat } fr
 export function sourceOf(sources: readonly Source[], format: SourceFormat, keyId?: string): Source {
   const ofFormat = sources.filter((source) => source.format === format);
   return (
-    ofFormat.find(({ key }) => key === keyId) ??
-    ofFormat.find(({ key }) => key === undefined) ?? {
+    (keyId === undefined ? undefined : ofFormat.find(({ key }) => key === keyId)) ??
+    ofFormat.find(isDefault) ?? {
       id: BUILT_IN_SOURCE,
       format,
       time_zone: DEFAULT_TIME_ZONE,
     }
   );
+}
+
+/** Whether it counts for what no other source of its format is for. */
+export function isDefault({ key, mllp }: Source): boolean {
+  return key === undefined && mllp === undefined;
 }

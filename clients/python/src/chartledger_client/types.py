@@ -482,7 +482,7 @@ class RecordHistoryPage(TypedDict):
 class RecordVersionPrincipal(TypedDict):
     """Who sent it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -953,7 +953,7 @@ class EncounterState(TypedDict):
 class EncounterReadinessBilledPrincipal(TypedDict):
     """Who recorded it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -962,7 +962,7 @@ class EncounterReadinessBilledPrincipal(TypedDict):
 class EncounterReadinessBilledAcknowledgedPrincipal(TypedDict):
     """Who recorded it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -1040,7 +1040,7 @@ class ReadinessFindingRecord(TypedDict):
 class ReadinessFindingCausePrincipal(TypedDict):
     """Who did it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -1332,7 +1332,7 @@ class DocumentHistoryPage(TypedDict):
 class DocumentVersionPrincipal(TypedDict):
     """Who sent it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -1388,7 +1388,7 @@ class DocumentVersion(TypedDict):
 class WebhookWithSecretCreatedBy(TypedDict):
     """Who made it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -1439,7 +1439,7 @@ class WebhookPage(TypedDict):
 class WebhookStatusCreatedBy(TypedDict):
     """Who made it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None
@@ -1503,7 +1503,7 @@ class WebhookStatus(TypedDict):
 class WebhookCreatedBy(TypedDict):
     """Who made it"""
 
-    type: Literal["api_key", "user", "operator", "service"]
+    type: Literal["api_key", "source", "user", "operator", "service"]
     id: str
     # The key's or user's name; a deleted key keeps it
     name: str | None

@@ -2269,7 +2269,7 @@ export interface components {
             /** @description Who sent it */
             principal: {
                 /** @enum {string} */
-                type: "api_key" | "user" | "operator" | "service";
+                type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
                 /** @description The key's or user's name; a deleted key keeps it */
                 name: string | null;
@@ -3050,7 +3050,7 @@ export interface components {
                 /** @description Who recorded it */
                 principal: {
                     /** @enum {string} */
-                    type: "api_key" | "user" | "operator" | "service";
+                    type: "api_key" | "source" | "user" | "operator" | "service";
                     id: string;
                     /** @description The key's or user's name; a deleted key keeps it */
                     name: string | null;
@@ -3068,7 +3068,7 @@ export interface components {
                     /** @description Who recorded it */
                     principal: {
                         /** @enum {string} */
-                        type: "api_key" | "user" | "operator" | "service";
+                        type: "api_key" | "source" | "user" | "operator" | "service";
                         id: string;
                         /** @description The key's or user's name; a deleted key keeps it */
                         name: string | null;
@@ -3156,7 +3156,7 @@ export interface components {
                 /** @description Who did it */
                 principal: {
                     /** @enum {string} */
-                    type: "api_key" | "user" | "operator" | "service";
+                    type: "api_key" | "source" | "user" | "operator" | "service";
                     id: string;
                     /** @description The key's or user's name; a deleted key keeps it */
                     name: string | null;
@@ -3484,7 +3484,7 @@ export interface components {
             /** @description Who sent it */
             principal: {
                 /** @enum {string} */
-                type: "api_key" | "user" | "operator" | "service";
+                type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
                 /** @description The key's or user's name; a deleted key keeps it */
                 name: string | null;
@@ -3577,7 +3577,7 @@ export interface components {
             /** @description Who made it */
             created_by: {
                 /** @enum {string} */
-                type: "api_key" | "user" | "operator" | "service";
+                type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
                 /** @description The key's or user's name; a deleted key keeps it */
                 name: string | null;
@@ -3649,7 +3649,7 @@ export interface components {
             /** @description Who made it */
             created_by: {
                 /** @enum {string} */
-                type: "api_key" | "user" | "operator" | "service";
+                type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
                 /** @description The key's or user's name; a deleted key keeps it */
                 name: string | null;
@@ -3744,7 +3744,7 @@ export interface components {
             /** @description Who made it */
             created_by: {
                 /** @enum {string} */
-                type: "api_key" | "user" | "operator" | "service";
+                type: "api_key" | "source" | "user" | "operator" | "service";
                 id: string;
                 /** @description The key's or user's name; a deleted key keeps it */
                 name: string | null;

@@ -4,20 +4,25 @@ import { statusOf } from '../../server/errorAnswer.ts';
 import type { BatchTally } from './BatchTally.ts';
 import type { BatchOrder, BatchPorts } from './carryOut.ts';
 
+/** Whose batch it was, and how it came: `method` is `POST`, where it says nothing else. */
+export interface RecordedBatch extends Pick<BatchOrder, 'caller' | 'options' | 'route'> {
+  method?: string;
+}
+
 /**
  * Appends to the audit trail what left no event of its own: lines that were refused, and why, and how many were skipped or run
  * dry. What became of them stands, even if the log does not take that.
  */
 export async function recordBatch(
   { eventLog, batches }: Pick<BatchPorts, 'eventLog' | 'batches'>,
-  { caller, options, route }: Pick<BatchOrder, 'caller' | 'options' | 'route'>,
+  { caller, options, method = 'POST', route }: RecordedBatch,
   tally: BatchTally,
 ): Promise<void> {
   const { refusal, skipped, summary } = tally;
   const entries: AccessRecorded[] = [];
   if (refusal !== undefined) {
     const status = statusOf[refusal.code];
-    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method: 'POST', route, status });
+    entries.push({ action: 'record.batch', outcome: 'refused', ...refusal, method, route, status });
   }
   if (options.dryRun) entries.push({ action: 'record.dry_run', count: summary.accepted });
   else if (skipped > 0) entries.push({ action: 'record.unchanged', count: skipped });

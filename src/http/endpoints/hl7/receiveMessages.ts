@@ -1,15 +1,10 @@
 import { Readable } from 'node:stream';
-import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import { acknowledge } from '../../../ingest/hl7/acknowledge.ts';
 import type { Hl7Source } from '../../../ingest/hl7/hl7Source.ts';
-import { parseMessage } from '../../../ingest/hl7/message/parseMessage.ts';
-import { type TakeOncePorts, takeOnce } from '../../../ingest/hl7/takeOnce.ts';
-import { MessageKeeper } from '../../../ingest/MessageKeeper.ts';
+import { type ReceivePorts, receiveMessage } from '../../../ingest/hl7/receiveMessage.ts';
 import type { RememberedSources } from '../../../ingest/sources/RememberedSources.ts';
 import type { Source } from '../../../ingest/sources/source.ts';
 import { sourceOf } from '../../../ingest/sources/sourceOf.ts';
-import type { MessageStore } from '../../../messages/MessageStore.ts';
 import type { FoundKey } from '../../../principals/keys/KeyDirectory.ts';
 import { endpoint } from '../../endpoint/endpoint.ts';
 import { callerOf, type Exchange } from '../../server/exchange.ts';
@@ -19,9 +14,8 @@ import { recordBatch } from '../batch/recordBatch.ts';
 import { mediaTypes, readMessages } from './hl7Bodies.ts';
 import { tallyMessage } from './tallyMessage.ts';
 
-export interface Hl7Ports extends TakeOncePorts, BatchPorts {
+export interface Hl7Ports extends ReceivePorts, BatchPorts {
   sources: RememberedSources;
-  messages: MessageStore;
 }
 
 const path = '/hl7/v2';
@@ -93,16 +87,9 @@ async function takeAll(
   const acknowledgements: Buffer[] = [];
   try {
     for (const bytes of messages) {
-      const message = parseMessage(bytes);
-      const keeper = new MessageKeeper(ports.messages, caller, source, {
-        format: 'hl7v2',
-        media_type: type,
-        bytes: [bytes],
-      });
-      const taken = await takeOnce(ports, run, source, message, keeper);
-      tallyMessage(tally, taken);
-      const stamp = { controlId: uuidv7(), at: new Date() };
-      acknowledgements.push(acknowledge(message, taken.code, taken.issues, stamp));
+      const received = await receiveMessage(ports, run, source, { caller, bytes, type });
+      tallyMessage(tally, received);
+      acknowledgements.push(received.acknowledgement);
     }
   } finally {
     await recordBatch(ports, { caller, options: {}, route: path }, tally);

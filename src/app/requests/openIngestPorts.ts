@@ -1,0 +1,36 @@
+import { RecordExistence } from '../../commands/RecordExistence.ts';
+import { ReferenceWaits } from '../../commands/ReferenceWaits.ts';
+import { RememberedSources } from '../../ingest/sources/RememberedSources.ts';
+import { MessageClaims } from '../../messages/MessageClaims.ts';
+import { MessageStore } from '../../messages/MessageStore.ts';
+import { RememberedRuleSettings } from '../../readiness/RememberedRuleSettings.ts';
+import type { OpenStores } from './openApiPorts.ts';
+
+/** What records and messages are taken with, over open stores; `close` ends what was opened here. Rejects with `unavailable`. */
+export async function openIngestPorts(
+  stores: Pick<
+    OpenStores,
+    'eventLog' | 'readModels' | 'stateStore' | 'documentStore' | 'knownKeys' | 'clock'
+  >,
+) {
+  const { eventLog, readModels, stateStore, knownKeys, clock } = stores;
+  const messages = new MessageStore(stores);
+  const secret = () => knownKeys.load('webhookSecrets');
+  const existence = new RecordExistence(eventLog, readModels);
+  const referenceWaits = new ReferenceWaits(existence);
+  const following = new AbortController();
+  await existence.followErasures(following.signal);
+  const ports = {
+    existence,
+    referenceWaits,
+    ruleSettings: new RememberedRuleSettings(eventLog),
+    sources: new RememberedSources(eventLog),
+    messages,
+    claims: new MessageClaims({ stateStore, clock, messages, secret }),
+  };
+  const close = () => {
+    following.abort();
+    referenceWaits.close();
+  };
+  return { ports, close };
+}

@@ -1,0 +1,50 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { openBatches } from '../../http/endpoints/batch/Batches.ts';
+import type { ConnectionTimes } from '../../mllp/MllpConnection.ts';
+import { MllpListener } from '../../mllp/MllpListener.ts';
+import { isInNetworks } from '../../principals/keys/sourceNetworks.ts';
+import type { OpenStores } from './openApiPorts.ts';
+import { openIngestPorts } from './openIngestPorts.ts';
+
+/** The role that takes messages over MLLP. */
+export interface MllpRole {
+  /** On which it listens. */
+  ports: number[];
+  /** Acknowledges the messages under way, and ends. */
+  stop(): Promise<void>;
+}
+
+/** Starts to take messages over MLLP, until `stop`. Rejects with nothing left open. `times` are set by tests alone. */
+export async function startMllp(
+  config: Config,
+  logger: Logger,
+  { limiters, ...stores }: OpenStores,
+  times?: ConnectionTimes,
+): Promise<MllpRole> {
+  const { mllp, drainSeconds } = config;
+  const ingest = await openIngestPorts(stores);
+  const batches = openBatches(config, limiters, logger);
+  try {
+    const ports = { ...stores, ...ingest.ports, batches, logger };
+    const listener = await MllpListener.listen(ports, mllp, times);
+    logger.info(
+      { host: mllp.host, ports: listener.ports, tls: mllp.tls !== undefined },
+      'MLLP is listened for',
+    );
+    if (mllp.tls === undefined && !isInNetworks(['127.0.0.0/8', '::1/128'], mllp.host)) {
+      logger.warn('messages come over MLLP without TLS: whoever can listen in on the network can read them');
+    }
+    return {
+      ports: listener.ports,
+      async stop() {
+        await listener.drain(drainSeconds);
+        await batches.close();
+        ingest.close();
+      },
+    };
+  } catch (error) {
+    ingest.close();
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import type { Config } from '../../config.ts';
+import { readSources } from '../../ingest/sources/readSources.ts';
+import type { Source } from '../../ingest/sources/source.ts';
+import { readTlsFiles } from '../../mllp/tlsFiles.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { type CheckResult, ok, warn } from './checkResult.ts';
+
+/** Where the process has the role `mllp`: whether its certificate can be used, and its settings reach the sources that are bound to connections. */
+export async function checkMllp(eventLog: EventLog, { roles, mllp }: Config): Promise<CheckResult[]> {
+  if (!roles.includes('mllp')) return [];
+  if (mllp.tls) await readTlsFiles(mllp.tls);
+  const directory = await KeyDirectory.open(eventLog);
+  try {
+    const found: CheckResult[] = [];
+    for (const workspace of directory.known.workspaces.keys()) {
+      for (const source of await readSources(eventLog, workspace)) {
+        const problem = unreached(source, mllp);
+        const named = `Source ${source.id} of the workspace ${workspace}`;
+        if (problem) found.push(warn('mllp', 'source_not_reached', `${named} ${problem}`));
+      }
+    }
+    return found.length > 0 ? found : [ok('mllp', 'its settings reach every source that is bound')];
+  } finally {
+    directory.close();
+  }
+}
+
+/** Why nothing can come from a source with these settings. */
+function unreached({ mllp: binding }: Source, { ports, tls }: Config['mllp']): string | undefined {
+  if (binding?.port !== undefined && !ports.includes(binding.port)) {
+    return `is bound to port ${binding.port}, which MLLP_PORT does not name.`;
+  }
+  if (binding?.certificates !== undefined && tls?.ca === undefined) {
+    return 'is bound to client certificates, which are asked for where MLLP_TLS_CA is set.';
+  }
+  return undefined;
+}

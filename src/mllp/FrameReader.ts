@@ -1,0 +1,109 @@
+import { MAX_MESSAGE_BYTES } from '../ingest/hl7/message/parseMessage.ts';
+
+/** What begins a frame, and the two that end it (HL7 v2 Minimal Lower Layer Protocol). */
+const VT = 0x0b;
+const FS = 0x1c;
+const CR = 0x0d;
+
+/** Bytes that may stand before a frame: line ends behind the one before it, or what a probe sends. */
+export const MAX_STRAY_BYTES = 1024;
+
+/** So long a frame may be that is too large, to be told so. */
+export const MAX_FRAME_BYTES = 8 * MAX_MESSAGE_BYTES;
+
+/** What stood in a frame. */
+export interface Frame {
+  /** Of one that is too large the beginning. */
+  bytes: Buffer;
+  /** It had more than `MAX_MESSAGE_BYTES`. */
+  isTooLarge: boolean;
+}
+
+/** A connection on which something else than frames is sent. */
+export class FramingError extends Error {}
+
+/** Takes frames out of what comes on a connection, in whatever pieces. It holds no more than a message. */
+export class FrameReader {
+  /** Grows with what it has to hold: pieces kept by themselves would take many times their size where they are small. */
+  #buffer = Buffer.alloc(0);
+  #kept = 0;
+  /** Of the frame that has begun; undefined between frames. */
+  #size: number | undefined;
+  #stray = 0;
+  /** The last byte was an FS, which ends the frame if a CR follows. */
+  #mayEnd = false;
+
+  /** Whether a frame has begun that has not ended. */
+  get isWithin(): boolean {
+    return this.#size !== undefined;
+  }
+
+  /** The frames that end in the next bytes, each when it is asked for. Throws a `FramingError`. */
+  *read(chunk: Buffer): Generator<Frame, void> {
+    let rest = chunk;
+    while (rest.length > 0) {
+      if (this.#size === undefined) rest = this.#begin(rest);
+      else {
+        const end = this.#endIn(rest);
+        if (end === undefined) {
+          this.#keep(rest);
+          return;
+        }
+        this.#keep(rest.subarray(0, end));
+        rest = rest.subarray(end);
+        yield this.#take();
+      }
+    }
+  }
+
+  /** What stands behind the next VT. */
+  #begin(bytes: Buffer): Buffer {
+    const at = bytes.indexOf(VT);
+    this.#stray += at < 0 ? bytes.length : at;
+    if (this.#stray > MAX_STRAY_BYTES) throw new FramingError('what was sent is not framed');
+    if (at < 0) return bytes.subarray(bytes.length);
+    this.#size = 0;
+    this.#stray = 0;
+    return bytes.subarray(at + 1);
+  }
+
+  /** The place behind FS and CR. */
+  #endIn(bytes: Buffer): number | undefined {
+    if (this.#mayEnd && bytes[0] === CR) return 1;
+    for (let at = bytes.indexOf(FS); at >= 0; at = bytes.indexOf(FS, at + 1)) {
+      if (bytes[at + 1] === CR) return at + 2;
+    }
+    return undefined;
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#mayEnd = bytes.at(-1) === FS;
+    this.#size = (this.#size ?? 0) + bytes.length;
+    if (this.#size > MAX_FRAME_BYTES) throw new FramingError('a frame is too long');
+    // With the signs of its end, a message of the most bytes is one that fits.
+    const part = bytes.subarray(0, MAX_MESSAGE_BYTES + 2 - this.#kept);
+    if (this.#kept + part.length > this.#buffer.length) this.#grow(this.#kept + part.length);
+    this.#kept += part.copy(this.#buffer, this.#kept);
+  }
+
+  #grow(least: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(2 * this.#buffer.length, least));
+    this.#buffer.copy(larger, 0, 0, this.#kept);
+    this.#buffer = larger;
+  }
+
+  #take(): Frame {
+    const size = (this.#size ?? 0) - 2;
+    const bytes = this.#buffer.subarray(0, Math.min(size, this.#kept));
+    this.#buffer = Buffer.alloc(0);
+    this.#kept = 0;
+    this.#size = undefined;
+    this.#mayEnd = false;
+    return { bytes, isTooLarge: size > MAX_MESSAGE_BYTES };
+  }
+}
+
+/** A message in a frame. */
+export function framed(message: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(VT), message, Buffer.of(FS, CR)]);
+}

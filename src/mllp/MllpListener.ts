@@ -1,0 +1,232 @@
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, TLSSocket, type Server as TlsServer } from 'node:tls';
+import type { MllpSettings } from '../config.ts';
+import { describeError, ServiceError, unavailable } from '../errors.ts';
+import { plainAddress } from '../http/server/clientIpReader.ts';
+import { canonicalCertificate } from '../ingest/sources/clientCertificate.ts';
+import type { Peer } from '../ingest/sources/mllpBinding.ts';
+import { answerMessage, type MllpPorts, messagesIn } from './answerMessage.ts';
+import type { Frame } from './FrameReader.ts';
+import { type ConnectionTimes, MllpConnection, NotTaken } from './MllpConnection.ts';
+import { type PeerRefusal, RefusedPeers } from './RefusedPeers.ts';
+import { type Sender, type SenderPorts, Senders } from './Senders.ts';
+import { readTlsFiles, type TlsFiles } from './tlsFiles.ts';
+
+/** Which a frame may take to arrive. */
+const FRAME_MS = 60_000;
+const HANDSHAKE_MS = 15_000;
+/** How often the files of TLS are looked at for others in their place. */
+const RELOAD_MS = 60_000;
+
+/** Takes messages of HL7 v2 over MLLP, over TLS where that is set. */
+export class MllpListener {
+  readonly #ports: MllpPorts;
+  readonly #settings: MllpSettings;
+  readonly #senders: Senders;
+  readonly #refused: RefusedPeers;
+  readonly #times: ConnectionTimes;
+  readonly #servers: Server[] = [];
+  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Set<MllpConnection>();
+  readonly #serving = new Set<Promise<void>>();
+  #reloading: NodeJS.Timeout | undefined;
+  #isDraining = false;
+
+  private constructor(ports: MllpPorts & SenderPorts, settings: MllpSettings, times?: ConnectionTimes) {
+    this.#ports = ports;
+    this.#settings = settings;
+    this.#senders = new Senders(ports);
+    this.#refused = new RefusedPeers(ports.logger);
+    this.#times = times ?? { idle: settings.idleSeconds * 1_000, frame: FRAME_MS };
+  }
+
+  /** Listens; rejects with `unavailable`, whose `problem` says what to do, and with nothing left open. `times` are set by tests alone. */
+  static async listen(
+    ports: MllpPorts & SenderPorts,
+    settings: MllpSettings,
+    times?: ConnectionTimes,
+  ): Promise<MllpListener> {
+    const listener = new MllpListener(ports, settings, times);
+    try {
+      await listener.#listen();
+    } catch (error) {
+      for (const server of listener.#servers) server.close();
+      throw error;
+    }
+    return listener;
+  }
+
+  /** On which it listens, in the order of the settings. */
+  get ports(): number[] {
+    return this.#servers.map((server) => (server.address() as AddressInfo).port);
+  }
+
+  /**
+   * Takes no more connections, and ends those that there are once the message under way is acknowledged; those that take longer than so many
+   * seconds are ended without.
+   */
+  async drain(seconds: number): Promise<void> {
+    this.#isDraining = true;
+    clearInterval(this.#reloading);
+    const closed = this.#servers.map((server) => once(server, 'close'));
+    for (const server of this.#servers) server.close();
+    for (const connection of this.#connections) connection.drain();
+    const force = setTimeout(() => {
+      void this.#ports.batches.close();
+      for (const socket of this.#sockets) socket.destroy();
+    }, seconds * 1_000);
+    await Promise.all([...closed, ...this.#serving]);
+    clearTimeout(force);
+  }
+
+  async #listen(): Promise<void> {
+    const { host, ports, tls } = this.#settings;
+    const files = tls && (await readTlsFiles(tls));
+    for (const port of ports) {
+      const server = files
+        ? this.#tlsServer(files)
+        : createServer(socketOptions, (socket) => this.#accept(socket));
+      this.#servers.push(server);
+      server.prependListener('connection', (socket: Socket) => this.#count(socket, server));
+      server.listen({ host, port });
+      await once(server, 'listening').catch((error) => {
+        throw unavailable('address', error, listenProblem(host, port, error));
+      });
+    }
+    if (files) this.#reload(files);
+  }
+
+  #tlsServer({ context }: TlsFiles): TlsServer {
+    const server = createTlsServer(
+      {
+        ...socketOptions,
+        ...context,
+        handshakeTimeout: HANDSHAKE_MS,
+        requestCert: context.ca !== undefined,
+        // Who has none may be told by its network; one that is not trusted is refused, and told of.
+        rejectUnauthorized: false,
+      },
+      (socket) => this.#accept(socket),
+    );
+    server.on('tlsClientError', (_error, socket) => this.#refuse('no_tls', socket));
+    return server;
+  }
+
+  /** Bounds all connections, also those that are not yet known to be anybody's. */
+  #count(socket: Socket, server: Server): void {
+    socket.on('error', () => undefined);
+    if (this.#sockets.size >= this.#settings.connections) {
+      const { port } = server.address() as AddressInfo;
+      this.#refused.tell('too_many', plainAddress(socket.remoteAddress ?? ''), port);
+      socket.destroy();
+      return;
+    }
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  #accept(socket: Socket): void {
+    socket.on('error', () => undefined);
+    if (socket.destroyed) return;
+    const serving = this.#serve(socket).finally(() => this.#serving.delete(serving));
+    this.#serving.add(serving);
+  }
+
+  /** Never rejects. */
+  async #serve(socket: Socket): Promise<void> {
+    const peer = peerOf(socket);
+    const sender = await this.#senderOf(peer, socket);
+    if (sender === undefined || this.#isDraining) {
+      socket.destroy();
+      return;
+    }
+    const fields = { source: sender.source.id, workspace: sender.workspace.id, address: peer.address };
+    this.#ports.logger.info(fields, 'a sender connected');
+    const connection = new MllpConnection(socket, this.#times);
+    this.#connections.add(connection);
+    const end = await connection.serve((frame) => this.#take(sender, peer, frame));
+    this.#connections.delete(connection);
+    this.#ports.logger.info({ ...fields, end }, 'a sender is gone');
+  }
+
+  async #senderOf(peer: Peer, socket: Socket): Promise<Sender | undefined> {
+    if (isUntrusted(socket, peer)) {
+      this.#refuse('not_trusted', socket);
+      return undefined;
+    }
+    try {
+      const found = await this.#senders.of(peer);
+      if (typeof found !== 'string') return found;
+      this.#refuse(found, socket);
+    } catch (error) {
+      this.#ports.logger.warn({ error: describeError(error) }, 'a connection of MLLP is not taken now');
+    }
+    return undefined;
+  }
+
+  async *#take(sender: Sender, peer: Peer, frame: Frame): AsyncGenerator<Buffer, void> {
+    for (const bytes of messagesIn(frame)) {
+      const present = await this.#senders.present(sender, peer).catch((error) => {
+        this.#ports.logger.warn({ error: describeError(error) }, 'a message is not taken now');
+        throw new NotTaken();
+      });
+      if (present === undefined) throw new NotTaken();
+      yield await answerMessage(this.#ports, present, peer.address, { ...frame, bytes });
+    }
+  }
+
+  #refuse(reason: PeerRefusal, socket: Socket): void {
+    this.#refused.tell(reason, plainAddress(socket.remoteAddress ?? ''), socket.localPort ?? 0);
+  }
+
+  /** Takes certificates that were renewed; where they cannot be read, those from before stand. */
+  #reload(files: TlsFiles): void {
+    let { digest } = files;
+    const look = async () => {
+      const { tls } = this.#settings;
+      if (tls === undefined) return;
+      const read = await readTlsFiles(tls);
+      if (read.digest === digest) return;
+      digest = read.digest;
+      for (const server of this.#servers) (server as TlsServer).setSecureContext(read.context);
+      this.#ports.logger.info('the certificates of MLLP are taken anew');
+    };
+    const failed = (error: unknown) => {
+      const problem = error instanceof ServiceError ? error.problem : undefined;
+      this.#ports.logger.error({ problem }, 'the certificates of MLLP cannot be read anew');
+    };
+    this.#reloading = setInterval(() => look().catch(failed), RELOAD_MS).unref();
+  }
+}
+
+/** What a sender sent before it closed its side is answered. */
+const socketOptions = { allowHalfOpen: true, noDelay: true, keepAlive: true };
+
+function peerOf(socket: Socket): Peer {
+  const certificate = socket instanceof TLSSocket && socket.authorized && socket.getPeerX509Certificate();
+  return {
+    address: plainAddress(socket.remoteAddress ?? ''),
+    port: socket.localPort ?? 0,
+    ...(certificate && {
+      certificate: {
+        fingerprint: certificate.fingerprint256,
+        subject: canonicalCertificate(certificate.subject) ?? '',
+      },
+    }),
+  };
+}
+
+/** Whether its client sent a certificate that says nothing. */
+function isUntrusted(socket: Socket, { certificate }: Peer): boolean {
+  return (
+    certificate === undefined && socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined
+  );
+}
+
+function listenProblem(host: string, port: number, { code }: NodeJS.ErrnoException): string {
+  const address = host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+  if (code === 'EADDRINUSE') return `${address} is in use by another process. Set MLLP_PORT to another port.`;
+  if (code === 'EACCES') return `${address} needs privileges. Set MLLP_PORT to 1024 or more.`;
+  return `${host} is no address of this machine (${code}). Set MLLP_HOST to one, without brackets: 127.0.0.1, ::1, 0.0.0.0 for all.`;
+}

@@ -1,0 +1,80 @@
+import { claimOf, type MllpBinding, type Peer } from '../ingest/sources/mllpBinding.ts';
+import type { RememberedSources } from '../ingest/sources/RememberedSources.ts';
+import type { Source } from '../ingest/sources/source.ts';
+import { sourceOf } from '../ingest/sources/sourceOf.ts';
+import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
+import type { Workspace } from '../principals/keys/keyState.ts';
+import { isInNetworks } from '../principals/keys/sourceNetworks.ts';
+
+/** The source whose messages come on a connection. */
+export interface Sender {
+  workspace: Workspace;
+  source: Source;
+}
+
+/** Why a connection is nobody's, for operators. */
+export type NoSender = 'no_source' | 'several_sources' | 'several_workspaces';
+
+export interface SenderPorts {
+  directory: Pick<KeyDirectory, 'known'>;
+  sources: Pick<RememberedSources, 'of'>;
+}
+
+const loopback = ['127.0.0.0/8', '::1/128'];
+
+/** Tells whose connections are, by the bindings of the sources of all workspaces. */
+export class Senders {
+  readonly #directory: SenderPorts['directory'];
+  readonly #sources: SenderPorts['sources'];
+
+  constructor({ directory, sources }: SenderPorts) {
+    this.#directory = directory;
+    this.#sources = sources;
+  }
+
+  /**
+   * The source that claims a connection most surely. While no source of any workspace is bound, one from this machine is of the default source
+   * of the only active workspace. Rejects with `unavailable` and `unreadable`.
+   */
+  async of(peer: Peer): Promise<Sender | NoSender> {
+    const bound = await this.#bound();
+    if (bound.length === 0) return this.#unbound(peer);
+    const claims = bound.map((one) => ({ one, claim: claimOf(one.source.mllp, peer) }));
+    const surest = Math.max(...claims.map(({ claim }) => claim));
+    const [found, another] = claims.filter(({ claim }) => claim > 0 && claim === surest);
+    if (found === undefined) return 'no_source';
+    return another === undefined ? found.one : 'several_sources';
+  }
+
+  /**
+   * The sender as it is by now; undefined where it was removed, or is not the one of the connection any more: asked with each message.
+   * Rejects with `unavailable` and `unreadable`.
+   */
+  async present({ workspace: { id }, source }: Sender, peer: Peer): Promise<Sender | undefined> {
+    const workspace = this.#directory.known.workspaces.get(id) as Workspace;
+    const sources = await this.#sources.of(id);
+    if (source.mllp === undefined) return { workspace, source: sourceOf(sources, 'hl7v2') };
+    const present = sources.find((one) => one.id === source.id);
+    if (present?.mllp === undefined || claimOf(present.mllp, peer) === 0) return undefined;
+    return { workspace, source: present };
+  }
+
+  async #bound(): Promise<(Sender & { source: { mllp: MllpBinding } })[]> {
+    const workspaces = [...this.#directory.known.workspaces.values()];
+    const sources = await Promise.all(workspaces.map(({ id }) => this.#sources.of(id)));
+    return workspaces.flatMap((workspace, at) =>
+      (sources[at] ?? []).flatMap((source) => {
+        const { mllp } = source;
+        return mllp === undefined ? [] : [{ workspace, source: { ...source, mllp } }];
+      }),
+    );
+  }
+
+  async #unbound({ address }: Peer): Promise<Sender | NoSender> {
+    if (!isInNetworks(loopback, address)) return 'no_source';
+    const active = [...this.#directory.known.workspaces.values()].filter(({ state }) => state === 'active');
+    const [workspace, another] = active;
+    if (workspace === undefined || another !== undefined) return 'several_workspaces';
+    return { workspace, source: sourceOf(await this.#sources.of(workspace.id), 'hl7v2') };
+  }
+}

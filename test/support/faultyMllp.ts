@@ -1,0 +1,46 @@
+import { destination } from 'pino';
+import { openStores } from '../../src/app/requests/openStores.ts';
+import { startMllp } from '../../src/app/requests/startMllp.ts';
+import { createLogger } from '../../src/logger.ts';
+import type { ConnectionTimes } from '../../src/mllp/MllpConnection.ts';
+import { systemClock } from '../../src/ports/clock.ts';
+import { SharedFlag } from '../../src/threads/SharedFlag.ts';
+import { type Faults, withFaults } from './app.ts';
+import { outputFolder } from './output.ts';
+import type { TestService } from './service.ts';
+
+/** A listener of MLLP over a service's stores, whose ports have faults. */
+export async function startFaultyMllp(
+  service: TestService,
+  faults: Faults,
+  times?: ConnectionTimes,
+): Promise<{ port: number; stop(): Promise<void> }> {
+  const stops: (() => unknown)[] = [];
+  const stores = await openStores(service.config, {
+    step: (work) => work,
+    stops,
+    eventLog: {},
+    awaited: new SharedFlag(),
+    counts: undefined,
+    clock: systemClock,
+  });
+  const faulty = {
+    ...stores,
+    eventLog: withFaults(stores.eventLog, faults.eventLog),
+    stateStore: withFaults(stores.stateStore, faults.stateStore),
+    documentStore: withFaults(stores.documentStore, faults.documentStore),
+  };
+  const logger = createLogger(
+    'trace',
+    destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true }),
+  );
+  const mllp = { ...service.config.mllp, ports: [0], connections: 2 };
+  const role = await startMllp({ ...service.config, mllp }, logger, faulty, times);
+  return {
+    port: role.ports[0] as number,
+    async stop() {
+      await role.stop();
+      for (const stop of stops.reverse()) await stop();
+    },
+  };
+}
