@@ -2,6 +2,7 @@ import type { Position, RecordedEvent } from '../events/event.ts';
 import { isBookkeeping } from '../events/streamNames.ts';
 import { measurements } from '../metrics/Measurements.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
+import { isTracing, type TracedWork, traced } from '../tracing/traced.ts';
 import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
@@ -58,15 +59,23 @@ export async function project(
     }
     const behind = all.filter(({ position }) => position < batch.position);
     const startedAt = performance.now();
-    const folded = await Promise.all(
-      behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, batch))),
-    );
-    await readModels.write(...folded.flat());
+    await traced(workOf(batch), async () => {
+      const folded = await Promise.all(
+        behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, batch))),
+      );
+      await readModels.write(...folded.flat());
+    });
     batchDuration.observe((performance.now() - startedAt) / 1_000);
     projected.add(batch.events.length);
     for (const progress of behind) progress.position = batch.position;
     if (isDone(batch)) return;
   }
+}
+
+/** Folding a batch: it comes from the requests that its events come from. */
+function workOf({ events }: EventBatch): TracedWork {
+  const links = isTracing() ? events.map(({ metadata }) => metadata.traceparent) : [];
+  return { name: 'project', kind: 'CONSUMER', links, attributes: { 'chartledger.events': events.length } };
 }
 
 /** What a target wants of a batch and does not have yet. */

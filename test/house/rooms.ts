@@ -6,6 +6,7 @@ export const rooms: Record<string, string[]> = {
   metrics: [],
   errors: ['metrics'],
   version: [],
+  tracing: ['version'],
   sealing: [],
   listeningAddress: [],
   logger: [],
@@ -41,7 +42,7 @@ export const rooms: Record<string, string[]> = {
       'readiness',
     ],
   ],
-  projector: ['metrics', 'errors', 'events', 'ports', 'projections', 'sameLog'],
+  projector: ['metrics', 'tracing', 'errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],
   evidence: [
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'runs', 'reads'],
@@ -49,9 +50,9 @@ export const rooms: Record<string, string[]> = {
   principals: [
     ...['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'threads', 'audit'],
   ],
-  feed: ['errors', 'events', 'ports', 'records', 'projections'],
+  feed: ['tracing', 'errors', 'events', 'ports', 'records', 'projections'],
   webhooks: [
-    ...['metrics', 'errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
+    ...['metrics', 'tracing', 'errors', 'version', 'sealing', 'events', 'ports', 'records', 'threads'],
     ...['idempotency', 'reads', 'audit', 'principals', 'feed'],
   ],
   erasure: [
@@ -64,7 +65,7 @@ export const rooms: Record<string, string[]> = {
   disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   ingest: [...['errors', 'events', 'ports', 'records', 'messages', 'reads', 'commands', 'principals']],
   http: [
-    ...['metrics', 'errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
+    ...['metrics', 'tracing', 'errors', 'version', 'listeningAddress', 'events', 'ports', 'records'],
     ...['health', 'idempotency', 'readiness', 'commands', 'reads', 'audit', 'evidence', 'principals'],
     ...['feed', 'webhooks', 'ingest', 'messages'],
   ],
@@ -87,7 +88,17 @@ export const rooms: Record<string, string[]> = {
     ...['messages', 'ingest', 'disclosures', 'http'],
   ],
   app: [
-    ...['metrics', 'errors', 'version', 'sealing', 'listeningAddress', 'logger', 'settings', 'config'],
+    ...[
+      'metrics',
+      'tracing',
+      'errors',
+      'version',
+      'sealing',
+      'listeningAddress',
+      'logger',
+      'settings',
+      'config',
+    ],
     'misspeltSettings',
     ...[
       'events',

@@ -1,7 +1,8 @@
 import { measurements } from '../../metrics/Measurements.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import { isTracing, traced } from '../../tracing/traced.ts';
 
-/** An event log whose appends are measured. */
+/** An event log whose appends are measured, and are spans where an SDK takes them. */
 export function measuredAppends(eventLog: EventLog): EventLog {
   const duration = measurements.histogram('chartledger.append.duration', {});
   const waiting = measurements.gauge('chartledger.append.waiting', {});
@@ -9,7 +10,7 @@ export function measuredAppends(eventLog: EventLog): EventLog {
     const startedAt = performance.now();
     waiting.add(events);
     try {
-      return await append();
+      return await (isTracing() ? traced(workOf(events), append) : append());
     } finally {
       waiting.add(-events);
       duration.observe((performance.now() - startedAt) / 1_000);
@@ -26,4 +27,8 @@ export function measuredAppends(eventLog: EventLog): EventLog {
       return typeof own === 'function' ? own.bind(target) : own;
     },
   });
+}
+
+function workOf(events: number) {
+  return { name: 'append', kind: 'CLIENT', attributes: { 'chartledger.events': events } } as const;
 }

@@ -7,6 +7,7 @@ import { KnownKeys } from '../../sameLog/KnownKeys.ts';
 import { ownReadModels } from '../../sameLog/ownReadModels.ts';
 import { isMeasured } from '../../threads/reportMeasurements.ts';
 import type { SharedFlag } from '../../threads/SharedFlag.ts';
+import { isTracing } from '../../tracing/traced.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { lastingKeys } from '../keyFiles.ts';
 import { measuredAppends } from '../metrics/measuredAppends.ts';
@@ -49,7 +50,7 @@ export async function openStores(
     return store;
   };
   const opened: EventLog = await open(openEventLog(config.eventLogUrl, eventLogOptions));
-  const eventLog = isMeasured() ? measuredAppends(opened) : opened;
+  const eventLog = isMeasured() || isTracing() ? measuredAppends(opened) : opened;
   const allReadModels = await open(openReadModels(config.readModelUrl));
   const readModels = ownReadModels(allReadModels, eventLog, () => awaited.raise());
   const stateStore = await open(openStateStore(config.stateUrl));

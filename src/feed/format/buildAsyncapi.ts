@@ -50,7 +50,7 @@ const securitySchemes = {
 
 const reference = (...path: string[]) => ({ $ref: `#/${path.join('/')}` });
 
-/** A whole event: the attributes that CloudEvents 1.0 knows, the extension `sequence`, and `data`. */
+/** A whole event: the attributes that CloudEvents 1.0 knows, the extensions `sequence` and `traceparent`, and `data`. */
 function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObject {
   const deidentified = view === 'deidentified';
   return z.object({
@@ -79,6 +79,11 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
       .meta({ format: 'uri', description: 'Where the JSON Schema of `data` is' }),
     sequence: z.string().meta({
       description: 'Place in the log: sorts as text, and is where a subscriber goes on after',
+    }),
+    ...(!deidentified && {
+      traceparent: z.string().optional().meta({
+        description: 'The trace that the request was part of, where it was sent (W3C Trace Context)',
+      }),
     }),
     data,
   });

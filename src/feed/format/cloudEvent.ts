@@ -3,6 +3,7 @@ import { DOCUMENT_ERASED, erasureStep, READINESS_ERASED, RECORD_ERASED } from '.
 import { documentIdsOf, kindOfStream, readinessStream, recordIdOf } from '../../events/streamNames.ts';
 import { currentVersion, upcast } from '../../events/upcast.ts';
 import { catalog } from '../../records/catalog.ts';
+import { isTraceparent } from '../../tracing/traceparent.ts';
 import { formatPosition } from '../position.ts';
 
 /** One type of event that the stream carries. */
@@ -70,7 +71,7 @@ export interface FeedData {
   changed: string[];
 }
 
-/** An event in the structured JSON form of CloudEvents 1.0, with the extension `sequence`. */
+/** An event in the structured JSON form of CloudEvents 1.0, with the extensions `sequence` and `traceparent`. */
 export interface CloudEvent {
   specversion: '1.0';
   /** Unique: the id of the request that caused the event. */
@@ -90,6 +91,8 @@ export interface CloudEvent {
   dataschema?: string;
   /** The event's position: sorts as text in the order of the log. */
   sequence: string;
+  /** The trace that the request was part of (CloudEvents' distributed tracing extension). */
+  traceparent?: string;
   data: FeedData;
 }
 
@@ -102,6 +105,7 @@ export type CloudEventEnvelope = Omit<CloudEvent, 'data'>;
  */
 export function toEnvelope(event: RecordedEvent, address: string | undefined): CloudEventEnvelope {
   const { kind, type } = feedEventType(event) as FeedEventType;
+  const { traceparent } = event.metadata;
   return {
     specversion: '1.0',
     id: event.id,
@@ -112,6 +116,7 @@ export function toEnvelope(event: RecordedEvent, address: string | undefined): C
     datacontenttype: 'application/json',
     ...(address !== undefined && { dataschema: `${address}/schemas/${type}` }),
     sequence: formatPosition(event.position),
+    ...(isTraceparent(traceparent) && { traceparent }),
   };
 }
 

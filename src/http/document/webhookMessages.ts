@@ -67,6 +67,10 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
     ...(subject && {
       subject,
       sequence: z.string().meta({ description: 'Place in the log: sorts as text' }),
+      traceparent: z.string().optional().meta({
+        description:
+          'The trace that the request was part of, where it was sent; not in the payload `deidentified`',
+      }),
       dataschema: z.string().optional().meta({
         format: 'uri',
         description:

@@ -3,6 +3,7 @@ import type { Request, Response } from 'express';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { Caller } from '../../events/newEvent.ts';
 import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
+import { isTraceparent } from '../../tracing/traceparent.ts';
 import type { Bodies } from './BodyBudget.ts';
 
 /** One request under way: what is known of it, and who sent it once that is known. */
@@ -33,8 +34,6 @@ export function commonHeaders(requestId: string): string[] {
 const MAX_USER_AGENT_LENGTH = 200;
 const MAX_REQUEST_ID_LENGTH = 128;
 const notPrintable = /[^\x20-\x7e]/g;
-/** W3C Trace Context, section 3.2; a later version may go on behind that. */
-const traceContext = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[\x21-\x7e]{0,64})?$/;
 
 /** What a client tells of itself and of its request. */
 export type ToldByClient = Pick<Caller, 'userAgent' | 'clientRequestId' | 'traceparent'>;
@@ -48,7 +47,7 @@ export function toldByClient({ headers }: IncomingMessage): ToldByClient {
     const printable = String(sentId).replace(notPrintable, '').slice(0, MAX_REQUEST_ID_LENGTH);
     if (printable !== '') told.clientRequestId = printable;
   }
-  if (typeof traceparent === 'string' && traceContext.test(traceparent)) told.traceparent = traceparent;
+  if (traceparent !== undefined && isTraceparent(traceparent)) told.traceparent = traceparent;
   return told;
 }
 

@@ -7,14 +7,16 @@ import type { AccessSubject } from '../../audit/recordAccess.ts';
 import { describeError, type ErrorCode, type ServiceError } from '../../errors.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Permission } from '../../principals/keys/permissions.ts';
+import { isTracing } from '../../tracing/traced.ts';
+import { requestMetrics } from '../measured/requestMetrics.ts';
+import { tracedRequest } from '../measured/tracedRequest.ts';
 import { admit, type Gate } from './admit.ts';
 import { type Answer, sendAnswer } from './answer.ts';
 import type { Bodies } from './BodyBudget.ts';
 import { asServiceError, errorAnswer } from './errorAnswer.ts';
-import { commonHeaders, type Exchange, toldByClient } from './exchange.ts';
+import { commonHeaders, type Exchange, type ToldByClient, toldByClient } from './exchange.ts';
 import { logFailure } from './logFailure.ts';
 import { recordRefusal } from './recordRefusal.ts';
-import { requestMetrics } from './requestMetrics.ts';
 import { requireKnownParameters } from './requireKnownParameters.ts';
 
 /** What every endpoint shares. */
@@ -60,7 +62,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
   const parameters = query === 'ignored' ? undefined : Object.keys(query?.shape ?? {});
   const permissions = permission === 'public' || permission === 'key' ? [] : [permission].flat();
   const measure = requestMetrics(route);
-  return async (req, res) => {
+  const serve = async (req: Request, res: Response, told: ToldByClient): Promise<ErrorCode | undefined> => {
     const startedAt = performance.now();
     const requestId = uuidv7();
     const exchange: Exchange = {
@@ -69,7 +71,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       requestId,
       headers: commonHeaders(requestId),
       clientIp: context.clientIp(req),
-      told: toldByClient(req),
+      told,
       bodies: context.bodies,
       found: undefined,
       input: undefined,
@@ -97,6 +99,12 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
     const ms = performance.now() - startedAt;
     measure(req.method, res.statusCode, ms, code);
     logRequest(context.logger, exchange, route, code, ms);
+    return code;
+  };
+  return async (req, res) => {
+    const told = toldByClient(req);
+    if (isTracing()) await tracedRequest(req, res, route, told, (within) => serve(req, res, within));
+    else await serve(req, res, told);
   };
 }
 

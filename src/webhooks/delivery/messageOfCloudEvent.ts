@@ -10,7 +10,8 @@ export function messageOfCloudEvent(
   { id, payload }: Pick<Webhook, 'id' | 'payload'>,
   event: CloudEvent,
 ): WebhookMessage {
-  return { id: messageId(id, event.id), body: bodyOf(event, outcomeOf(event), payload === 'reference') };
+  const body = bodyOf(event, outcomeOf(event), payload === 'reference');
+  return { id: messageId(id, event.id), body, traceparent: event.traceparent };
 }
 
 function outcomeOf({ type, data: { changed } }: CloudEvent): ReferenceData['outcome'] {

@@ -17,7 +17,7 @@ export function isSecret(text: string): boolean {
  * Standard Webhooks specification 1.0: HMAC-SHA256 over `{id}.{timestamp}.{body}`, scheme `v1`.
  */
 export function signMessage(
-  { id, body }: WebhookMessage,
+  { id, body, traceparent }: WebhookMessage,
   secrets: readonly string[],
   now: number,
 ): Record<string, string> {
@@ -32,5 +32,6 @@ export function signMessage(
     'webhook-signature': signatures.join(' '),
     'content-type': 'application/cloudevents+json',
     'user-agent': `Chartledger/${version}`,
+    ...(traceparent !== undefined && { traceparent }),
   };
 }

@@ -20,6 +20,8 @@ export interface WebhookMessage {
   /** `msg_…`; the same whenever the same event is sent to the same webhook. */
   id: string;
   body: string;
+  /** The trace that it is part of, for the header of that name. */
+  traceparent?: string | undefined;
 }
 
 /** `data` of a message that only points at what happened. */
@@ -54,7 +56,8 @@ export function buildMessage(
   const full = toCloudEvent(event, change.changed, publicUrl);
   const shown = payload === 'deidentified' ? deidentify(event.metadata.workspace, full) : full;
   const outcome = outcomeOf(event, change);
-  return { id: messageId(id, event.id), body: bodyOf(shown, outcome, payload === 'reference') };
+  const body = bodyOf(shown, outcome, payload === 'reference');
+  return { id: messageId(id, event.id), body, traceparent: shown.traceparent };
 }
 
 /** The message that answers a request for a ping. */

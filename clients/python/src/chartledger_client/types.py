@@ -1770,6 +1770,8 @@ class ReferencePayerUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1798,6 +1800,8 @@ class PayerUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1840,6 +1844,8 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1858,6 +1864,8 @@ class ReferencePatientUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1886,6 +1894,8 @@ class PatientUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1943,6 +1953,8 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1961,6 +1973,8 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1989,6 +2003,8 @@ class ProviderUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2034,6 +2050,8 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2052,6 +2070,8 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2080,6 +2100,8 @@ class FacilityUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2123,6 +2145,8 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2141,6 +2165,8 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2169,6 +2195,8 @@ class EncounterUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2224,6 +2252,8 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2242,6 +2272,8 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2286,6 +2318,8 @@ class DocumentUploadedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2326,6 +2360,8 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2344,6 +2380,8 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2379,6 +2417,8 @@ class DocumentRemovedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2416,6 +2456,8 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2434,6 +2476,8 @@ class ReferencePayerErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2467,6 +2511,8 @@ class PayerErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2502,6 +2548,8 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2520,6 +2568,8 @@ class ReferencePatientErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2553,6 +2603,8 @@ class PatientErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2600,6 +2652,8 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2618,6 +2672,8 @@ class ReferenceProviderErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2651,6 +2707,8 @@ class ProviderErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2686,6 +2744,8 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2704,6 +2764,8 @@ class ReferenceFacilityErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2737,6 +2799,8 @@ class FacilityErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2772,6 +2836,8 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2790,6 +2856,8 @@ class ReferenceEncounterErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2823,6 +2891,8 @@ class EncounterErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2861,6 +2931,8 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2879,6 +2951,8 @@ class ReferenceDocumentErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2914,6 +2988,8 @@ class DocumentErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2951,6 +3027,8 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2969,6 +3047,8 @@ class ReferenceEncounterBilledEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3016,6 +3096,8 @@ class EncounterBilledEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3064,6 +3146,8 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3082,6 +3166,8 @@ class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3129,6 +3215,8 @@ class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3177,6 +3265,8 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3195,6 +3285,8 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3237,6 +3329,8 @@ class EncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3281,6 +3375,8 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3299,6 +3395,8 @@ class ReferenceEncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3332,6 +3430,8 @@ class EncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3367,6 +3467,8 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3385,6 +3487,8 @@ class ReferenceReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3440,6 +3544,8 @@ class ReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3497,6 +3603,8 @@ class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     subject: str
     # Place in the log: sorts as text
     sequence: str
+    # The trace that the request was part of, where it was sent; not in the payload `deidentified`
+    traceparent: NotRequired[str]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`

@@ -6635,6 +6635,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6717,6 +6719,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6810,6 +6814,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6900,6 +6906,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6985,6 +6993,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7082,6 +7092,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7195,6 +7207,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7277,6 +7291,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7352,6 +7368,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7427,6 +7445,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7502,6 +7522,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7577,6 +7599,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7652,6 +7676,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7734,6 +7760,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7839,6 +7867,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7944,6 +7974,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -8067,6 +8099,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -8142,6 +8176,8 @@ export interface operations {
                     subject: string;
                     /** @description Place in the log: sorts as text */
                     sequence: string;
+                    /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
+                    traceparent?: string;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`

@@ -5,6 +5,7 @@ import { formatPosition } from '../../../feed/position.ts';
 import { measurements } from '../../../metrics/Measurements.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { changedKind, eventSubject } from '../../../records/eventSubject.ts';
+import { traced } from '../../../tracing/traced.ts';
 import { openSecrets } from '../../settings/openSecrets.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
 import type { NewAttempt } from '../attempts.ts';
@@ -147,7 +148,21 @@ export class MessageDelivery {
     if (attempt) this.#record({ messageId: message.id, type: PING_TYPE, attempt: 0 }, attempt, undefined);
   }
 
-  async #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
+  #send(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
+    const work = { name: 'deliver', kind: 'CLIENT', parent: message.traceparent } as const;
+    return traced(work, async (span) => {
+      // The trace of what is de-identified would lead to who it is of.
+      const isTold = message.traceparent !== undefined && span !== undefined;
+      const sent = isTold ? { ...message, traceparent: span.traceparent } : message;
+      const attempt = await this.#try(webhook, sent);
+      if (attempt?.status !== undefined) span?.set({ 'http.response.status_code': attempt.status });
+      if (attempt?.error !== undefined) span?.set({ 'error.type': attempt.error });
+      if (attempt === undefined || !isSuccess(attempt)) span?.fail();
+      return attempt;
+    });
+  }
+
+  async #try(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
     const now = this.#ports.clock.now();
     const secrets = openSecrets(await this.#ports.secretsKey(), webhook, now);
     const headers = signMessage(message, secrets, now);

@@ -1,0 +1,33 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ErrorCode } from '../../errors.ts';
+import { traced } from '../../tracing/traced.ts';
+import type { ToldByClient } from '../server/exchange.ts';
+
+/** The first status that is a failure of the service's own, as a span of a server tells failures. */
+const FAILED = 500;
+
+/**
+ * Serves a request as a span, where an SDK takes spans. What comes of the request is part of that span then, when somebody looks
+ * at it or the client asked for it: `told` has the span in place of the client's.
+ */
+export async function tracedRequest(
+  req: IncomingMessage,
+  res: ServerResponse,
+  route: string,
+  told: ToldByClient,
+  serve: (told: ToldByClient) => Promise<ErrorCode | undefined>,
+): Promise<void> {
+  const attributes = { 'http.request.method': req.method ?? '', 'http.route': route };
+  const work = {
+    name: `${req.method} ${route}`,
+    kind: 'SERVER',
+    parent: told.traceparent,
+    attributes,
+  } as const;
+  await traced(work, async (span) => {
+    const isPart = span?.isSampled || told.traceparent !== undefined;
+    const code = await serve(span && isPart ? { ...told, traceparent: span.traceparent } : told);
+    span?.set({ 'http.response.status_code': res.statusCode, ...(code && { 'error.type': code }) });
+    if (res.statusCode >= FAILED) span?.fail();
+  });
+}
