@@ -1,4 +1,5 @@
 import { documentsModel, everyDocumentPartition } from '../../projections/documents.ts';
+import { bodyOf } from '../../projections/projection.ts';
 import { patientReferencesModel, recordsModel, referrersPartition } from '../../projections/records.ts';
 import { notFound } from '../errors.ts';
 import { encounterReadinessStream, kindOfStream, recordIdOf, recordStream } from '../events/streamNames.ts';
@@ -13,7 +14,7 @@ import { type SightedThing, sightedThing } from './SightedThing.ts';
 const AT_ONCE = 16;
 
 /**
- * All that is or was of a patient: its record, every record that refers or ever referred to it, and of those that are encounters
+ * All that is or was of a patient and of those who were merged into that one: their records, every record that refers or ever referred to them, and of those that are encounters
  * the documents, and what became of them in billing; what was erased, too. As of every write acknowledged before the call. Rejects with `not_found` when there never was
  * such a patient, with `unreadable` and `unavailable`.
  */
@@ -27,15 +28,33 @@ export async function patientThings(
   const own = await sightedThing(eventLog, stream);
   if (own.versions.length === 0) throw notFound(patient.title);
   await Promise.all([recordsModel, documentsModel].map((model) => caughtUp(ports, model, 'report')));
-  const references = await Array.fromAsync(
-    allRows(readModels, patientReferencesModel, referrersPartition(stream)),
-  );
-  const referrers = references.map(({ body }) => body.stream);
+  const referrers = await allReferrers(readModels, stream);
   const encounters = referrers.filter((one) => kindOfStream(one) === encounter.kind);
   const documents = await inTurns(encounters, (one) => documentsOf(readModels, one));
   const readiness = encounters.map((one) => encounterReadinessStream(workspace, recordIdOf(one)));
   const others = [...referrers, ...documents.flat(), ...readiness];
   return [own, ...(await inTurns(others, (one) => sightedThing(eventLog, one)))];
+}
+
+/**
+ * The streams of all that refers or ever referred to a patient, and to those who were merged into that one. A patient who is there and was merged into it
+ * in error is another person.
+ */
+async function allReferrers(readModels: ReadModels, stream: string): Promise<string[]> {
+  const found = new Set<string>();
+  const patients = new Set([stream]);
+  for (const one of patients) {
+    const references = allRows(readModels, patientReferencesModel, referrersPartition(one));
+    const streams = await Array.fromAsync(references, ({ body }) => body.stream);
+    const others = streams.filter((other) => kindOfStream(other) === patient.kind);
+    for (const row of await readModels.load(recordsModel, others)) {
+      const state = bodyOf(row);
+      if (state?.erased || state?.fields.merged_into === recordIdOf(one)) patients.add(row.id);
+    }
+    for (const other of streams) if (!others.includes(other)) found.add(other);
+  }
+  patients.delete(stream);
+  return [...patients, ...found];
 }
 
 async function documentsOf(readModels: ReadModels, encounterStream: string): Promise<string[]> {

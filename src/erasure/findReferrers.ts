@@ -5,11 +5,17 @@ import type { Position } from '../events/event.ts';
 import { kindPartition, recordIdOf, recordStream } from '../events/streamNames.ts';
 import type { ReadModels, Row } from '../ports/readModels.ts';
 import { allRows } from '../reads/allRows.ts';
+import { mergedPatients } from '../reads/mergedPatients.ts';
 import { caughtUp } from '../reads/page.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { type CatalogEntry, catalog } from '../records/catalog.ts';
 import { viewRecord } from '../records/fold.ts';
+import { encounter } from '../records/kinds/encounter.ts';
+import { patient } from '../records/kinds/patient.ts';
 import { referredIds } from '../records/referredIds.ts';
+
+/** Kinds of which read models tell what refers to a patient. */
+const ofPatients: readonly string[] = [encounter.kind, patient.kind];
 
 /** A record that refers to another one. */
 export interface Referrer {
@@ -18,7 +24,7 @@ export interface Referrer {
 }
 
 /**
- * All records of a workspace that refer to one, as of every write acknowledged before the call; of them those that nobody
+ * All records of a workspace that refer to one, those first that refer to a patient who was merged into it, as of every write acknowledged before the call; of them those that nobody
  * changed since the position `before`, and that can be read. Rejects with `unavailable`.
  */
 export async function findReferrers(
@@ -41,7 +47,7 @@ export async function findReferrers(
 }
 
 /**
- * The rows of the records that refer to one, named by their streams; among them those of records that cannot be read, and may
+ * The rows of the records that refer to one, named by their streams; of a patient also those that refer to one who was merged into it, before that one. Among them those of records that cannot be read, and may
  * refer to it. As of what the read models have when the iteration begins. Rejects with `unavailable`.
  */
 export async function* referrerRows(
@@ -50,19 +56,31 @@ export async function* referrerRows(
   kind: string,
   id: string,
 ): AsyncGenerator<{ entry: CatalogEntry; row: Row }> {
+  if (kind === patient.kind) {
+    yield* patientRows(readModels, workspace, id);
+  }
   for (const entry of catalog) {
-    if (!refersTo(entry, kind)) continue;
-    if (entry.kind === 'encounter' && kind === 'patient') {
-      const rows = allRows(readModels, encountersModel, recordStream(workspace, kind, id));
-      for await (const row of rows) yield { entry, row };
-      continue;
-    }
+    if (!refersTo(entry, kind) || (kind === patient.kind && ofPatients.includes(entry.kind))) continue;
     for await (const row of allRows(readModels, recordsModel, kindPartition(workspace, entry.kind))) {
       const state = bodyOf(row);
       if (state === undefined || referredIds(entry, viewRecord(state), kind).includes(id))
         yield { entry, row };
     }
   }
+}
+
+async function* patientRows(
+  readModels: ReadModels,
+  workspace: string,
+  id: string,
+): AsyncGenerator<{ entry: CatalogEntry; row: Row }> {
+  const encountersOf = (one: string) =>
+    allRows(readModels, encountersModel, recordStream(workspace, patient.kind, one));
+  for (const merged of await mergedPatients(readModels, workspace, id)) {
+    for await (const row of encountersOf(recordIdOf(merged.id))) yield { entry: encounter, row };
+    yield { entry: patient, row: merged };
+  }
+  for await (const row of encountersOf(id)) yield { entry: encounter, row };
 }
 
 /** Whether records of a kind may refer to those of another one. */

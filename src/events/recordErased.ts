@@ -58,9 +58,9 @@ export interface RecordErased {
   /** Of a document, whose `record_id` is its encounter's. */
   document_id?: string;
   reason: string;
-  /** Of a patient: the encounters that refer to it are erased, too. */
+  /** Of a patient: who was merged into it, and the encounters that refer to any of these, are erased, too. */
   with_encounters?: true;
-  /** Of an encounter: it is erased because its patient is, with its encounters. */
+  /** Of an encounter, or a patient who was merged: it is erased because its patient is, with its encounters. */
   with_patient?: true;
   /**
    * Of a record that referred to patients: their ids, so that reports of disclosures still find it; each in the part that

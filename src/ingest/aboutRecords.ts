@@ -9,6 +9,7 @@ export type AboutRecord = Pick<About, 'kind' | 'id'>;
 
 /** The record of an operation; of a document, its encounter. */
 export function recordOf(operation: Operation): AboutRecord {
+  if (operation.type === 'merge') return { kind: 'patient', id: operation.id };
   return operation.type === 'document'
     ? { kind: 'encounter', id: operation.encounterId }
     : { kind: operation.kind, id: operation.fields.id };

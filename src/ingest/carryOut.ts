@@ -8,8 +8,9 @@ import type { JsonObject } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { recordStream } from '../events/streamNames.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
-import type { DocumentOperation, Operation, RecordOperation } from './operation.ts';
+import type { DocumentOperation, MergeOperation, Operation, RecordOperation } from './operation.ts';
 import { writeDocument } from './writeDocument.ts';
+import { writeMerge } from './writeMerge.ts';
 
 export interface IngestPorts extends WritePorts {
   documentStore: DocumentStore;
@@ -37,7 +38,7 @@ export type OperationResult =
   | { error: unknown };
 
 /**
- * Carries out the operations of a message, whatever their order: records that others refer to first, documents last. What changes nothing
+ * Carries out the operations of a message, whatever their order: records that others refer to first, then merges of them, documents last. What changes nothing
  * appends no event. Each is durable when it is told as written; one that is refused stops no other, and once a store is away the rest
  * is answered with `unavailable`. Resolves with a result for each, in their order; rejects with `unavailable` where nothing was begun.
  */
@@ -55,6 +56,9 @@ export async function carryOut(
   const written = records.filter((one) => !present.has(one));
   for (const one of present) results.set(one, { outcome: 'left_out' });
   await writeRecords(ports, run, written, results, (one) => ({ ...one, ...guarded?.get(one) }));
+  for (const one of allowed) {
+    if (one.type === 'merge') results.set(one, await mergeResult(ports, run, one, records));
+  }
   for (const one of allowed) {
     if (one.type === 'document') results.set(one, await documentResult(ports, run, one, records));
   }
@@ -104,19 +108,46 @@ function resultOf(result: LineResult): OperationResult {
   return { outcome, version, warnings };
 }
 
-async function documentResult(
+function documentResult(
   ports: IngestPorts,
-  { caller, dryRun, stopping, authorize }: IngestRun,
+  run: IngestRun,
   document: DocumentOperation,
   records: readonly RecordOperation[],
 ): Promise<OperationResult> {
+  const foreseen = foreseenIn(run, records, 'encounter', document.encounterId);
+  return resultOne(run, 'document', () => writeDocument(ports, run.caller, document, foreseen));
+}
+
+function mergeResult(
+  ports: IngestPorts,
+  run: IngestRun,
+  merge: MergeOperation,
+  records: readonly RecordOperation[],
+): Promise<OperationResult> {
+  const foreseen = foreseenIn(run, records, 'patient', merge.into);
+  return resultOne(run, 'patient', () => writeMerge(ports, run.caller, merge, foreseen));
+}
+
+/** Whether it is a dry run, and one that would have written a record by now. */
+function foreseenIn(
+  { dryRun = false }: IngestRun,
+  records: readonly RecordOperation[],
+  kind: string,
+  id: string,
+): { dryRun: boolean; isForeseen: boolean } {
+  const isWritten = records.some((one) => one.kind === kind && one.fields.id === id);
+  return { dryRun, isForeseen: dryRun && isWritten };
+}
+
+async function resultOne(
+  { stopping, authorize }: IngestRun,
+  kind: string,
+  write: () => Promise<OperationResult>,
+): Promise<OperationResult> {
   try {
     stopping.throwIfAborted();
-    authorize('document');
-    const isForeseen =
-      dryRun === true &&
-      records.some(({ kind, fields }) => kind === 'encounter' && fields.id === document.encounterId);
-    return await writeDocument(ports, caller, document, { dryRun: dryRun === true, isForeseen });
+    authorize(kind);
+    return await write();
   } catch (error) {
     if (error instanceof ServiceError) return { error };
     throw error;

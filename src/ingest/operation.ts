@@ -24,4 +24,12 @@ export interface DocumentOperation {
   at: string;
 }
 
-export type Operation = RecordOperation | DocumentOperation;
+/** That a patient was merged into another one, the survivor, as both are one person. */
+export interface MergeOperation {
+  type: 'merge';
+  id: string;
+  into: string;
+  at: string;
+}
+
+export type Operation = RecordOperation | DocumentOperation | MergeOperation;

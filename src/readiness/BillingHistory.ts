@@ -54,7 +54,7 @@ const ownKinds = ['encounter', 'document', 'readiness'];
 type Told = Pick<Step, 'record' | 'document' | 'settings' | 'billing'> & { recordedAt?: string };
 
 /**
- * All versions of an encounter, of what it referred to in any of them, of other encounters of its visits, of its documents where any are
+ * All versions of an encounter, of what it referred to in any of them, and they in turn, of other encounters of its visits, of its documents where any are
  * required, of what was billed of it, and of what the rules go by, that were recorded up to a moment: by the log alone. Of other
  * encounters and documents, read models tell where in the log they are.
  */
@@ -93,14 +93,15 @@ export class BillingHistory {
       await this.#readOthers(encounterId, encounters);
     }
     await this.#readBilling(encounterId);
-    await this.#readAll(await this.#readAll(encounters));
+    for (let found = encounters; found.length > 0; ) found = await this.#readAll(found);
     return [...this.#versions.values()].flat().sort((a, b) => a.event.position - b.event.position);
   }
 
-  /** Every version of all that some versions name. */
+  /** Every version of all that some versions name, and that was not read yet. */
   async #readAll(steps: readonly Step[]): Promise<Step[]> {
     const named = steps.flatMap(({ record }) => (record ? namedBy(record) : []));
-    const distinct = new Map(named.map((one) => [recordKey(...one), one]));
+    const unread = named.filter((one) => !this.#versions.has(recordKey(...one)));
+    const distinct = new Map(unread.map((one) => [recordKey(...one), one]));
     return (await Promise.all([...distinct.values()].map((one) => this.#read(...one)))).flat();
   }
 

@@ -44,8 +44,7 @@ export async function evaluate(
   const positions: Positions = new Map();
   const load = (named: readonly Named[]) => loadRecords(readModels, workspace, { records, positions }, named);
   const encounters = await load(encounterIds.map((id) => ['encounter', id]));
-  const named = await load(encounters.flatMap(namedBy));
-  await load(named.flatMap(namedBy));
+  for (let found = encounters; found.length > 0; ) found = await load(found.flatMap(namedBy));
   const { requiredDocuments, filingLimits } = settings;
   const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
   const compared = choiceOf(settings, suspectedDuplicate) === 'off' ? [] : encounters;
@@ -65,7 +64,8 @@ export async function evaluate(
         ...{ documents: documents.get(id), firstBilled, sameVisit: sameVisits.get(id) },
       };
       const findings = findingsOf(facts, settings);
-      const used = [...Object.values(partsOf(facts)), ...findings.map(({ record }) => record)];
+      const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];
+      const used = [...parts, ...findings.map(({ record }) => record)];
       const written = used.map((record) => (record && positions.get(record)) ?? 0);
       return [[id, { facts, findings, position: Math.max(...written, position) }]];
     }),
@@ -108,6 +108,7 @@ async function loadRecords(
   for (const [kind, id] of named) {
     if (!records.has(recordKey(kind, id))) wanted.set(recordStream(workspace, kind, id), [kind, id]);
   }
+  if (wanted.size === 0) return [];
   const rows = await readModels.load(recordsModel, [...wanted.keys()]);
   return rows.flatMap((row) => {
     const [kind = '', id = ''] = wanted.get(row.id) ?? [];

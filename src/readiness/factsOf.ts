@@ -24,7 +24,10 @@ const fieldsThatName: Record<string, readonly (readonly [kind: string, field: st
     ['provider', 'rendering_provider_id'],
     ['facility', 'facility_id'],
   ],
-  patient: [['payer', 'primary_insurance.payer_id']],
+  patient: [
+    ['payer', 'primary_insurance.payer_id'],
+    ['patient', 'merged_into'],
+  ],
 };
 
 /** What a claim for an encounter rests on, as far as this record of it names it. */
@@ -46,15 +49,35 @@ export function factsOf(
     const id = textOf(holder, field);
     return id === undefined ? undefined : records.get(recordKey(kind, id));
   };
-  const patient = named('patient', encounter, 'patient_id');
+  const { patient, merged } = followMerges(records, named('patient', encounter, 'patient_id'));
   return {
     encounter,
     patient,
+    merged,
     provider: named('provider', encounter, 'provider_id'),
     renderingProvider: named('provider', encounter, 'rendering_provider_id'),
     facility: named('facility', encounter, 'facility_id'),
     payer: named('payer', patient, 'primary_insurance.payer_id'),
   };
+}
+
+/**
+ * The patient into whom one was merged, over all merges, and the others on the way. Where they lead in a circle nobody was merged, and
+ * the others are those of the circle.
+ */
+function followMerges(
+  records: ReadonlyMap<string, BilledRecord | undefined>,
+  named: BilledRecord | undefined,
+): { patient?: BilledRecord; merged: BilledRecord[] } {
+  const way: BilledRecord[] = [];
+  for (let next = named; next !== undefined; ) {
+    if (way.includes(next)) return { patient: way[0] as BilledRecord, merged: way.slice(1) };
+    way.push(next);
+    const into = textOf(next, 'merged_into');
+    next = into === undefined ? undefined : records.get(recordKey('patient', into));
+  }
+  const patient = way.pop();
+  return { ...(patient && { patient }), merged: way };
 }
 
 /** The records of a claim by the parts that they have in it. */

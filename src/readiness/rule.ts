@@ -18,7 +18,10 @@ export interface BilledRecord {
 /** What a claim for an encounter rests on. What is not named by the encounter, or was erased, is undefined. */
 export interface BillingFacts {
   encounter: BilledRecord;
+  /** The one whom it names, or into whom that one was merged. */
   patient?: BilledRecord | undefined;
+  /** The patients of merges that lead from the one whom it names to `patient`, or in a circle. */
+  merged?: readonly BilledRecord[] | undefined;
   /** Who bills. */
   provider?: BilledRecord | undefined;
   /** Who gave the care: often the same. */

@@ -1,6 +1,7 @@
 import { isIncomplete } from '../../projections/projection.ts';
 import { kindPartition, recordIdOf } from '../events/streamNames.ts';
 import { encounter } from '../records/kinds/encounter.ts';
+import { mergedPatients } from './mergedPatients.ts';
 import type { QueryPorts } from './readRecord.ts';
 import { readRecordsPage } from './recordsPage.ts';
 
@@ -14,8 +15,8 @@ export interface EncounterPlace {
 }
 
 /**
- * The encounters of a patient, those first that changed last, and whether these are all; without those that cannot be read, as nobody
- * knows whose they are. Rejects with `unavailable`.
+ * The encounters of a patient and of those who were merged into that one, those first that changed last, and whether these are all; without those that
+ * cannot be read, as nobody knows whose they are. Rejects with `unavailable`.
  */
 export async function encountersOf(
   ports: QueryPorts,
@@ -23,14 +24,23 @@ export async function encountersOf(
   patientId: string,
   limit: number,
 ): Promise<{ places: EncounterPlace[]; isWhole: boolean }> {
-  const { items, next_page_token } = await readRecordsPage(ports, kindPartition(workspace, encounter.kind), {
-    limit,
-    pageToken: undefined,
-    sort: '-updated_at',
-    filters: [{ field: 'patient_id', value: patientId }],
-  });
-  const places = items
+  const pageOf = (value: string) =>
+    readRecordsPage(ports, kindPartition(workspace, encounter.kind), {
+      limit,
+      pageToken: undefined,
+      sort: '-updated_at',
+      filters: [{ field: 'patient_id', value }],
+    });
+  const own = await pageOf(patientId);
+  // The read model has all that was acknowledged before the call by now.
+  const merged = await mergedPatients(ports.readModels, workspace, patientId);
+  const others = await Promise.all(merged.map(({ id }) => pageOf(recordIdOf(id))));
+  const pages = [own, ...others];
+  const places = pages
+    .flatMap(({ items }) => items)
     .filter((row) => !isIncomplete(row))
-    .map(({ id, order, position }) => ({ id: recordIdOf(id), first: order, last: position }));
-  return { places, isWhole: next_page_token === null };
+    .map(({ id, order, position }) => ({ id: recordIdOf(id), first: order, last: position }))
+    .sort((one, other) => other.last - one.last);
+  const isWhole = pages.every(({ next_page_token }) => next_page_token === null) && places.length <= limit;
+  return { places: places.slice(0, limit), isWhole };
 }

@@ -9,7 +9,7 @@ import { registeredKinds } from './registerKind.ts';
 
 export type { CatalogEntry, FilterField, RecordFields, ReferenceField } from './defineKind.ts';
 
-/** In dependency order: a kind comes after all those that it refers to (spec section 1). */
+/** In dependency order: a kind comes after all others that it refers to (spec section 1). */
 const builtIn = [payer, patient, provider, facility, encounter] as const;
 
 /** The kinds that are built in. What comes from outside may be of another one that was registered: a `string`. */
@@ -27,7 +27,7 @@ for (const entry of catalog) {
   if (!/^[a-z][a-z_]*$/.test(kind) || byKind.has(kind) || kind === 'document') {
     throw new Error(`${kind} cannot be the name of one more kind`);
   }
-  const unknown = references.find((reference) => !byKind.has(reference.kind));
+  const unknown = references.find((reference) => reference.kind !== kind && !byKind.has(reference.kind));
   if (unknown) throw new Error(`${kind}.${unknown.field} refers to a kind that does not come before it`);
   addEventType(eventType, upcasts);
   byKind.set(kind, entry);

@@ -25,7 +25,7 @@ function bounded(most: number) {
 }
 
 /** A caller's identifier: 1 to 255 characters, any Unicode except control characters. */
-export function identifier(description: string, example: string) {
+export function identifier(description: string, example: string | undefined) {
   return bounded(MAX_ID_LENGTH)
     .min(1)
     .regex(noControlCharacters, { error: 'must not contain control characters' })
@@ -92,14 +92,19 @@ const references = new WeakMap<z.ZodType, Reference>();
  * The caller's identifier of another record, which must exist; `title` is what that is called where it is missing,
  * if not as its kind is.
  */
-export function requiredReference(kind: string, description: string, example: string, title?: string) {
+export function requiredReference(
+  kind: string,
+  description: string,
+  example: string | undefined,
+  title?: string,
+) {
   const field = identifier(description, example);
   references.set(field, { kind, ...(title && { title }) });
   return field;
 }
 
 /** The optional form of `requiredReference`. */
-export function reference(kind: string, description: string, example: string, title?: string) {
+export function reference(kind: string, description: string, example: string | undefined, title?: string) {
   return requiredReference(kind, description, example, title).nullable().optional();
 }
 

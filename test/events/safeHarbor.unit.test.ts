@@ -75,6 +75,7 @@ const safeHarbor: Record<string, string[]> = {
   '(G) social security numbers': ['patient.ssn_last4'],
   '(H) medical record numbers': [
     'patient.id',
+    'patient.merged_into',
     'encounter.id',
     'encounter.patient_id',
     'document.encounter_id',
@@ -126,6 +127,7 @@ const hashed = [
   'facility.id',
   'encounter.id',
   'encounter.patient_id',
+  'patient.merged_into',
   'encounter.provider_id',
   'encounter.rendering_provider_id',
   'encounter.facility_id',

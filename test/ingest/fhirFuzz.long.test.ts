@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { JsonObject } from '../../src/events/event.ts';
+import { recordOf } from '../../src/ingest/aboutRecords.ts';
 import type { FhirEntry } from '../../src/ingest/fhir/message/FhirEntry.ts';
 import type { FhirRecords } from '../../src/ingest/fhir/message/FhirRecords.ts';
 import { type Interpreted, Interpreter } from '../../src/ingest/fhir/message/Interpreter.ts';
@@ -65,9 +66,9 @@ function faultsOf({ entries, operations }: Interpreted): unknown[] {
       ),
     ),
     ...operations.filter((one) =>
-      one.type === 'record'
-        ? !kinds.includes(one.kind) || typeof one.fields.id !== 'string'
-        : typeof one.category !== 'string' || [...one.fileName].length > MAX_FILENAME_LENGTH,
+      one.type === 'document'
+        ? typeof one.category !== 'string' || [...one.fileName].length > MAX_FILENAME_LENGTH
+        : !kinds.includes(recordOf(one).kind) || typeof recordOf(one).id !== 'string',
     ),
   ];
 }

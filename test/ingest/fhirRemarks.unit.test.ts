@@ -24,8 +24,8 @@ const left: [string, JsonObject[], string[], number][] = [
     1,
   ],
   [
-    'a patient who is replaced',
-    [fhirPatient({ link: [{ type: 'replaced-by', other: { reference: 'Patient/2' } }] })],
+    'a patient who is replaced, nobody knows by whom',
+    [fhirPatient({ link: [{ type: 'replaced-by', other: { display: 'Ada' } }] })],
     ['warning informational Patient.link'],
     1,
   ],

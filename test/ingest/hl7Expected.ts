@@ -179,6 +179,13 @@ export const expected: Record<string, { operations: unknown[]; issues: unknown[]
       },
     ],
   },
+  'adt-a40-merge': {
+    operations: [
+      patient({ id: '4711', first_name: 'Beatriz', last_name: 'Rivera', date_of_birth: '1984-02-29' }),
+      { type: 'merge', id: '4700', into: '4711', at: 'MRG^1' },
+    ],
+    issues: [],
+  },
   'dft-p03-charges': {
     operations: [
       {

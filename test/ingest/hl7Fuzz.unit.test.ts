@@ -1,11 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ServiceError } from '../../src/errors.ts';
+import { recordOf } from '../../src/ingest/aboutRecords.ts';
 import { acknowledge } from '../../src/ingest/hl7/acknowledge.ts';
 import { conditionNames } from '../../src/ingest/hl7/hl7Issue.ts';
 import { mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
 import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
 import { splitMessages } from '../../src/ingest/hl7/message/splitMessages.ts';
+import type { Operation } from '../../src/ingest/operation.ts';
 import { hl7Source } from './hl7Messages.ts';
 import { mutatedMessages } from './hl7Mutations.ts';
 
@@ -37,8 +39,8 @@ function outcomeOf(body: Buffer): 'malformed' | 'refused' | 'taken' {
   return refusals.length > 0 ? 'refused' : 'taken';
 }
 
-function idOf(operation: { type: string; fields?: { id: string }; documentId?: string }): string | undefined {
-  return operation.type === 'document' ? operation.documentId : operation.fields?.id;
+function idOf(operation: Operation): string {
+  return operation.type === 'document' ? operation.documentId : recordOf(operation).id;
 }
 
 test('a message that was tampered with is taken or refused, and acknowledged', () => {

@@ -6,7 +6,6 @@ describe('a message is refused', () => {
   const without = (field: number) => ['PID', { ...pid[1], [field]: '' }] as [string, Record<number, string>];
   test.each([
     ['AR', '200', 'MSH^1^9', hl7Fixture('oru-r01-not-ours')],
-    ['AE', '201', 'MSH^1^9', hl7Fixture('adt-a40-merge')],
     ['AR', '201', 'MSH^1^9', hl7Message('ADT^A99', [pid])],
     ['AR', '200', 'MSH^1^9', hl7Message('constructor^A01', [pid])],
     ['AR', '202', 'MSH^1^11', hl7Message('ADT^A01', [pid, visit], { 11: 'T' })],
@@ -16,6 +15,9 @@ describe('a message is refused', () => {
     ['AR', '102', 'MSH^1^2', hl7Message('ADT^A01', [pid, visit], { 2: '^^\\&' })],
     ['AE', '100', 'PID^1', hl7Message('ADT^A01', [visit])],
     ['AE', '101', 'PID^1^3', hl7Message('ADT^A01', [without(3), visit])],
+    ['AE', '100', 'PID^1', hl7Message('ADT^A40', [pid])],
+    ['AE', '100', 'PID^1', hl7Message('ADT^A40', [['MRG', { 1: '4700' }]])],
+    ['AE', '101', 'MRG^1^1', hl7Message('ADT^A40', [pid, ['MRG', { 1: '987-65-4321^^^SSA^SS' }]])],
     [
       'AE',
       '101',

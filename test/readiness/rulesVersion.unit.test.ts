@@ -16,7 +16,7 @@ const sources = [
  * The sources, as of which the read model has its number. Where a rule finds something else than before, `readinessModel` gets the next number,
  * so that every encounter is evaluated anew; else only the digest is new.
  */
-const digests: Record<string, string> = { readiness_v4: 'b46ab2c4df834052' };
+const digests: Record<string, string> = { readiness_v4: '6b233925ec19beb1' };
 
 test('the number of the worklist stands for the present rules', () => {
   const digest = createHash('sha256');

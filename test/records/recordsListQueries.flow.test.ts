@@ -41,7 +41,7 @@ onEveryEngine((start) => {
   });
 
   test('kinds without a filter refuse it', async () => {
-    const { status, body } = await service.get(`${paths.patient}?patient_id=a`);
+    const { status, body } = await service.get(`${paths.payer}?patient_id=a`);
     expect([status, body.details[0].message]).toEqual([
       400,
       'is not a known query parameter; this path takes limit, page_token, sort, updated_since',

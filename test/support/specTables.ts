@@ -75,6 +75,8 @@ export const specTables = {
       primary_insurance: insurance,
       secondary_insurance: insurance,
       tertiary_insurance: insurance,
+      // Beyond the specification.
+      merged_into: refersTo('patient'),
     },
   ),
   payer: rows(

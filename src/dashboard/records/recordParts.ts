@@ -1,10 +1,8 @@
 import type { AccessRecorded } from '../../audit/recordAccess.ts';
-import { readinessOf } from '../../readiness/readinessOf.ts';
 import { encountersOf } from '../../reads/encountersOf.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
 import { MOST_ENCOUNTERS } from '../../reads/history/wholeTimeline.ts';
 import { type LatestDocuments, latestDocuments } from '../../reads/latestDocuments.ts';
-import { listRecords } from '../../reads/listRecords.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { CatalogEntry } from '../../records/catalog.ts';
 import { encounter } from '../../records/kinds/encounter.ts';
@@ -13,12 +11,11 @@ import { recordBlocks } from '../readiness/recordBlocks.ts';
 import { type Html, html } from '../shell/html.ts';
 import type { Visit } from '../shell/route.ts';
 import { documentTable } from '../ui/documents.ts';
-import { namedFields, recordTable } from '../ui/recordTable.ts';
 import { leftOut, tryAgain } from '../ui/text.ts';
 import { encounterReadiness } from './encounterReadiness.ts';
-import { documentsPath, filteredPath } from './recordPaths.ts';
+import { patientEncounters } from './patientEncounters.ts';
+import { documentsPath } from './recordPaths.ts';
 import { unlessBehind } from './recordQuery.ts';
-import { readReferredNames } from './referredNames.ts';
 
 /** Encounters, and documents, that stand on the page of a record; pages of their own list all. */
 const SHOWN = 10;
@@ -46,35 +43,7 @@ export function readRecordParts(
   }
   const blocks = recordBlocks(ports, visit, entry, id);
   if (entry.kind !== patient.kind) return Promise.all([blocks]);
-  return Promise.all([blocks, encountersPart(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
-}
-
-async function encountersPart(ports: PartPorts, visit: Visit, patientId: string): Promise<RecordPart> {
-  const { workspace, req } = visit;
-  const filters = [{ field: 'patient_id', value: patientId }];
-  const asked = { limit: SHOWN, sort: '-updated_at' } as const;
-  const read = listRecords(ports, workspace, encounter, { ...asked, pageToken: undefined, filters });
-  const { page, shown } = (await unlessBehind(read)) ?? {};
-  if (page === undefined)
-    return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
-  const { names, accesses } = await readReferredNames(
-    ports,
-    workspace,
-    encounter,
-    page.items,
-    namedFields(encounter.kind, patient.kind),
-  );
-  const ids = page.items.map((one) => one.id);
-  const readiness = await unlessBehind(readinessOf(ports, workspace, ids));
-  const query = { ...asked, patient_id: patientId };
-  const all = `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: patientId })}`;
-  return {
-    body: html`<h2>Encounters</h2>
-${recordTable({ workspace, entry: encounter, records: page.items, names, readiness, partOf: patient.kind })}
-${leftOut(page.unreadable)}
-<p><a href="${all}">All encounters</a></p>`,
-    accesses: [{ action: 'record.list', kind: encounter.kind, query, ...(shown && { shown }) }, ...accesses],
-  };
+  return Promise.all([blocks, patientEncounters(ports, visit, id), patientDocumentsPart(ports, visit, id)]);
 }
 
 async function patientDocumentsPart(ports: PartPorts, visit: Visit, id: string): Promise<RecordPart> {

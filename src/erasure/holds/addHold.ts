@@ -9,7 +9,7 @@ import type { CatalogEntry } from '../../records/catalog.ts';
 import { requireReason } from '../requireReason.ts';
 import { goesWithAnother, heldBefore } from './heldBefore.ts';
 import type { HoldChange } from './holdState.ts';
-import { patientOf } from './patientOf.ts';
+import { patientsOver } from './patientsOver.ts';
 
 /** Events of a stream that are looked at for the tombstones of its erasure. */
 const LOOKED_AT = 10;
@@ -59,7 +59,7 @@ export async function addHold(
   return hold_id;
 }
 
-/** Rejects unless the record is there and no erasure that counts stands before a position, neither its own nor its patient's. */
+/** Rejects unless the record is there and no erasure that counts stands before a position, neither its own nor that of a patient with whom it goes. */
 async function requireKept(
   eventLog: EventLog,
   workspace: string,
@@ -71,12 +71,17 @@ async function requireKept(
   if (last === undefined) throw notFound(entry.title);
   const own = erasureStep(last) === 'done' ? last : undefined;
   if (own && (await counts(eventLog, own, before))) throw tooLate(entry.title, own.recordedAt);
-  if (entry.kind !== 'encounter') return;
   const version = own && own.revision + 1 - dataAs<RecordErased>(own.data).parts;
-  const patientId = (await patientOf(eventLog, workspace, id, version)) ?? '';
-  const erased = await erasureWithEncounters(eventLog, recordStream(workspace, 'patient', patientId));
-  if (erased && last.position < erased.position && (await counts(eventLog, erased, before)))
-    throw tooLate('Patient of the encounter', erased.recordedAt);
+  for (const patientId of await patientsOver(
+    eventLog,
+    workspace,
+    { kind: entry.kind, id },
+    { version, before },
+  )) {
+    const erased = await erasureWithEncounters(eventLog, recordStream(workspace, 'patient', patientId));
+    if (erased && last.position < erased.position && (await counts(eventLog, erased, before)))
+      throw tooLate(`Patient with whom the ${entry.kind} goes`, erased.recordedAt);
+  }
 }
 
 /** Whether an erasure is carried out: no hold came before its last tombstone, not even one that is added at a position. */

@@ -1,7 +1,7 @@
 import type { EventLog } from '../../ports/eventLog.ts';
 import type { Referrer } from '../findReferrers.ts';
 import { type Holding, holdsOver } from './holdsOver.ts';
-import { patientOf } from './patientOf.ts';
+import { patientsOver } from './patientsOver.ts';
 import { readHolds } from './readHolds.ts';
 
 /**
@@ -16,6 +16,6 @@ export async function currentHolding(
 ): Promise<Holding | undefined> {
   const holds = await readHolds(eventLog, workspace);
   if (holds.inForce.size === 0) return undefined;
-  const patientId = record.kind === 'encounter' ? await patientOf(eventLog, workspace, record.id) : undefined;
-  return holdsOver(holds, { ...record, patientId, referrers: await referrers() });
+  const patientIds = await patientsOver(eventLog, workspace, record);
+  return holdsOver(holds, { ...record, patientIds, referrers: await referrers() });
 }

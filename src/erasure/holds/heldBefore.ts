@@ -5,6 +5,7 @@ import { foldStream } from '../../reads/foldStream.ts';
 import { evolveRecord, type RecordState } from '../../records/fold.ts';
 import type { Referrer } from '../findReferrers.ts';
 import { type Holding, holdsOver } from './holdsOver.ts';
+import { patientsOver } from './patientsOver.ts';
 import { readHolds } from './readHolds.ts';
 
 /** A record that legal holds protected when its tombstone came. */
@@ -34,8 +35,9 @@ export async function heldBefore(
   const evolve = (state: RecordState | undefined, event: RecordedEvent) => evolveRecord(kind, state, event);
   const record = await foldStream<RecordState>(eventLog, done.stream, evolve, { version: first });
   if (record === undefined || record.erased) return undefined;
-  const patientId = record.fields.patient_id as string | undefined;
-  const holding = holdsOver(holds, { kind, id, patientId, referrers: await referrers() });
+  const asThen = { version: first, before: done.position };
+  const patientIds = await patientsOver(eventLog, done.metadata.workspace, { kind, id }, asThen);
+  const holding = holdsOver(holds, { kind, id, patientIds, referrers: await referrers() });
   return holding && { holding, record };
 }
 

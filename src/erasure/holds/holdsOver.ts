@@ -11,8 +11,8 @@ interface RecordName {
 
 /** What is to be erased, and what holds on other records protect it. */
 export interface Erasable extends RecordName {
-  /** Of an encounter: the patient that it is of. */
-  patientId?: string | undefined;
+  /** Of an encounter: the patient that it is of; of that one and of a patient: those into whom they were merged. */
+  patientIds?: readonly string[];
   /** What refers to it, and would go with it. */
   referrers: readonly RecordName[];
 }
@@ -29,14 +29,14 @@ export interface Holding {
 /** The legal holds that stand in the way of erasing a record; undefined where none does. */
 export function holdsOver(
   { inForce }: HoldState,
-  { kind, id, patientId, referrers }: Erasable,
+  { kind, id, patientIds = [], referrers }: Erasable,
 ): Holding | undefined {
   if (inForce.size === 0) return undefined;
   const on = (record?: RecordName) => inForce.get(heldKey(record)) ?? [];
   const holding = {
     workspace: on(),
     record: on({ kind, id }),
-    patient: patientId === undefined ? [] : on({ kind: 'patient', id: patientId }),
+    patient: patientIds.flatMap((patientId) => on({ kind: 'patient', id: patientId })),
     referrers: referrers.flatMap(on),
   };
   return Object.values(holding).some(({ length }) => length > 0) ? holding : undefined;

@@ -135,7 +135,7 @@ class Search {
     const patient = await this.#patient(stream, patients.get(stream));
     if (patient) return patient;
     const age = await this.#ages.ofEncounter(row);
-    return this.#found(row, age, { patientId: recordIdOf(stream) });
+    return this.#found(row, age, { patientIds: [recordIdOf(stream)] });
   }
 
   async #patient(stream: string, row: RecordRow | undefined): Promise<ExpiredRecord | undefined> {
@@ -154,13 +154,14 @@ class Search {
   #found(
     row: RecordRow,
     age: RecordAge | undefined,
-    more: Partial<Pick<Erasable, 'patientId' | 'referrers'>> = {},
+    more: Partial<Pick<Erasable, 'patientIds' | 'referrers'>> = {},
   ): ExpiredRecord | undefined {
     if (age === undefined) return undefined;
     const record = { kind: kindOfStream(row.id), id: recordIdOf(row.id), referrers: [], ...more };
     const { kind, id, referrers } = record;
     const { changedAt, serviceAt } = age;
+    const encounters = referrers.filter((one) => one.kind === 'encounter').length;
     const state = holdsOver(this.#holds, record) ? 'held' : 'due';
-    return { kind, id, position: row.order, state, changedAt, serviceAt, encounters: referrers.length };
+    return { kind, id, position: row.order, state, changedAt, serviceAt, encounters };
   }
 }

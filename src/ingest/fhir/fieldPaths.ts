@@ -32,6 +32,7 @@ export const fieldPaths: Partial<Record<string, Record<string, string>>> = {
     ssn_last4: 'Patient.identifier',
     ...telecom('Patient', 'phone', 'email'),
     ...address('Patient'),
+    merged_into: 'Patient.link.other',
   },
   Coverage: {
     payer_id: 'Coverage.payor',

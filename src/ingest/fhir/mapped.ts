@@ -20,6 +20,8 @@ export interface MappedRecord {
   kind: string;
   fields: Record<string, unknown>;
   references: FieldReference[];
+  /** Of a patient, those who were merged into that one. */
+  merged?: FieldReference[];
   issues: Issue[];
 }
 

@@ -1,4 +1,5 @@
 import type { ErrorCode, ServiceError } from '../../errors.ts';
+import { recordOf } from '../aboutRecords.ts';
 import type { OperationResult } from '../carryOut.ts';
 import { fieldSentence } from '../fieldSentence.ts';
 import type { Operation } from '../operation.ts';
@@ -44,6 +45,6 @@ function faultOf(operation: Operation, field: string): ConditionCode {
 }
 
 function sentence(operation: Operation, field: string, message: string): string {
-  const name = operation.type === 'document' ? 'document' : operation.kind;
+  const name = operation.type === 'document' ? 'document' : recordOf(operation).kind;
   return fieldSentence(field === '' ? '' : `${name}.${field}`, message);
 }

@@ -3,15 +3,19 @@ import type { Hl7Source } from './hl7Source.ts';
 import { MappingContext } from './MappingContext.ts';
 import type { Hl7Message } from './message/Hl7Message.ts';
 import { visitIdOf } from './records/encounter.ts';
-import { patientIdOf } from './records/patient.ts';
+import { patientIdIn } from './records/patient.ts';
 
-/** The patient and the visit of a message, as far as it names them: also of one of which nothing is taken. */
+/** The patients and the visit of a message, as far as it names them: also of one of which nothing is taken. */
 export function subjectsOf(message: Hl7Message, source: Hl7Source): AboutRecord[] {
   // What is wrong with them is told elsewhere.
   const context = new MappingContext(message, source);
-  const [patient, visit] = [patientIdOf(context), visitIdOf(context)];
+  const patients = [
+    ...message.all('PID').map((segment) => patientIdIn(context, segment, 3)),
+    ...message.all('MRG').map((segment) => patientIdIn(context, segment, 1)),
+  ];
+  const visit = visitIdOf(context);
   return [
-    ...(patient === undefined ? [] : [{ kind: 'patient', id: patient }]),
+    ...patients.flatMap((id) => (id === undefined ? [] : [{ kind: 'patient', id }])),
     ...(visit === undefined ? [] : [{ kind: 'encounter', id: visit }]),
   ];
 }

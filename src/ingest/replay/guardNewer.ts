@@ -4,6 +4,7 @@ import { documentStream, recordStream } from '../../events/streamNames.ts';
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
+import { recordOf } from '../aboutRecords.ts';
 import type { Guard } from '../carryOut.ts';
 import type { Operation } from '../operation.ts';
 
@@ -42,9 +43,10 @@ export function guardNewer(ports: GuardPorts, message: Message): Guard {
 }
 
 function streamOf(workspace: string, operation: Operation): string {
-  return operation.type === 'document'
-    ? documentStream(workspace, operation.encounterId, operation.documentId)
-    : recordStream(workspace, operation.kind, operation.fields.id);
+  if (operation.type === 'document')
+    return documentStream(workspace, operation.encounterId, operation.documentId);
+  const { kind, id } = recordOf(operation);
+  return recordStream(workspace, kind, id);
 }
 
 async function lastVersion(eventLog: EventLog, stream: string): Promise<number> {

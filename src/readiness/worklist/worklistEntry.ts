@@ -20,6 +20,8 @@ export interface WorklistFinding {
 export interface WorklistEntry {
   encounter_id: string;
   patient_id?: string | undefined;
+  /** Of other patients on whom it rests, as theirs and that one were merged. */
+  merged_patient_ids?: string[];
   payer_id?: string | undefined;
   facility_id?: string | undefined;
   provider_id?: string | undefined;
@@ -46,12 +48,17 @@ export function worklistEntry(
   { facts, findings }: Pick<Evaluation, 'facts' | 'findings'>,
   now: number,
 ): WorklistEntry {
-  const { encounter, patient } = facts;
+  const { encounter, patient, merged = [] } = facts;
+  const named = textOf(encounter, 'patient_id');
+  const others = [...merged.map(({ id }) => id), ...(patient ? [patient.id] : [])].filter(
+    (id) => id !== named,
+  );
   const standing = findings.filter((finding) => standsAt(finding, now));
   const flips = findings.flatMap(({ from = 0, until = 0 }) => [from, until]).filter((at) => at > now);
   return {
     encounter_id: encounter.id,
-    patient_id: textOf(encounter, 'patient_id'),
+    patient_id: named,
+    ...(others.length > 0 && { merged_patient_ids: others }),
     payer_id: textOf(patient, 'primary_insurance.payer_id'),
     facility_id: textOf(encounter, 'facility_id'),
     provider_id: textOf(encounter, 'provider_id'),

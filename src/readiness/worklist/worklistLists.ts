@@ -32,12 +32,12 @@ export function filtersOf(entry: WorklistEntry): WorklistFilter[] {
 
 /** All lists that an encounter is on. */
 export function listsOf(entry: WorklistEntry): string[] {
-  const { state, patient_id, provider_id, rendering_provider_id, flips_at } = entry;
+  const { state, patient_id, merged_patient_ids = [], provider_id, rendering_provider_id, flips_at } = entry;
   const isOther = rendering_provider_id !== undefined && rendering_provider_id !== provider_id;
   return [
     listOf(state),
     ...filtersOf(entry).map((filter) => listOf(state, filter)),
-    ...(patient_id === undefined ? [] : [`patient=${patient_id}`]),
+    ...(patient_id === undefined ? [] : [patient_id, ...merged_patient_ids].map((id) => `patient=${id}`)),
     ...(isOther ? [`rendering=${rendering_provider_id}`] : []),
     ...namedEncounters(entry).map((id) => `encounter=${id}`),
     ...(flips_at === undefined ? [] : [flipsList(minuteOf(flips_at))]),

@@ -19,6 +19,7 @@ import {
   identifier,
   name,
   oneOf,
+  reference,
   requiredDate,
   requiredName,
   requiredReference,
@@ -103,6 +104,14 @@ export const patient = defineKind({
     primary_insurance: insurance.field,
     secondary_insurance: insurance.field,
     tertiary_insurance: insurance.field,
+    // Without an example: what people copy is a patient who counts.
+    merged_into: reference(
+      'patient',
+      '`id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the ' +
+        'data of that one; `null`: it was merged in error',
+      undefined,
+      'Surviving patient',
+    ),
   },
   defaults: { country: { value: 'US' } },
   deidentified: {
@@ -118,6 +127,7 @@ export const patient = defineKind({
     primary_insurance: insurance.rule,
     secondary_insurance: insurance.rule,
     tertiary_insurance: insurance.rule,
+    merged_into: 'hashed',
   },
   checks: {
     id: notSsn,
@@ -127,5 +137,11 @@ export const patient = defineKind({
     phone,
     email,
     ...addressChecks,
+    merged_into: notSsn,
   },
+  doubts: ({ id, merged_into }) =>
+    merged_into === id
+      ? [{ field: 'merged_into', message: 'names the patient itself, which has no effect' }]
+      : [],
+  filters: [{ field: 'merged_into', by: 'value' }],
 });

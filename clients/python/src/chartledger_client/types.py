@@ -110,6 +110,8 @@ class Patient(TypedDict):
     primary_insurance: NotRequired[Insurance | None]
     secondary_insurance: NotRequired[Insurance | None]
     tertiary_insurance: NotRequired[Insurance | None]
+    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    merged_into: NotRequired[str | None]
 
 
 class Insurance(TypedDict):
@@ -608,6 +610,8 @@ class PatientPatch(TypedDict):
     primary_insurance: NotRequired[InsurancePatch | None]
     secondary_insurance: NotRequired[InsurancePatch | None]
     tertiary_insurance: NotRequired[InsurancePatch | None]
+    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    merged_into: NotRequired[str | None]
 
 
 class InsurancePatch(TypedDict):
@@ -682,6 +686,8 @@ class PatientState(TypedDict):
     primary_insurance: NotRequired[InsuranceState]
     secondary_insurance: NotRequired[InsuranceState]
     tertiary_insurance: NotRequired[InsuranceState]
+    # `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error
+    merged_into: NotRequired[str]
 
 
 class InsuranceState(TypedDict):
@@ -1920,6 +1926,8 @@ class DeidentifiedPatientUpsertedEventDataSent(TypedDict):
     primary_insurance: NotRequired[DeidentifiedInsurance]
     secondary_insurance: NotRequired[DeidentifiedInsurance]
     tertiary_insurance: NotRequired[DeidentifiedInsurance]
+    # Keyed hash of the id: equal for equal ids of one kind in one workspace
+    merged_into: NotRequired[str | None]
 
 
 class DeidentifiedPatientUpsertedEventData(TypedDict):
@@ -1939,7 +1947,7 @@ class DeidentifiedPatientUpsertedEventData(TypedDict):
         "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
         "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
         "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
-        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country",
+        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country", "merged_into",
     ]]
 
 
@@ -2638,7 +2646,7 @@ class DeidentifiedPatientErasedEventData(TypedDict):
         "secondary_insurance.subscriber_country", "tertiary_insurance.payer_id",
         "tertiary_insurance.effective_date", "tertiary_insurance.termination_date",
         "tertiary_insurance.subscriber_relationship", "tertiary_insurance.subscriber_date_of_birth",
-        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country",
+        "tertiary_insurance.subscriber_state", "tertiary_insurance.subscriber_country", "merged_into",
     ]]
 
 

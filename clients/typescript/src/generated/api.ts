@@ -121,7 +121,7 @@ export interface paths {
         put?: never;
         /**
          * Create or update a patient
-         * @description Stores the patient of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). An insurance object replaces the one of its rank whole. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer). Sending the same patient again is safe. At most 1 MB.
+         * @description Stores the patient of this `id`: a new one, or a new version of the one that is there. A field that is sent replaces its value, a field that is left out keeps it, and `null` clears it (JSON Merge Patch, RFC 7396). An insurance object replaces the one of its rank whole. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). Sending the same patient again is safe. At most 1 MB.
          *
          *     Needs the permission `write` or `write:patient`.
          */
@@ -153,7 +153,7 @@ export interface paths {
         head?: never;
         /**
          * Change fields of a patient
-         * @description Stores a new version of a patient that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer). At most 1 MB.
+         * @description Stores a new version of a patient that is there, by a JSON Merge Patch (RFC 7396): a field that is sent replaces its value, objects are merged field by field, `null` clears a field that is not required, and everything else stays. These must refer to records already stored: `primary_insurance.payer_id` (Payer), `secondary_insurance.payer_id` (Payer), `tertiary_insurance.payer_id` (Payer), `merged_into` (Patient). At most 1 MB.
          *
          *     Needs the permission `write` or `write:patient`.
          */
@@ -631,7 +631,7 @@ export interface paths {
         put?: never;
         /**
          * Send HL7 v2 messages
-         * @description Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells what becomes of them. They are read as the source of the key says: its identifiers, its time zone.
+         * @description Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells what becomes of them. They are read as the source of the key says: its identifiers, its time zone.
          *
          *     The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the answer is 503, and nothing is acknowledged: send the messages again, which is safe. A message that was taken and comes again, in the same words under the same control id (MSH-10) of the same sender (MSH-3, MSH-4), is acknowledged as before and changes nothing.
          *
@@ -1647,6 +1647,8 @@ export interface components {
             primary_insurance?: components["schemas"]["Insurance"] | null;
             secondary_insurance?: components["schemas"]["Insurance"] | null;
             tertiary_insurance?: components["schemas"]["Insurance"] | null;
+            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            merged_into?: string | null;
         };
         /** @description An insurance of a patient. Sent, it replaces the one of its rank whole. */
         Insurance: {
@@ -2415,6 +2417,8 @@ export interface components {
             primary_insurance?: components["schemas"]["InsurancePatch"] | null;
             secondary_insurance?: components["schemas"]["InsurancePatch"] | null;
             tertiary_insurance?: components["schemas"]["InsurancePatch"] | null;
+            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            merged_into?: string | null;
         };
         /** @description An insurance of a patient. Merged into the one that is there; without one, it must be complete. */
         InsurancePatch: {
@@ -2546,6 +2550,8 @@ export interface components {
             primary_insurance?: components["schemas"]["InsuranceState"];
             secondary_insurance?: components["schemas"]["InsuranceState"];
             tertiary_insurance?: components["schemas"]["InsuranceState"];
+            /** @description `id` of the patient into whom this one was merged, as both are one person: both stay readable, and encounters of this one are billed with the data of that one; `null`: it was merged in error */
+            merged_into?: string;
         };
         /** @description An insurance of a patient as it is stored. */
         InsuranceState: {
@@ -4275,6 +4281,8 @@ export interface operations {
                 sort?: "created_at" | "-updated_at";
                 /** @description Only records that were sent after this position of the event stream (`Chartledger-Position`), or at this moment (ISO 8601) or later. A plain date is its first moment; without an offset it is UTC */
                 updated_since?: string;
+                /** @description Only with this `merged_into` */
+                merged_into?: string;
             };
             header?: never;
             path?: never;
@@ -6777,9 +6785,11 @@ export interface operations {
                             primary_insurance?: components["schemas"]["DeidentifiedInsurance"];
                             secondary_insurance?: components["schemas"]["DeidentifiedInsurance"];
                             tertiary_insurance?: components["schemas"]["DeidentifiedInsurance"];
+                            /** @description Keyed hash of the id: equal for equal ids of one kind in one workspace */
+                            merged_into?: string | null;
                         };
                         /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
-                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country")[];
+                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
             };
@@ -7410,7 +7420,7 @@ export interface operations {
                             id: string;
                         };
                         /** @description Names of the fields whose value the event changed; those of an insurance are dotted: `primary_insurance.payer_id`; fields that are left out are not named */
-                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country")[];
+                        changed: ("id" | "date_of_birth" | "gender" | "state" | "country" | "primary_insurance.payer_id" | "primary_insurance.effective_date" | "primary_insurance.termination_date" | "primary_insurance.subscriber_relationship" | "primary_insurance.subscriber_date_of_birth" | "primary_insurance.subscriber_state" | "primary_insurance.subscriber_country" | "secondary_insurance.payer_id" | "secondary_insurance.effective_date" | "secondary_insurance.termination_date" | "secondary_insurance.subscriber_relationship" | "secondary_insurance.subscriber_date_of_birth" | "secondary_insurance.subscriber_state" | "secondary_insurance.subscriber_country" | "tertiary_insurance.payer_id" | "tertiary_insurance.effective_date" | "tertiary_insurance.termination_date" | "tertiary_insurance.subscriber_relationship" | "tertiary_insurance.subscriber_date_of_birth" | "tertiary_insurance.subscriber_state" | "tertiary_insurance.subscriber_country" | "merged_into")[];
                     };
                 };
             };

@@ -44,7 +44,7 @@ export const receiveMessages = endpoint({
   summary: 'Send HL7 v2 messages',
   description:
     'Takes messages of HL7 v2, one or several one after another, also in the envelope of a batch (FHS, BHS), up to 1,000, of 1 MB each and 8 MB together, ' +
-    'and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells ' +
+    'and carries them out in their order: ADT A01, A03, A04, A08, A11, A13, A28, A31, A40; SIU S12 to S15; DFT P03; MDM T02. The guide to HL7 v2 tells ' +
     'what becomes of them. They are read as the source of the key says: its identifiers, its time zone.\n\n' +
     'The answer holds an acknowledgement (ACK) for each message, in their order: `AA` when all it says is stored, durably; `AE` when it is wrong, ' +
     'and `AR` when it is not for this service, with ERR segments that say what is the matter and where; then nothing of it is stored. When a store is away the ' +

@@ -127,7 +127,20 @@ export class Interpreter {
       const { ifAbsent, ifMatch: version } = entry;
       const options = { ...(ifAbsent && { ifAbsent }), ...(version !== undefined && { version }) };
       this.#add(one, { type: 'record', kind, fields, at: entry.at, ...options });
+      for (const reference of mapped.merged ?? []) await this.#merge(one, id, reference);
     }
+  }
+
+  /** That the patient whom a reference names was merged into the one of an entry. */
+  async #merge(one: InterpretedEntry, into: string, reference: FieldReference): Promise<void> {
+    const resolved = await this.#resolve(one, reference);
+    if ('id' in resolved) {
+      const { id } = resolved;
+      if (id !== into) this.#operations.add({ type: 'merge', id, into, at: one.entry.at });
+      return;
+    }
+    const { expression, diagnostics } = resolved.issue;
+    one.issues.push(remarked('informational', expression, `It is left out. ${diagnostics}`));
   }
 
   async #addTo(one: InterpretedEntry, mapped: Mapped): Promise<void> {

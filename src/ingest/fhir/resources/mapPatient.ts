@@ -8,10 +8,12 @@ import {
   humanNameSchema,
   identifierSchema,
   listOf,
+  type Reference,
+  referenceSchema,
 } from '../elements/dataTypes.ts';
 import { identifierOf, systems } from '../elements/identifiers.ts';
 import { type Issue, refused, remarked } from '../issue.ts';
-import type { MappedRecord, MappingContext } from '../mapped.ts';
+import type { FieldReference, MappedRecord, MappingContext } from '../mapped.ts';
 
 /** The parts of a Patient (FHIR R4, 8.1) that are used. */
 export const patientSchema = z.object({
@@ -26,7 +28,7 @@ export const patientSchema = z.object({
   active: z.boolean().optional(),
   deceasedBoolean: z.boolean().optional(),
   deceasedDateTime: z.string().optional(),
-  link: listOf(z.object({ type: z.string() })).optional(),
+  link: listOf(z.object({ type: z.string(), other: referenceSchema.optional() })).optional(),
 });
 type Patient = z.infer<typeof patientSchema>;
 
@@ -71,9 +73,29 @@ export function mapPatient(patient: Patient, { at }: MappingContext): MappedReco
       ...(ssn?.length === 9 && { ssn_last4: ssn.slice(-4) }),
       ...addressFields(home),
     },
-    references: [],
+    references: linksOf(patient, 'replaced-by').slice(0, 1),
+    merged: linksOf(patient, 'replaces'),
     issues,
   };
+}
+
+/** That one of two patients replaces the other, as both are one person (FHIR R4, 8.1.10). */
+const mergeLinks = ['replaced-by', 'replaces'];
+
+/** The patients whom links of a type name. */
+function linksOf({ link = [] }: Patient, type: string): FieldReference[] {
+  const named = link.flatMap(({ other, ...one }) => (one.type === type && isOfPatient(other) ? [other] : []));
+  return named.map((reference) => ({
+    ...{ field: 'merged_into', kind: 'patient', expression: 'Patient.link.other' },
+    reference,
+  }));
+}
+
+/** It may also be a person who is related to the patient. */
+function isOfPatient(other: Reference | undefined): other is Reference {
+  const { reference, identifier, type } = other ?? {};
+  if (reference === undefined) return identifier?.value !== undefined && type !== 'RelatedPerson';
+  return !reference.includes('RelatedPerson/') && !reference.startsWith('#');
 }
 
 /** What of a patient has no field, and changes how they are to be understood. */
@@ -86,9 +108,9 @@ function remarksOn({ active, gender, link, deceasedBoolean, deceasedDateTime }: 
       'That the record is not in use is left out: the patient is taken as any other.',
     ],
     [
-      link?.some(({ type }) => type === 'replaced-by') === true,
+      link?.some(({ type, other }) => mergeLinks.includes(type) && !isOfPatient(other)) === true,
       'link',
-      'That another patient replaces this one is left out: both stay as they are.',
+      'A link that names no other patient by address or identifier is left out.',
     ],
     [
       deceasedBoolean === true || deceasedDateTime !== undefined,

@@ -3,6 +3,7 @@ import { encounterOf, requiredVisitIdOf, type VisitFields, visitIdOf } from '../
 import { patientIdOf, patientOf } from '../records/patient.ts';
 import { cancelledVisit } from './cancelledVisit.ts';
 import type { EventMappings, MapEvent } from './mapEvent.ts';
+import { merge } from './merge.ts';
 
 /** It goes on, or begins: even one that was cancelled before. */
 const begun: VisitFields = { status: 'in-progress', is_completed: false, voided_at: null, void_reason: null };
@@ -55,13 +56,4 @@ function cancel(context: MappingContext) {
 function person(context: MappingContext) {
   const patientId = patientIdOf(context);
   return patientId === undefined ? [] : patientOf(context, patientId, 'whole');
-}
-
-function merge(context: MappingContext) {
-  context.refuse(
-    '201',
-    'MSH^1^9',
-    'Merges of patients (A40) are not taken yet: send what changes of either patient.',
-  );
-  return [];
 }

@@ -27,25 +27,36 @@ export function patientIdOf(context: MappingContext): string | undefined {
     context.refuse('100', 'PID^1', 'Send the segment PID.');
     return undefined;
   }
+  return patientIdIn(context, segment, 3);
+}
+
+/** The id of a patient in a field of identifiers (CX); undefined where there is none, which is an error. */
+export function patientIdIn(context: MappingContext, segment: Segment, field: number): string | undefined {
   const { patient_authority: authority } = context.source;
-  const identifiers = segment.repetitions(3).filter((one) => one.value(1) && !isSsn(one));
+  const identifiers = segment.repetitions(field).filter((one) => one.value(1) && !isSsn(one));
   const ofAuthority = assignedBy(authority, identifiers);
   if (authority !== undefined && ofAuthority === undefined && identifiers.length > 0) {
     context.warn(
       '204',
-      segment.at(3),
+      segment.at(field),
       'No identifier is of the authority that the source names: the first one is taken.',
     );
   }
   const id = (ofAuthority ?? identifiers[0])?.value(1) ?? undefined;
   if (id === undefined) {
-    context.refuse('101', segment.at(3), "Send the patient's identifier; a Social Security number is none.");
+    context.refuse(
+      '101',
+      segment.at(field),
+      "Send the patient's identifier; a Social Security number is none.",
+    );
   }
   return id;
 }
 
 /**
  * What a message says of its patient and of who pays, payers first.
+ *
+ * `segment`: the PID that tells of the patient, where there are several.
  *
  * - `whole`: it is about the patient, and has to say the name and the date of birth.
  * - `ifNamed`: it may identify the patient and say no more; then nothing is taken of that, but insurances need the name.
@@ -55,8 +66,8 @@ export function patientOf(
   context: MappingContext,
   id: string,
   how: 'whole' | 'ifNamed' | 'ifAbsent',
+  segment = context.message.first('PID') as Segment,
 ): RecordOperation[] {
-  const segment = context.message.first('PID') as Segment;
   const identity = identityOf(segment);
   if (!identity.first_name || !identity.last_name || !identity.date_of_birth) {
     const isInsured = context.message.first('IN1') !== undefined;

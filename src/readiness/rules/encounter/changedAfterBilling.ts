@@ -2,7 +2,7 @@ import { catalogEntry } from '../../../records/catalog.ts';
 import { changedFields } from '../../../records/diff.ts';
 import { partsOf } from '../../factsOf.ts';
 import { isVoid } from '../../faults.ts';
-import type { BilledRecord, BilledVersion, Fault, Rule } from '../../rule.ts';
+import type { BilledRecord, BilledVersion, BillingFacts, Fault, Rule } from '../../rule.ts';
 import { isUsedField, usedKinds } from '../../usedFields.ts';
 
 export const changedAfterBilling: Rule = {
@@ -20,7 +20,10 @@ export const changedAfterBilling: Rule = {
   holdsForVoid: true,
   check(facts) {
     const now = partsOf(facts);
-    const faults = (facts.billed ?? []).flatMap((billed) => faultsOf(billed, now[billed.part]));
+    const { billed: all = [], merged = [] } = facts;
+    const presentOf = ({ part, id }: BilledVersion) =>
+      part === 'patient' ? [facts.patient, ...merged].find((one) => one?.id === id) : now[part];
+    const faults = [...all.flatMap((billed) => faultsOf(billed, presentOf(billed))), ...unmerged(facts)];
     // One provider may have two parts.
     const byField = new Map(
       faults.map((fault) => [`${fault.record.kind}.${fault.field} ${fault.record.id}`, fault]),
@@ -28,6 +31,8 @@ export const changedAfterBilling: Rule = {
     return [...byField.values()];
   },
 };
+
+const DIFFERS = 'It is not what was billed: a replacement of the claim may be due.';
 
 /** Of a part that another record has now the field tells that names it. */
 function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Fault[] {
@@ -39,6 +44,16 @@ function faultsOf(billed: BilledVersion, record: BilledRecord | undefined): Faul
       text:
         field === 'voided_at' && isVoid(record)
           ? 'The encounter is void since it was billed: the claim may have to be voided, too.'
-          : 'It is not what was billed: a replacement of the claim may be due.',
+          : DIFFERS,
     }));
+}
+
+/** The claim names a patient into whom the encounter's is no longer merged. */
+function unmerged({ billed = [], encounter, patient, merged = [] }: BillingFacts): Fault[] {
+  const part = (name: string) => billed.find((one) => one.part === name);
+  const [billedPatient, billedEncounter] = [part('patient'), part('encounter')];
+  const isNamedAsThen = billedEncounter?.fields?.patient_id === encounter.fields.patient_id;
+  const isOfOther = [patient, ...merged].every((one) => one?.id !== billedPatient?.id);
+  if (patient === undefined || billedPatient === undefined || !isNamedAsThen || !isOfOther) return [];
+  return [{ record: patient, field: 'merged_into', text: DIFFERS }];
 }

@@ -1,0 +1,78 @@
+import { recordIdOf } from '../../events/streamNames.ts';
+import { readinessOf } from '../../readiness/readinessOf.ts';
+import { listRecords } from '../../reads/listRecords.ts';
+import { mergedPatients } from '../../reads/mergedPatients.ts';
+import type { RecordView } from '../../reads/readRecord.ts';
+import { encounter } from '../../records/kinds/encounter.ts';
+import { patient } from '../../records/kinds/patient.ts';
+import { html } from '../shell/html.ts';
+import type { Visit } from '../shell/route.ts';
+import { namedFields, recordTable } from '../ui/recordTable.ts';
+import { leftOut, tryAgain } from '../ui/text.ts';
+import type { PartPorts, RecordPart } from './recordParts.ts';
+import { filteredPath, recordPath } from './recordPaths.ts';
+import { unlessBehind } from './recordQuery.ts';
+import { readReferredNames } from './referredNames.ts';
+
+/** Encounters that stand on the page of a patient; pages of their own list all. */
+const SHOWN = 10;
+/** Patients who were merged into one, of whom encounters are shown. */
+const MOST_MERGED = 20;
+
+/** The encounters of a patient, and of those who were merged into that one, whom it names; those first that changed last. */
+export async function patientEncounters(
+  ports: PartPorts,
+  visit: Visit,
+  patientId: string,
+): Promise<RecordPart> {
+  const { workspace, req } = visit;
+  const asked = { limit: SHOWN, sort: '-updated_at' } as const;
+  const listOf = (value: string) =>
+    unlessBehind(
+      listRecords(ports, workspace, encounter, {
+        ...{ ...asked, pageToken: undefined },
+        filters: [{ field: 'patient_id', value }],
+      }),
+    );
+  const own = await listOf(patientId);
+  // By then the read model has every merge.
+  const rows = own ? await mergedPatients(ports.readModels, workspace, patientId) : [];
+  const ids = [patientId, ...rows.slice(0, MOST_MERGED).map((row) => recordIdOf(row.id))];
+  const lists = [own, ...(await Promise.all(ids.slice(1).map(listOf)))].filter((list) => list !== undefined);
+  if (lists.length < ids.length)
+    return { body: html`<h2>Encounters</h2>${tryAgain(req.originalUrl)}`, accesses: [] };
+  const records = newest(lists.flatMap(({ page }) => page.items));
+  const fields = namedFields(encounter.kind, patient.kind);
+  const { names, accesses } = await readReferredNames(ports, workspace, encounter, records, fields);
+  const readiness = await unlessBehind(
+    readinessOf(
+      ports,
+      workspace,
+      records.map(({ id }) => id),
+    ),
+  );
+  const read = lists.map(({ shown }, place) => ({
+    ...({ action: 'record.list', kind: encounter.kind } as const),
+    query: { ...asked, patient_id: ids[place] as string },
+    ...(shown && { shown }),
+  }));
+  const pathOf = (id: string) => `/dashboard${filteredPath(workspace, encounter.kind, { patient_id: id })}`;
+  const merged = ids
+    .slice(1)
+    .map(
+      (id) =>
+        html`<li><a href="/dashboard${recordPath(workspace, patient.kind, id)}">${id}</a>: <a href="${pathOf(id)}">all encounters</a></li>`,
+    );
+  return {
+    body: html`<h2>Encounters</h2>
+${recordTable({ workspace, entry: encounter, records, names, readiness, partOf: patient.kind })}
+${leftOut(lists.flatMap(({ page }) => page.unreadable))}
+<p><a href="${pathOf(patientId)}">All encounters</a></p>
+${merged.length > 0 && html`<p>Merged into this patient, whose encounters these are as well:</p><ul>${merged}</ul>`}`,
+    accesses: [...read, ...accesses],
+  };
+}
+
+function newest(records: readonly RecordView[]): RecordView[] {
+  return records.toSorted((one, other) => other.updated_at.localeCompare(one.updated_at)).slice(0, SHOWN);
+}

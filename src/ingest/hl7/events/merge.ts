@@ -1,0 +1,43 @@
+import type { Operation } from '../../operation.ts';
+import type { MappingContext } from '../MappingContext.ts';
+import type { Segment } from '../message/Segment.ts';
+import { patientIdIn, patientOf } from '../records/patient.ts';
+
+/** That patients were merged: each MRG names who ends, the PID before it who survives (HL7 v2.5.1, 3.3.40). */
+export function merge(context: MappingContext): Operation[] {
+  if (context.message.first('PID') === undefined) {
+    context.refuse('100', 'PID^1', 'Send the segment PID.');
+    return [];
+  }
+  const operations: Operation[] = [];
+  const merges = new Set<Segment | undefined>();
+  let survivor: { segment: Segment; id: string | undefined } | undefined;
+  for (const segment of context.message.segments) {
+    if (segment.name === 'PID') {
+      const id = patientIdIn(context, segment, 3);
+      survivor = { segment, id };
+      if (id !== undefined) operations.push(...patientOf(context, id, 'ifNamed', segment));
+    } else if (segment.name === 'MRG') {
+      merges.add(survivor?.segment);
+      const id = patientIdIn(context, segment, 1);
+      if (survivor === undefined) context.refuse('100', segment.at(), 'Send the segment PID before it.');
+      else operations.push(...mergeOf(context, segment, id, survivor.id));
+    }
+  }
+  for (const pid of context.message.all('PID')) {
+    if (!merges.has(pid)) context.refuse('100', pid.at(), 'Send the segment MRG behind it.');
+  }
+  return operations;
+}
+
+function mergeOf(
+  context: MappingContext,
+  segment: Segment,
+  id: string | undefined,
+  into: string | undefined,
+): Operation[] {
+  if (id === undefined || into === undefined) return [];
+  if (id !== into) return [{ type: 'merge', id, into, at: segment.at() }];
+  context.warn('204', segment.at(1), 'Names the surviving patient: nobody is merged.');
+  return [];
+}
