@@ -1,4 +1,5 @@
 import type { RecordFields } from '../records/catalog.ts';
+import type { Origins } from './origin.ts';
 
 /** What a message says of one record: fields as an upsert takes them, its id among them. */
 export interface RecordOperation {
@@ -7,6 +8,8 @@ export interface RecordOperation {
   fields: RecordFields;
   /** Where the message says it: `PID`, `Bundle.entry[3].resource`. */
   at: string;
+  /** Where its fields come from; of a message that is read again in any case. */
+  origins?: Origins;
   /** Only a record that does not exist is written: what is said in passing must not replace what somebody sent. */
   ifAbsent?: boolean;
   /** It rests on this version of the record, and is refused where there is another one by then. */
@@ -22,6 +25,7 @@ export interface DocumentOperation {
   fileName: string;
   bytes: Buffer;
   at: string;
+  origins?: Origins;
 }
 
 /** That a patient was merged into another one, the survivor, as both are one person. */
@@ -30,6 +34,7 @@ export interface MergeOperation {
   id: string;
   into: string;
   at: string;
+  origins?: Origins;
 }
 
 export type Operation = RecordOperation | DocumentOperation | MergeOperation;

@@ -3,6 +3,7 @@ import type { Hl7Refusal } from '../../src/ingest/hl7/hl7Issue.ts';
 import type { Hl7Source } from '../../src/ingest/hl7/hl7Source.ts';
 import { type MappedMessage, mapMessage } from '../../src/ingest/hl7/mapMessage.ts';
 import { parseMessage } from '../../src/ingest/hl7/message/parseMessage.ts';
+import type { Origins } from '../../src/ingest/origin.ts';
 import type { RecordFields } from '../../src/records/catalog.ts';
 
 const folder = 'test/fixtures/hl7';
@@ -22,7 +23,17 @@ export const hl7Source: Hl7Source = { time_zone: 'America/Chicago', patient_auth
 
 /** What a message says. */
 export function mapped(bytes: Buffer | string, source = hl7Source): MappedMessage | Hl7Refusal {
-  return mapMessage(parseMessage(Buffer.from(bytes)), source);
+  const said = mapMessage(parseMessage(Buffer.from(bytes)), source);
+  if ('refused' in said) return said;
+  return { ...said, operations: said.operations.map(({ origins: _, ...operation }) => operation) };
+}
+
+/** Where what a message says of the first record of a kind comes from. */
+export function originsOf(bytes: Buffer | string, kind: string, source = hl7Source): Origins {
+  const said = mapMessage(parseMessage(Buffer.from(bytes)), source);
+  const operations = 'refused' in said ? [] : said.operations;
+  const found = operations.find((one) => (one.type === 'record' ? one.kind : one.type) === kind);
+  return found?.origins ?? {};
 }
 
 /** A message of these segments behind its header, each with its fields by number. */

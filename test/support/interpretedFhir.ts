@@ -1,6 +1,9 @@
 import type { JsonObject } from '../../src/events/event.ts';
 import type { FhirRecords } from '../../src/ingest/fhir/message/FhirRecords.ts';
 import { Interpreter } from '../../src/ingest/fhir/message/Interpreter.ts';
+import { originsOf } from '../../src/ingest/fhir/originsOf.ts';
+import { flatFields } from '../../src/ingest/flatFields.ts';
+import type { Origin, Origins } from '../../src/ingest/origin.ts';
 import type { Mapping } from '../../src/ingest/sources/mapping.ts';
 import { issuesIn } from './fhir.ts';
 
@@ -36,6 +39,29 @@ export async function toldBy(mapping: Mapping, ...resources: JsonObject[]) {
     issues.map(({ severity, code, expression }) => ({ severity, code, expression: [expression] })),
   );
   return { operations, issues: issuesIn({ issue }) };
+}
+
+/** Where what a Bundle of these resources says comes from: the origins of the first record of a kind, or all of them. */
+export async function originsBy(mapping: Mapping, ...resources: JsonObject[]) {
+  const entries = resources.map((resource, index) => ({
+    ...{ at: `Bundle.entry[${index}].resource`, resource, fullUrl: `urn:uuid:${resource.id}` },
+  }));
+  const context = { at: AT, idSystems: { Patient: 'urn:mrn' }, mapping };
+  const interpreted = await new Interpreter(records, context).interpret(entries);
+  const origins = originsOf(interpreted, context);
+  function find(kind: string): Origins;
+  function find(): { field: string; origin: Origin | undefined }[];
+  function find(kind?: string) {
+    if (kind !== undefined) {
+      const operation = interpreted.operations.find((one) => one.type === 'record' && one.kind === kind);
+      return operation && origins.get(operation);
+    }
+    return interpreted.operations.flatMap((one) => {
+      const told = one.type === 'record' ? flatFields(one.fields) : [['category'], ['file']];
+      return told.map(([field]) => ({ field: String(field), origin: origins.get(one)?.[String(field)] }));
+    });
+  }
+  return find;
 }
 
 /** The fields of the record that a message writes last. */

@@ -10,6 +10,7 @@ import type { Message } from '../../messages/message.ts';
 import { parsePositive } from '../options/parsePositive.ts';
 import { example, printable, writeJson, writeLine, writeTable } from '../output.ts';
 import { addResendCommand } from './resendCommand.ts';
+import { showFields } from './showFields.ts';
 import { writeOutcome } from './writeOutcome.ts';
 
 interface ListOptions {
@@ -42,10 +43,14 @@ export function addMessageCommands(program: Command): void {
     .description('Show what became of a message, or the message as it came. It is in the audit trail.')
     .argument('<id>', 'the id of the message, as listed and as the history of a record has it')
     .requiredOption('--workspace <id>', 'the workspace')
-    .option('--raw', 'write its bytes, as they came, and nothing else')
+    .addOption(new Option('--raw', 'write its bytes, as they came, and nothing else').conflicts('fields'))
+    .option('--fields', 'show where in the message each field of its records comes from, and by which rule')
     .addHelpText(
       'after',
-      example('chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --raw'),
+      example(
+        'chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --raw',
+        'chartledger messages show 019cec3f-5f5b-7000-8000-000000000001 --workspace clinic --fields',
+      ),
     )
     .action(showMessage);
 
@@ -72,7 +77,14 @@ async function listMessages({ workspace, rejected = false, limit, json }: ListOp
     );
 }
 
-function showMessage(id: string, { workspace, raw }: { workspace: string; raw?: boolean }): Promise<void> {
+interface ShowOptions {
+  workspace: string;
+  raw?: boolean;
+  fields?: boolean;
+}
+
+function showMessage(id: string, { workspace, raw, fields }: ShowOptions): Promise<void> {
+  if (fields) return showFields(id, workspace);
   return withErasure(workspace, async (ports, caller) => {
     const store = new MessageStore(ports);
     const message = await store.load(workspace, id);

@@ -10,7 +10,7 @@ import { hl7Segments } from './hl7Segments.ts';
 import { layOutJson } from './layOutJson.ts';
 
 /** Messages that have more bytes are not shown in a page. */
-const MOST_SHOWN_BYTES = 1024 * 1024;
+export const MOST_SHOWN_BYTES = 1024 * 1024;
 
 /** What no text has: control characters other than tabs and ends of lines. */
 const NO_TEXT = /[^\P{Cc}\t\r\n]/u;

@@ -3,7 +3,9 @@ import { recordAccess } from '../../audit/recordAccess.ts';
 import { notFound } from '../../errors.ts';
 import type { Message } from '../../messages/message.ts';
 import { MAX_ABOUT, MAX_PROBLEMS } from '../../messages/message.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import type { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
 import { recordPath } from '../records/recordPaths.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
@@ -15,12 +17,14 @@ import { table } from '../ui/table.ts';
 import { badge, code, empty, time } from '../ui/text.ts';
 import { titleOf, wordsOf } from '../ui/words.ts';
 import { messageContent } from './messageContent.ts';
+import { messageFields } from './messageFields.ts';
 import { messagePath, messagesPath, messagesSection } from './messagePaths.ts';
 import type { MessagePagePorts } from './messages.ts';
 import { formatTexts, stateBadge } from './messageTexts.ts';
 
-export interface OneMessagePorts extends MessagePagePorts {
+export interface OneMessagePorts extends MessagePagePorts, QueryPorts {
   names: PrincipalNames;
+  directory: Pick<KeyDirectory, 'known'>;
 }
 
 /** `…/messages/{id}`: what became of a message, and for those who ask for it the message as it came. */
@@ -31,7 +35,7 @@ export function messagePageRoutes(ports: OneMessagePorts): DashboardRoute[] {
       method: 'get',
       path,
       roles: phiReaders,
-      query: ['content'],
+      query: ['content', 'fields'],
       handle: (visit) => show(ports, visit),
     },
     {
@@ -48,8 +52,11 @@ async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
   const { workspace, caller, req } = visit;
   const message = await find(ports, visit);
   const isContentAsked = req.query.content !== undefined;
-  await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked));
+  const areFieldsAsked = req.query.fields !== undefined;
+  await recordAccess(ports.eventLog, caller, ...messageAccesses(message, isContentAsked || areFieldsAsked));
   const content = isContentAsked ? await messageContent(ports.messages, message) : undefined;
+  const known = ports.directory.known.workspaces.get(workspace);
+  const fields = areFieldsAsked && known ? await messageFields(ports, known, message) : undefined;
   await ports.names.learn([message.sent_by]);
   const path = `/dashboard${messagePath(workspace, message.id)}`;
   const body = html`${breadcrumb([{ text: messagesSection, path: messagesPath(workspace) }])}
@@ -60,6 +67,9 @@ ${problems(message)}
 ${message.state !== 'accepted' && sendAgain(workspace, message)}
 <h2>Records</h2>
 ${records(workspace, message)}
+<h2 id="fields">Where fields come from</h2>
+<p class="muted">The message is read again as it was read: of each field of its records, the place in the message, and the rule.</p>
+${fields ?? html`<p class="actions"><a role="button" class="outline" href="${path}?fields=shown#fields">Show where fields come from</a></p>`}
 <h2 id="content">As it came</h2>
 <p class="actions">${
     content === undefined &&

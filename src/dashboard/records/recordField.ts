@@ -1,6 +1,8 @@
 import { recordAccess } from '../../audit/recordAccess.ts';
 import { notFound } from '../../errors.ts';
 import { pageRequest, pathId } from '../../http/endpoints/parameters.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { readFieldHistory } from '../../reads/history/fieldHistory.ts';
 import type { RecordVersion } from '../../reads/history/recordHistory.ts';
 import type { HistoryPorts } from '../../reads/history/versionPage.ts';
@@ -14,13 +16,17 @@ import { fieldLabel } from '../ui/fieldLabel.ts';
 import { who } from '../ui/principal.ts';
 import { table } from '../ui/table.ts';
 import { code, empty, time } from '../ui/text.ts';
+import { fieldOrigins } from './fieldOrigins.ts';
 import { orErased } from './orErased.ts';
 import { fieldPath, recordPath } from './recordPaths.ts';
 import { filledQuery, kindOf, pageParameters, recordCrumbs, recordsSection } from './recordQuery.ts';
 
 const CHANGES_A_PAGE = 20;
 
-interface FieldPorts extends QueryPorts, HistoryPorts {}
+interface FieldPorts extends QueryPorts, HistoryPorts {
+  messages: MessageStore;
+  directory: Pick<KeyDirectory, 'known'>;
+}
 
 /** `…/records/{kinds}/{id}/fields/{field}`: the versions that changed one field, which is dotted inside an insurance. */
 export function recordFieldRoutes(ports: FieldPorts): DashboardRoute[] {
@@ -51,16 +57,22 @@ async function fieldPage(ports: FieldPorts, visit: Visit): Promise<Reply> {
     record_id: id,
     query: { field, ...request },
   });
+  const known = ports.directory.known.workspaces.get(workspace);
+  const origins = known && (await fieldOrigins(ports, known, { kind: entry.kind, id }, history.items));
   const path = recordPath(workspace, entry.kind, id);
   const body = html`${recordCrumbs(workspace, entry, id)}
 <h1>${fieldLabel(field)}</h1>
 <p>Every version that changed this field, newest first.</p>
-${changeTable(path, history)}
+${changeTable(path, history, origins)}
 ${older(`/dashboard${fieldPath(workspace, entry.kind, id, field)}`, history)}`;
   return { page: { title: 'History of a field', section: recordsSection, body } };
 }
 
-function changeTable(path: string, { items, next_page_token }: ListPage<RecordVersion>): Html {
+function changeTable(
+  path: string,
+  { items, next_page_token }: ListPage<RecordVersion>,
+  origins: ReadonlyMap<number, Html> = new Map(),
+): Html {
   if (items.length === 0) {
     return empty(
       next_page_token === null ? 'No version changed it.' : 'No version that was looked at changed it.',
@@ -82,6 +94,9 @@ function changeTable(path: string, { items, next_page_token }: ListPage<RecordVe
           html`${who(principal)}<br><small class="muted">request ${code(request_id)}</small>`,
       },
       { title: 'What', cell: ({ changes }) => changeList(changes) },
+      ...(origins.size > 0
+        ? [{ title: 'From', cell: ({ version }: RecordVersion) => origins.get(version) }]
+        : []),
     ],
     items,
   );

@@ -45,6 +45,11 @@ export const fieldPaths: Partial<Record<string, Record<string, string>>> = {
     subscriber_first_name: 'Coverage.subscriber',
     subscriber_last_name: 'Coverage.subscriber',
     subscriber_date_of_birth: 'Coverage.subscriber',
+    subscriber_address_line_1: 'Coverage.subscriber',
+    subscriber_city: 'Coverage.subscriber',
+    subscriber_state: 'Coverage.subscriber',
+    subscriber_zip_code: 'Coverage.subscriber',
+    subscriber_country: 'Coverage.subscriber',
   },
   Organization: {
     ...facility('Organization'),
@@ -80,6 +85,7 @@ export const fieldPaths: Partial<Record<string, Record<string, string>>> = {
   DocumentReference: {
     document_id: 'DocumentReference.id',
     category: 'DocumentReference.type',
+    filename: 'DocumentReference.content.attachment.title',
     file: 'DocumentReference.content.attachment',
   },
 };

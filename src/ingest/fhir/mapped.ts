@@ -1,3 +1,4 @@
+import type { Origins } from '../origin.ts';
 import type { Mapping } from '../sources/mapping.ts';
 import type { Period, Reference } from './elements/dataTypes.ts';
 import type { Issue } from './issue.ts';
@@ -22,6 +23,8 @@ export interface MappedRecord {
   references: FieldReference[];
   /** Of a patient, those who were merged into that one. */
   merged?: FieldReference[];
+  /** Of fields that come from another element than is usual. */
+  origins?: Origins | undefined;
   issues: Issue[];
 }
 
@@ -47,6 +50,7 @@ export interface MappedCoverage {
   order: number | undefined;
   /** Taken only where the message has no other of the patient. */
   isHearsay: boolean;
+  origins?: Origins | undefined;
   issues: Issue[];
 }
 
@@ -57,6 +61,7 @@ export interface MappedDocument {
   category: string;
   fileName: string;
   bytes: Buffer;
+  origins?: Origins | undefined;
   issues: Issue[];
 }
 

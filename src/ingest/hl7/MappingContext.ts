@@ -1,7 +1,8 @@
 import type { ConditionCode, Hl7Issue } from './hl7Issue.ts';
 import type { Hl7Source } from './hl7Source.ts';
 import type { Hl7Message } from './message/Hl7Message.ts';
-import type { Segment, Value } from './message/Segment.ts';
+import type { Segment } from './message/Segment.ts';
+import { type Told, told } from './values/Told.ts';
 import { dayOf, momentOf } from './values/timestamps.ts';
 
 /** A message while it is mapped, with what is found to be wrong with it. */
@@ -26,12 +27,12 @@ export class MappingContext {
   }
 
   /** A time (TS) as ISO 8601 has it; one that is none is left out, and said to be. */
-  moment(segment: Segment | undefined, field: number, component = 1): Value {
+  moment(segment: Segment | undefined, field: number, component = 1): Told | undefined {
     return this.#time(segment, field, component, (text) => momentOf(text, this.source.time_zone));
   }
 
   /** The plain date of a time (DT, TS), in the same way. */
-  day(segment: Segment | undefined, field: number): Value {
+  day(segment: Segment | undefined, field: number): Told | undefined {
     return this.#time(segment, field, 1, dayOf);
   }
 
@@ -40,10 +41,10 @@ export class MappingContext {
     field: number,
     component: number,
     read: (text: string) => string | undefined,
-  ): Value {
+  ): Told | undefined {
     const text = segment?.value(field, component);
-    if (segment === undefined || text === undefined || text === null) return text;
-    const time = read(text);
+    if (segment === undefined || text === undefined) return undefined;
+    const time = text === null ? null : read(text);
     if (time === undefined) {
       this.warn(
         '102',
@@ -51,6 +52,6 @@ export class MappingContext {
         'Is not a time of at least a day (YYYYMMDD): it is left out.',
       );
     }
-    return time;
+    return told(time, segment.at(field, component));
   }
 }

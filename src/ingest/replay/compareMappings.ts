@@ -4,14 +4,14 @@ import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog, type RecordFields } from '../../records/catalog.ts';
 import { workspaceRecords } from '../fhir/message/workspaceRecords.ts';
 import type { RecordOperation } from '../operation.ts';
-import { type Configuration, readConfigurations } from '../sources/configurations.ts';
+import { readConfigurations } from '../sources/configurations.ts';
 import type { Source } from '../sources/source.ts';
 import { compareRecord, type RecordComparison } from './compareRecord.ts';
 import { MappedRecords } from './MappedRecords.ts';
 import { OtherWrites } from './OtherWrites.ts';
-import { presentSource } from './presentSource.ts';
 import { type ReadMessage, type ReadProblem, readAgain } from './readAgain.ts';
 import { bytesOf } from './readKept.ts';
+import { sourceAt } from './sourceAt.ts';
 
 /** A record that there is, and that the candidate makes otherwise. */
 export interface ChangedRecord extends RecordComparison {
@@ -121,14 +121,6 @@ async function lastMessages(
     if (found.length >= last) break;
   }
   return found.toReversed();
-}
-
-/** The source by which a message was read. */
-function sourceAt(configurations: readonly Configuration[], message: Message): Source | undefined {
-  const configured = configurations.findLast(({ number, at }) =>
-    message.configuration === undefined ? at <= message.received_at : number === message.configuration,
-  );
-  return presentSource(configured?.sources ?? [], message);
 }
 
 function wasTaken({ state }: Message): boolean {

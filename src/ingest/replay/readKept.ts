@@ -21,10 +21,13 @@ export async function bytesOf(messages: MessageStore, message: Message): Promise
 export function readKeptFhir({ media_type, request = {} }: Message, bytes: Buffer): KeptFhir {
   const text = bytes.toString('utf8');
   if (media_type.includes('ndjson')) {
-    const lines = text.split('\n').filter((line) => line.trim() !== '');
-    const resources = lines.map(parsed);
-    const entries = resources.flatMap((resource) => (resource === undefined ? [] : [{ at: '', resource }]));
-    return { entries, isAtomic: false, unread: lines.length - entries.length };
+    const lines = text.split('\n').map((one, index) => ({ text: one, line: index + 1 }));
+    const told = lines.filter(({ text: one }) => one.trim() !== '');
+    const entries = told.flatMap(({ text: one, line }) => {
+      const resource = parsed(one);
+      return resource === undefined ? [] : [{ at: '', line, resource }];
+    });
+    return { entries, isAtomic: false, unread: told.length - entries.length };
   }
   const resource = parsed(text);
   const bundle = readBundle(resource);

@@ -2,6 +2,8 @@
 export interface FhirEntry {
   /** Where it stands: `Bundle.entry[3].resource`; empty for a message that is one resource. */
   at: string;
+  /** Of Bulk Data, its line, from 1. */
+  line?: number;
   /** Its address within the message. */
   fullUrl?: string | undefined;
   resource: unknown;

@@ -23,6 +23,8 @@ export interface InsuredPatient {
     fields: Record<string, unknown> | undefined;
     also: RecordOperation[];
     left: number;
+    /** The entries that become insurances, by the field that these have. */
+    ranks?: [rank: string, entry: InterpretedEntry][];
   };
 }
 
@@ -63,7 +65,12 @@ export class InsuranceBook {
     }
     const told = taken.map((one) => this.#toldBy(one));
     const also = taken.flatMap(({ payer, mapped }) => (payer.also && mapped.isActive ? [payer.also] : []));
-    return { ...rankInsurances(patient, told), also };
+    const ranked = rankInsurances(patient, told);
+    const ranks = insuranceRanks.flatMap((rank): [string, InterpretedEntry][] => {
+      const place = told.findIndex(({ fields }) => fields === ranked.fields[rank]);
+      return place < 0 ? [] : [[rank, (taken[place] as Noted).one]];
+    });
+    return { ...ranked, also, ranks };
   }
 
   #toldBy({ one, payer, mapped }: Noted): ToldInsurance {

@@ -1,6 +1,7 @@
 import { WorkSlices } from '../../../commands/batch/WorkSlices.ts';
 import type { RecordFields } from '../../../records/catalog.ts';
 import type { Operation, RecordOperation } from '../../operation.ts';
+import type { Origins } from '../../origin.ts';
 import type { Reference } from '../elements/dataTypes.ts';
 import { referredBy } from '../elements/references.ts';
 import { type Issue, refused, remarked } from '../issue.ts';
@@ -23,6 +24,10 @@ export interface InterpretedEntry {
   issues: Issue[];
   /** What is written for it first of all; undefined where it is refused, or nothing of it is taken. */
   operation?: Operation;
+  /** The insurance of its patient that it becomes. */
+  rank?: string;
+  /** Of fields that come from another element than is usual. */
+  origins?: Origins;
 }
 
 /** What a message comes to. */
@@ -109,7 +114,8 @@ export class Interpreter {
         'DocumentReference.context.encounter',
       );
       if (encounterId === undefined) return;
-      const { category, fileName, bytes } = mapped;
+      const { category, fileName, bytes, origins } = mapped;
+      if (origins) one.origins = origins;
       this.#add(one, {
         type: 'document',
         documentId: id,
@@ -121,6 +127,7 @@ export class Interpreter {
       });
     } else if (mapped.of === 'record') {
       const { kind } = mapped;
+      one.origins = { ...mapped.origins };
       const named = await this.#fieldsNamed(one, mapped.references);
       if (isRefused(one)) return;
       const fields = { ...mapped.fields, ...named, id };
@@ -164,6 +171,7 @@ export class Interpreter {
     const payer = await this.#resolver.resolve(payor, 'payer', 'Coverage.payor', resource);
     if ('issue' in payer) one.issues.push(payer.issue);
     else if (patientId !== undefined) this.#insurances.note(one, patientId, payer, mapped);
+    if (mapped.origins) one.origins = mapped.origins;
   }
 
   /** Whether a payor is the patient, or somebody near to them (FHIR R4, 13.1.4). */
@@ -179,8 +187,9 @@ export class Interpreter {
     const [first] = entries;
     if (first === undefined) return;
     const current = await this.#records.current('patient', patientId);
-    const { fields, also, left } = told(current?.fields);
+    const { fields, also, left, ranks = [] } = told(current?.fields);
     if (fields === undefined) return;
+    for (const [rank, one] of ranks) one.rank = rank;
     if (left > 0) {
       const text = 'A patient has at most three insurances: those that come last are left out.';
       for (const { issues } of entries) issues.push(remarked('informational', 'Coverage', text));
@@ -239,6 +248,8 @@ export class Interpreter {
       if ('issue' in resolved) one.issues.push(resolved.issue);
       else {
         named[reference.field] = resolved.id;
+        const { expression } = resolved === first ? reference : (otherwise ?? reference);
+        one.origins = { ...one.origins, [reference.field]: { at: expression } };
         if (resolved.also) made.push(resolved.also);
       }
     }

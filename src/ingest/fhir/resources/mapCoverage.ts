@@ -74,6 +74,7 @@ export function mapCoverage(coverage: Coverage): MappedCoverage | NothingMapped 
     },
     ...{ patient: beneficiary, payors: payor ?? [], subscriber, period, order },
     isActive: status === 'active',
+    origins: { ...(!memberNumber(coverage) && { policy_number: { at: 'Coverage.subscriberId' } }) },
     issues,
   };
 }

@@ -89,8 +89,13 @@ export function mapDocumentReference(
       refused('required', 'DocumentReference.context.encounter', 'Send the encounter that it belongs to.'),
     );
   }
+  const own = ownCategoryOf(reference, mapping);
+  const category = own ?? categoryOf(reference);
   return {
-    ...{ of: 'document', encounter, category: categoryOf(reference, mapping), bytes, issues },
+    ...(own && {
+      origins: { category: { at: 'DocumentReference.type', setting: 'mapping.document_categories' } },
+    }),
+    ...{ of: 'document', encounter, category, bytes, issues },
     fileName: name,
   };
 }
@@ -167,9 +172,12 @@ function bytesOf(base64: string): Buffer | undefined {
   return isWrong ? undefined : Buffer.from(digits, 'base64');
 }
 
-function categoryOf({ type, category = [] }: DocumentReference, mapping: Mapping): string {
+function ownCategoryOf({ type, category = [] }: DocumentReference, mapping: Mapping): string | undefined {
+  return ofCodes(mapping.document_categories, codingsOf([type, ...category]));
+}
+
+function categoryOf({ type, category = [] }: DocumentReference): string {
   const codings = codingsOf([type, ...category]);
-  const own = ofCodes(mapping.document_categories, codings);
   const known = codings.flatMap(({ system, code = '' }) => (system === LOINC && categories.get(code)) || []);
-  return own ?? known[0] ?? 'medical_record';
+  return known[0] ?? 'medical_record';
 }

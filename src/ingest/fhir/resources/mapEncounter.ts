@@ -86,8 +86,9 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
   if (subject === undefined) {
     issues.push(refused('required', 'Encounter.subject', 'Send the patient whose encounter it is.'));
   }
-  const ownType = ofCodes(mapping.visit_types, [...codingsOf(type), ...(kind ? [kind] : [])]);
-  const visitType = ownType ?? (kind?.code && visitTypes.get(kind.code.toUpperCase()));
+  const byType = ofCodes(mapping.visit_types, codingsOf(type));
+  const byClass = byType ?? (kind && ofCodes(mapping.visit_types, [kind]));
+  const visitType = byClass ?? (kind?.code && visitTypes.get(kind.code.toUpperCase()));
   if (kind?.code !== undefined && visitType === undefined) {
     issues.push(
       remarked(
@@ -129,6 +130,9 @@ export function mapEncounter(encounter: Encounter, { at, mapping }: MappingConte
       ...(period?.start && { date_of_service: period.start }),
     },
     references: references.filter((one) => one !== undefined),
+    origins: byClass && {
+      visit_type: { at: byType ? 'Encounter.type' : 'Encounter.class', setting: 'mapping.visit_types' },
+    },
     issues,
   };
 }

@@ -44,5 +44,9 @@ export function mapExplanationOfBenefit({
   if (mapped.of === 'nothing') return mapped;
   // Of several the last one tells how it is now.
   const period = mapped.period ?? (created === undefined ? undefined : { start: created });
-  return { ...mapped, period, isHearsay: true };
+  const at = 'ExplanationOfBenefit.contained';
+  const origins = Object.fromEntries(
+    ['payer_id', ...Object.keys(mapped.fields)].map((field) => [field, { at }]),
+  );
+  return { ...mapped, period, isHearsay: true, origins };
 }

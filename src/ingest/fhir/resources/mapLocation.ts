@@ -42,6 +42,7 @@ export function mapLocation(
       ...addressFields(address),
     },
     references: [],
+    origins: { ...(!called && { name: { at: 'Location.description' } }) },
     issues: name ? [] : [refused('required', 'Location.name', 'Send the name.')],
   };
 }

@@ -60,6 +60,7 @@ export function mapOrganization(
       ...(isPaying ? payerFields(organization, context) : facilityFields(organization, context)),
     },
     references: [],
+    origins: { ...(organization.name === undefined && { name: { at: 'Organization.alias' } }) },
     issues: name ? [] : [refused('required', 'Organization.name', 'Send the name.')],
   };
 }

@@ -1,6 +1,7 @@
 import type { MappingContext } from '../MappingContext.ts';
 import { encounterOf, requiredVisitIdOf, type VisitFields, visitIdOf } from '../records/encounter.ts';
 import { patientIdOf, patientOf } from '../records/patient.ts';
+import { told } from '../values/Told.ts';
 import { cancelledVisit } from './cancelledVisit.ts';
 import type { EventMappings, MapEvent } from './mapEvent.ts';
 import { merge } from './merge.ts';
@@ -45,7 +46,8 @@ function update(context: MappingContext) {
 function cancel(context: MappingContext) {
   const [patientId, id] = [patientIdOf(context), requiredVisitIdOf(context)];
   if (patientId === undefined || id === undefined) return [];
-  const reason = context.message.first('EVN')?.value(4);
+  const event = context.message.first('EVN');
+  const reason = told(event?.value(4), event?.at(4));
   return [
     ...patientOf(context, patientId, 'ifNamed'),
     ...cancelledVisit(context, { id, patient_id: patientId }, reason),

@@ -1,20 +1,23 @@
 import type { Operation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
-import type { Value } from '../message/Segment.ts';
 import { voided } from '../records/encounter.ts';
+import { Told, unlessCleared } from '../values/Told.ts';
 
 /** That the visit of a message does not take place: since EVN-2, or MSH-7. */
 export function cancelledVisit(
   context: MappingContext,
   ids: { id: string; patient_id: string },
-  reason: Value,
+  reason: Told | undefined,
 ): Operation[] {
   const { message } = context;
-  const since = context.moment(message.first('EVN'), 2) ?? context.moment(message.header, 7);
+  const since =
+    unlessCleared(context.moment(message.first('EVN'), 2)) ??
+    unlessCleared(context.moment(message.header, 7));
   if (!since) {
     context.refuse('101', message.header.at(7), 'Send when the message was made.');
     return [];
   }
-  const fields = { voided_at: since, void_reason: reason || `Cancelled (${message.event})` };
-  return [voided(ids, fields)];
+  const usual = new Told(`Cancelled (${message.event})`, { at: message.eventPlace });
+  const fields = { voided_at: since, void_reason: unlessCleared(reason) ?? usual };
+  return [voided(context, ids, fields)];
 }

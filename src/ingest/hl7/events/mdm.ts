@@ -4,6 +4,7 @@ import type { MappingContext } from '../MappingContext.ts';
 import type { Segment } from '../message/Segment.ts';
 import { encounterOf, requiredVisitIdOf } from '../records/encounter.ts';
 import { patientIdOf, patientOf } from '../records/patient.ts';
+import { Told } from '../values/Told.ts';
 import type { EventMappings } from './mapEvent.ts';
 
 /** Medical records (HL7 v2.5.1, chapter 9): documents with their content. */
@@ -35,6 +36,8 @@ function newDocument(context: MappingContext): Operation[] {
   if (!documentId) context.refuse('101', 'TXA^1^12', "Send the document's number.");
   const content = contentOf(context);
   if (!patientId || !id || !header || !documentId || !content) return [];
+  const category = categoryOf(context, header);
+  const name = header.value(16);
   return [
     ...patientOf(context, patientId, 'ifAbsent'),
     ...encounterOf(context, { id, patient_id: patientId }, {}, 'ifAbsent'),
@@ -42,17 +45,26 @@ function newDocument(context: MappingContext): Operation[] {
       type: 'document',
       encounterId: id,
       documentId,
-      category: categoryOf(context, header.value(2) ?? ''),
-      fileName: fileNameOf(header.value(16) ?? documentId, content.extension),
+      category: category.value,
+      fileName: fileNameOf(name ?? documentId, content.extension),
       bytes: content.bytes,
       at: content.segment.at(5),
+      origins: {
+        document_id: { at: header.at(12, 1) },
+        category: category.origin,
+        filename: { at: header.at(name == null ? 12 : 16, 1) },
+        file: { at: content.segment.at(5, 5) },
+      },
     },
   ];
 }
 
-function categoryOf({ source }: MappingContext, type: string): string {
+function categoryOf({ source }: MappingContext, header: Segment): Told<string> {
+  const type = header.value(2) ?? '';
   const own = inTable(source.mapping?.document_categories, type);
-  return own ?? CATEGORIES[type.toUpperCase()] ?? 'medical_record';
+  const category = own ?? CATEGORIES[type.toUpperCase()] ?? 'medical_record';
+  const setting = own && { setting: 'mapping.document_categories' };
+  return new Told(category, { at: header.at(2, 1), ...setting });
 }
 
 interface Content {

@@ -1,7 +1,12 @@
 import type { Operation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
 import type { Segment } from '../message/Segment.ts';
-import { patientIdIn, patientOf } from '../records/patient.ts';
+import { patientIdIn, patientIdTold, patientOf } from '../records/patient.ts';
+
+interface Survivor {
+  segment: Segment;
+  id: string | undefined;
+}
 
 /** That patients were merged: each MRG names who ends, the PID before it who survives (HL7 v2.5.1, 3.3.40). */
 export function merge(context: MappingContext): Operation[] {
@@ -11,7 +16,7 @@ export function merge(context: MappingContext): Operation[] {
   }
   const operations: Operation[] = [];
   const merges = new Set<Segment | undefined>();
-  let survivor: { segment: Segment; id: string | undefined } | undefined;
+  let survivor: Survivor | undefined;
   for (const segment of context.message.segments) {
     if (segment.name === 'PID') {
       const id = patientIdIn(context, segment, 3);
@@ -21,7 +26,7 @@ export function merge(context: MappingContext): Operation[] {
       merges.add(survivor?.segment);
       const id = patientIdIn(context, segment, 1);
       if (survivor === undefined) context.refuse('100', segment.at(), 'Send the segment PID before it.');
-      else operations.push(...mergeOf(context, segment, id, survivor.id));
+      else operations.push(...mergeOf(context, segment, id, survivor));
     }
   }
   for (const pid of context.message.all('PID')) {
@@ -34,10 +39,13 @@ function mergeOf(
   context: MappingContext,
   segment: Segment,
   id: string | undefined,
-  into: string | undefined,
+  { id: into, segment: pid }: Survivor,
 ): Operation[] {
   if (id === undefined || into === undefined) return [];
-  if (id !== into) return [{ type: 'merge', id, into, at: segment.at() }];
+  if (id !== into) {
+    const origins = { merged_into: patientIdTold(context, into, pid).origin };
+    return [{ type: 'merge', id, into, at: segment.at(), origins }];
+  }
   context.warn('204', segment.at(1), 'Names the surviving patient: nobody is merged.');
   return [];
 }

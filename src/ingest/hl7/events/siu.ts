@@ -1,7 +1,7 @@
 import type { MappingContext } from '../MappingContext.ts';
-import type { Value } from '../message/Segment.ts';
 import { encounterOf, type VisitFields, visitIdOf, visitLocationOf } from '../records/encounter.ts';
 import { patientIdOf, patientOf } from '../records/patient.ts';
+import { type Told, told, unlessCleared } from '../values/Told.ts';
 import { cancelledVisit } from './cancelledVisit.ts';
 import type { EventMappings, MapEvent } from './mapEvent.ts';
 
@@ -30,7 +30,9 @@ function cancel(context: MappingContext) {
   const ids = namedIds(context);
   if (ids === undefined) return [];
   const schedule = context.message.first('SCH');
-  const reason = schedule?.value(6, 2) ?? schedule?.value(6);
+  const reason =
+    unlessCleared(told(schedule?.value(6, 2), schedule?.at(6, 2))) ??
+    told(schedule?.value(6), schedule?.at(6));
   return [...patientOf(context, ids.patient_id, 'ifAbsent'), ...cancelledVisit(context, ids, reason)];
 }
 
@@ -46,12 +48,11 @@ function namedIds(context: MappingContext): { id: string; patient_id: string } |
 }
 
 /** When it begins: TQ1-7, or before v2.5 the start within SCH-11, or of its first service. */
-function startOf(context: MappingContext): Value {
+function startOf(context: MappingContext): Told | undefined {
   const { message } = context;
   return (
-    context.moment(message.first('TQ1'), 7) ??
-    context.moment(message.first('SCH'), 11, 4) ??
-    context.moment(message.first('AIS'), 4) ??
-    undefined
+    unlessCleared(context.moment(message.first('TQ1'), 7)) ??
+    unlessCleared(context.moment(message.first('SCH'), 11, 4)) ??
+    unlessCleared(context.moment(message.first('AIS'), 4))
   );
 }

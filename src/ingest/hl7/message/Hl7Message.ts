@@ -47,6 +47,11 @@ export class Hl7Message {
     return this.header.value(9, 2) ?? this.first('EVN')?.value(1) ?? '';
   }
 
+  /** Where that stands. */
+  get eventPlace(): string {
+    return this.header.value(9, 2) == null ? 'EVN^1^1' : this.header.at(9, 2);
+  }
+
   get controlId(): string {
     return this.header.value(10) ?? '';
   }

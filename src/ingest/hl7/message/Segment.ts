@@ -19,11 +19,15 @@ export class Repetition {
   readonly text: string;
   /** Its place among those of the field, from 1. */
   readonly number: number;
+  readonly #segment: Segment;
+  readonly #field: number;
   readonly #encoding: Encoding;
 
-  constructor(text: string, number: number, encoding: Encoding) {
+  constructor(text: string, number: number, [segment, field]: [Segment, number], encoding: Encoding) {
     this.text = text;
     this.number = number;
+    this.#segment = segment;
+    this.#field = field;
     this.#encoding = encoding;
   }
 
@@ -40,6 +44,11 @@ export class Repetition {
     const part = partOf(whole, delimiters.subcomponent, subcomponent);
     if (part === CLEARED) return null;
     return unescapeText(part, delimiters, characterSet).trimEnd() || undefined;
+  }
+
+  /** The place of a component, as an issue's `location` has it. */
+  at(component: number): string {
+    return this.#segment.at(this.#field, component, this.number);
   }
 }
 
@@ -77,7 +86,9 @@ export class Segment {
   /** The repetitions of a field that say something. */
   repetitions(field: number): Repetition[] {
     const all = this.text(field).split(this.#encoding.delimiters.repetition);
-    return all.flatMap((one, place) => (one === '' ? [] : new Repetition(one, place + 1, this.#encoding)));
+    return all.flatMap((one, place) =>
+      one === '' ? [] : new Repetition(one, place + 1, [this, field], this.#encoding),
+    );
   }
 
   /** What the first repetition of a field says. */

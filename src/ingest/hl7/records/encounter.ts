@@ -2,12 +2,14 @@ import type { RecordOperation } from '../../operation.ts';
 import { inTable, mappingPlaces } from '../../sources/mapping.ts';
 import type { Hl7Source } from '../hl7Source.ts';
 import type { MappingContext } from '../MappingContext.ts';
-import type { Segment, Value } from '../message/Segment.ts';
+import type { Segment } from '../message/Segment.ts';
 import { assignedBy } from '../values/assignedBy.ts';
 import { type Place, placeOf } from '../values/placeOf.ts';
-import { given, said } from '../values/said.ts';
+import { Told, told, unlessCleared } from '../values/Told.ts';
 import { facilityOf } from './facility.ts';
+import { patientIdTold } from './patient.ts';
 import { providerOf } from './provider.ts';
+import { recordOperation, type ToldFields } from './recordOperation.ts';
 
 /** HL7 table 0004, and `OBS`, which many add to it. Other codes have no visit type. */
 const VISIT_TYPES: Partial<Record<string, string>> = {
@@ -30,10 +32,18 @@ export function visitLocationOf({ source }: MappingContext): string {
 }
 
 /** The number of the visit that a message is about (PV1-19, or where the source has it); undefined where it names none. */
-export function visitIdOf({ message, source }: MappingContext): string | undefined {
+export function visitIdOf(context: MappingContext): string | undefined {
+  return visitIdTold(context)?.value;
+}
+
+/** The same, with its place. */
+function visitIdTold({ message, source }: MappingContext): Told<string> | undefined {
   const { segment, field } = visitPlaceOf(source);
   const numbers = message.first(segment)?.repetitions(field) ?? [];
-  return (assignedBy(source.visit_authority, numbers) ?? numbers[0])?.value(1) ?? undefined;
+  const ofAuthority = assignedBy(source.visit_authority, numbers);
+  const found = ofAuthority ?? numbers[0];
+  const setting = source.mapping?.visit_id ? 'mapping.visit_id' : ofAuthority && 'visit_authority';
+  return unlessCleared(told(found?.value(1), found?.at(1), setting));
 }
 
 /** The same of a message that has to name one, which is an error otherwise. */
@@ -45,12 +55,13 @@ export function requiredVisitIdOf(context: MappingContext): string | undefined {
 
 /** What an event says of a visit, beyond its PV1. */
 export interface VisitFields {
+  /** Of these, what the event itself says is plain. */
   status?: string;
   is_completed?: boolean;
-  date_of_service?: Value;
-  rendering_provider_id?: Value;
-  voided_at?: Value;
-  void_reason?: Value;
+  voided_at?: Told<string> | null;
+  void_reason?: Told<string> | null;
+  date_of_service?: Told | undefined;
+  rendering_provider_id?: Told | undefined;
 }
 
 /** What a message says of a visit and of who and what takes part in it, those first. */
@@ -64,39 +75,56 @@ export function encounterOf(
   const attending = providerOf(context, visit, 7);
   const facility = facilityOf(context, visit);
   const fields = {
-    ...ids,
+    ...idsTold(context, ids),
     provider_id: attending.id,
     facility_id: facility.id,
     visit_type: visitTypeOf(context, visit),
     date_of_service: context.moment(visit, 44),
-    ...said({ ...more }),
+    ...eventFields(context, more),
   };
   return [
     ...attending.operations,
     ...facility.operations,
-    {
-      ...{ type: 'record', kind: 'encounter', at: 'PV1^1' },
-      fields: how === 'ifAbsent' ? given(fields) : said(fields),
-      ...(how === 'ifAbsent' && { ifAbsent: true }),
-    },
+    recordOperation('encounter', 'PV1^1', fields, how === 'ifAbsent'),
   ];
+}
+
+/** The ids of a visit and its patient, with their places where they are those of the message. */
+function idsTold(context: MappingContext, { id, patient_id }: { id: string; patient_id: string }) {
+  const found = visitIdTold(context);
+  return {
+    id: found?.value === id ? found : new Told(id, {}),
+    patient_id: patientIdTold(context, patient_id),
+  };
+}
+
+/** What an event says: all that stands in no field of its own stands in the event's code. */
+function eventFields({ message }: MappingContext, fields: VisitFields): ToldFields {
+  const at = message.eventPlace;
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, one]) => one !== undefined)
+      .map(([name, one]) => [name, one instanceof Told ? one : new Told(one, { at })]),
+  );
 }
 
 /** That a visit does not take place. */
 export function voided(
+  context: MappingContext,
   ids: { id: string; patient_id: string },
-  fields: { voided_at: string; void_reason: string },
+  fields: Required<Pick<VisitFields, 'voided_at' | 'void_reason'>>,
 ): RecordOperation {
-  return { type: 'record', kind: 'encounter', fields: { ...ids, ...fields }, at: 'PV1^1' };
+  return recordOperation('encounter', 'PV1^1', { ...idsTold(context, ids), ...eventFields(context, fields) });
 }
 
-function visitTypeOf(context: MappingContext, visit: Segment | undefined): Value {
+function visitTypeOf(context: MappingContext, visit: Segment | undefined): Told | undefined {
   const code = visit?.value(2);
-  if (visit === undefined || code === undefined || code === null) return code;
+  if (visit === undefined || code === undefined) return undefined;
+  if (code === null) return told<null>(code, visit.at(2, 1));
   const ownType = inTable(context.source.mapping?.visit_types, code);
   if (ownType === undefined && WITHOUT_CLASS.has(code)) return undefined;
   const type = ownType ?? VISIT_TYPES[code.toUpperCase()];
   if (type === undefined)
     context.warn('103', visit.at(2), 'No visit type corresponds to this class: it is left out.');
-  return type;
+  return told(type, visit.at(2, 1), ownType && 'mapping.visit_types');
 }

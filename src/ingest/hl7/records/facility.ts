@@ -1,23 +1,21 @@
 import type { RecordOperation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
-import type { Segment, Value } from '../message/Segment.ts';
+import type { Segment } from '../message/Segment.ts';
+import { type Told, told, unlessCleared } from '../values/Told.ts';
+import { recordOperation } from './recordOperation.ts';
 
 /** Where a visit takes place, for the field that refers to it: PV1-39, or the facility of PV1-3, or the one of the source. */
 export function facilityOf(
   { source }: MappingContext,
   visit: Segment | undefined,
-): { id: Value; operations: RecordOperation[] } {
-  const id = visit?.value(39) ?? visit?.value(3, 4) ?? visit?.value(3, 4, 2);
-  const facility = id ? { id, name: id } : source.facility;
-  if (facility === undefined) return { id, operations: [] };
-  const { id: facilityId, name } = facility;
-  return {
-    id: facilityId,
-    operations: [
-      {
-        ...{ type: 'record', kind: 'facility', fields: { id: facilityId, name } },
-        ...{ at: `PV1^1^${visit?.value(39) ? 39 : 3}`, ifAbsent: true },
-      },
-    ],
-  };
+): { id: Told | undefined; operations: RecordOperation[] } {
+  const named = (field: number, component = 1, subcomponent = 1) =>
+    told(visit?.value(field, component, subcomponent), visit?.at(field, component));
+  const own = named(39);
+  const inMessage = unlessCleared(own) ?? unlessCleared(named(3, 4)) ?? named(3, 4, 2);
+  const id = unlessCleared(inMessage) ?? told(source.facility?.id, undefined, 'facility');
+  if (id === undefined) return { id: inMessage, operations: [] };
+  const name = unlessCleared(inMessage) ?? told(source.facility?.name, undefined, 'facility');
+  const at = `PV1^1^${own?.value ? 39 : 3}`;
+  return { id, operations: [recordOperation('facility', at, { id, name }, true)] };
 }

@@ -7,7 +7,8 @@ import { isSsn } from '../values/assignedBy.ts';
 import { phoneOf } from '../values/contacts.ts';
 import { nameOf } from '../values/names.ts';
 import { placeOf } from '../values/placeOf.ts';
-import { given } from '../values/said.ts';
+import { type Told, told, unlessCleared } from '../values/Told.ts';
+import { type InsuranceFields, recordOperation } from './recordOperation.ts';
 
 const RANKS = ['primary_insurance', 'secondary_insurance', 'tertiary_insurance'] as const;
 
@@ -21,17 +22,19 @@ const RELATIONSHIPS: Partial<Record<string, string>> = {
 /** What a message says of who pays for its patient: insurances by their rank, and the payers that they name, each to be there before. */
 export function insurancesOf(context: MappingContext): {
   payers: RecordOperation[];
-  insurances: Record<string, unknown>;
+  insurances: Record<string, InsuranceFields | Told>;
 } {
   const payers: RecordOperation[] = [];
-  const insurances: Record<string, unknown> = {};
+  const insurances: Record<string, InsuranceFields | Told> = {};
   for (const [rank, segment] of ranked(context)) {
-    const { field } = placeOf(context.source.mapping?.payer_id ?? mappingPlaces.payer_id[0]);
-    const payerId = segment.value(field);
-    if (payerId === undefined) {
+    const { payer_id: place } = context.source.mapping ?? {};
+    const { field } = placeOf(place ?? mappingPlaces.payer_id[0]);
+    const said = told(segment.value(field), segment.at(field, 1), place && 'mapping.payer_id');
+    const payerId = unlessCleared(said);
+    if (said === undefined) {
       context.refuse('101', segment.at(field), "Send the insurance company's identifier.");
-    } else if (payerId === null) {
-      insurances[rank] = null;
+    } else if (payerId === undefined) {
+      insurances[rank] = said;
     } else {
       payers.push(...payerOf(segment, payerId));
       insurances[rank] = insuranceOf(context, segment, payerId);
@@ -59,11 +62,11 @@ function ranked(context: MappingContext): Map<(typeof RANKS)[number], Segment> {
   return found;
 }
 
-function payerOf(segment: Segment, id: string): RecordOperation[] {
-  const name = segment.value(4);
-  if (!name) return [];
+function payerOf(segment: Segment, id: Told<string>): RecordOperation[] {
+  const name = told(segment.value(4), segment.at(4, 1));
+  if (!name?.value) return [];
   const address = addressOf(segment, 5);
-  const fields = given({
+  const fields = {
     id,
     name,
     contact_phone: phoneOf(segment.repetitions(7)),
@@ -73,41 +76,43 @@ function payerOf(segment: Segment, id: string): RecordOperation[] {
     state: address.state,
     zip_code: address.zip,
     country: address.country,
-  });
-  return [{ type: 'record', kind: 'payer', fields, at: segment.at(), ifAbsent: true }];
+  };
+  return [recordOperation('payer', segment.at(), fields, true)];
 }
 
-function insuranceOf(context: MappingContext, segment: Segment, payerId: string): Record<string, unknown> {
+function insuranceOf(context: MappingContext, segment: Segment, payerId: Told<string>): InsuranceFields {
+  const { policy_number: place } = context.source.mapping ?? {};
   const name = nameOf(segment, 16);
   const address = addressOf(segment, 19);
-  const relationship = segment.value(17);
-  return given({
+  return {
     payer_id: payerId,
-    policy_number: numberIn(segment, context.source.mapping?.policy_number ?? mappingPlaces.policy_number[0]),
-    group_number: segment.value(8),
+    policy_number: numberIn(
+      segment,
+      place ?? mappingPlaces.policy_number[0],
+      place && 'mapping.policy_number',
+    ),
+    group_number: told(segment.value(8), segment.at(8, 1)),
     effective_date: context.day(segment, 12),
     termination_date: context.day(segment, 13),
     subscriber_id: numberIn(segment, 'IN1-49'),
     subscriber_first_name: name.first,
     subscriber_last_name: name.last,
-    subscriber_relationship: relationship && relationshipOf(relationship),
+    subscriber_relationship: told(relationshipOf(segment.value(17)), segment.at(17, 1)),
     subscriber_date_of_birth: context.day(segment, 18),
     subscriber_address_line_1: address.street,
     subscriber_city: address.city,
     subscriber_state: address.state,
     subscriber_zip_code: address.zip,
     subscriber_country: address.country,
-  });
+  };
 }
 
 /** The first number at a place that is not a Social Security number. */
-function numberIn(segment: Segment, place: string): Value {
-  return segment
-    .repetitions(placeOf(place).field)
-    .find((one) => !isSsn(one))
-    ?.value(1);
+function numberIn(segment: Segment, place: string, setting?: string): Told | undefined {
+  const found = segment.repetitions(placeOf(place).field).find((one) => !isSsn(one));
+  return told(found?.value(1), found?.at(1), setting);
 }
 
-function relationshipOf(code: string): Value {
-  return RELATIONSHIPS[code.toUpperCase()] ?? 'other';
+function relationshipOf(code: Value): Value {
+  return code && (RELATIONSHIPS[code.toUpperCase()] ?? 'other');
 }

@@ -5,9 +5,10 @@ import { addressOf } from '../values/addresses.ts';
 import { assignedBy, isSsn, lastFourOf } from '../values/assignedBy.ts';
 import { emailOf, phoneOf } from '../values/contacts.ts';
 import { nameOf } from '../values/names.ts';
-import { given, said } from '../values/said.ts';
+import { Told, told, unlessCleared } from '../values/Told.ts';
 import { dayOf } from '../values/timestamps.ts';
 import { insurancesOf } from './insurances.ts';
+import { recordOperation } from './recordOperation.ts';
 
 /** HL7 table 0001; `U`, unknown, says nothing. */
 const GENDERS: Partial<Record<string, string>> = {
@@ -19,6 +20,24 @@ const GENDERS: Partial<Record<string, string>> = {
   X: 'other',
 };
 const UNKNOWN = 'U';
+
+/** The identifiers of a field (CX) from which the id is taken: the one of the source's authority, and the first one. */
+function identifiersIn({ source }: MappingContext, segment: Segment | undefined, field: number) {
+  const usable = segment?.repetitions(field).filter((one) => one.value(1) && !isSsn(one)) ?? [];
+  return { ofAuthority: assignedBy(source.patient_authority, usable), first: usable[0] };
+}
+
+/** The id of the patient, with its place where it is the one of the message, or of that PID. */
+export function patientIdTold(
+  context: MappingContext,
+  id: string,
+  segment = context.message.first('PID'),
+): Told<string> {
+  const { ofAuthority, first } = identifiersIn(context, segment, 3);
+  const found = ofAuthority ?? first;
+  if (found?.value(1) !== id) return new Told(id, {});
+  return new Told(id, { at: found.at(1), ...(ofAuthority && { setting: 'patient_authority' }) });
+}
 
 /** The id of the patient whom a message is about; undefined where it has none, which is an error. */
 export function patientIdOf(context: MappingContext): string | undefined {
@@ -33,16 +52,15 @@ export function patientIdOf(context: MappingContext): string | undefined {
 /** The id of a patient in a field of identifiers (CX); undefined where there is none, which is an error. */
 export function patientIdIn(context: MappingContext, segment: Segment, field: number): string | undefined {
   const { patient_authority: authority } = context.source;
-  const identifiers = segment.repetitions(field).filter((one) => one.value(1) && !isSsn(one));
-  const ofAuthority = assignedBy(authority, identifiers);
-  if (authority !== undefined && ofAuthority === undefined && identifiers.length > 0) {
+  const { ofAuthority, first } = identifiersIn(context, segment, field);
+  if (authority !== undefined && ofAuthority === undefined && first) {
     context.warn(
       '204',
       segment.at(field),
       'No identifier is of the authority that the source names: the first one is taken.',
     );
   }
-  const id = (ofAuthority ?? identifiers[0])?.value(1) ?? undefined;
+  const id = (ofAuthority ?? first)?.value(1) ?? undefined;
   if (id === undefined) {
     context.refuse(
       '101',
@@ -69,29 +87,29 @@ export function patientOf(
   segment = context.message.first('PID') as Segment,
 ): RecordOperation[] {
   const identity = identityOf(segment);
-  if (!identity.first_name || !identity.last_name || !identity.date_of_birth) {
+  if (!identity.first_name?.value || !identity.last_name?.value || !identity.date_of_birth) {
     const isInsured = context.message.first('IN1') !== undefined;
     if (how === 'ifAbsent' || (how === 'ifNamed' && !isInsured)) return [];
     refuseIdentity(context, segment);
   }
-  const fields = { id, ...identity, ...demographics(context, segment) };
-  const record = { type: 'record', kind: 'patient', at: segment.at() } as const;
-  if (how === 'ifAbsent') return [{ ...record, fields: given(fields), ifAbsent: true }];
+  const fields = { id: patientIdTold(context, id, segment), ...identity, ...demographics(context, segment) };
+  if (how === 'ifAbsent') return [recordOperation('patient', segment.at(), fields, true)];
   const { payers, insurances } = insurancesOf(context);
-  return [...payers, { ...record, fields: said({ ...fields, ...insurances }) }];
+  return [...payers, recordOperation('patient', segment.at(), { ...fields, ...insurances })];
 }
 
 /** What a patient has to have. */
 function identityOf(segment: Segment) {
   const { first, last } = nameOf(segment, 5);
   const born = segment.value(7);
-  return { first_name: first, last_name: last, date_of_birth: born ? dayOf(born) : undefined };
+  const day = born ? dayOf(born) : undefined;
+  return { first_name: first, last_name: last, date_of_birth: told(day, segment.at(7, 1)) };
 }
 
 function refuseIdentity(context: MappingContext, segment: Segment): void {
   const { first, last, repetition } = nameOf(segment, 5);
-  if (!last) context.refuse('101', segment.at(5, 1, repetition), 'Send the family name.');
-  if (!first) context.refuse('101', segment.at(5, 2, repetition), 'Send the given name.');
+  if (!last?.value) context.refuse('101', segment.at(5, 1, repetition), 'Send the family name.');
+  if (!first?.value) context.refuse('101', segment.at(5, 2, repetition), 'Send the given name.');
   const born = segment.value(7);
   if (!born) context.refuse('101', segment.at(7), 'Send the date of birth.');
   else if (dayOf(born) === undefined) {
@@ -103,7 +121,7 @@ function demographics(context: MappingContext, segment: Segment) {
   const address = addressOf(segment, 11);
   const ways = [...segment.repetitions(13), ...segment.repetitions(14)];
   return {
-    gender: genderOf(context, segment),
+    gender: told(genderOf(context, segment), segment.at(8, 1)),
     phone: phoneOf(ways),
     email: emailOf(ways),
     ssn_last4: ssnLast4Of(context, segment),
@@ -126,23 +144,24 @@ function genderOf(context: MappingContext, segment: Segment): Value {
 }
 
 /** Of the number, wherever it stands, no more than that is read. */
-function ssnLast4Of(context: MappingContext, segment: Segment): Value {
+function ssnLast4Of(context: MappingContext, segment: Segment): Told | undefined {
   const typed = segment.repetitions(3).find(isSsn);
-  const number = segment.value(19) ?? typed?.value(1) ?? segment.value(19);
-  if (number === null || number === undefined) return number;
-  const lastFour = lastFourOf(number);
+  const own = told(segment.value(19), segment.at(19, 1));
+  const number = unlessCleared(own) ?? unlessCleared(told(typed?.value(1), typed?.at(1)));
+  if (number === undefined) return own;
+  const lastFour = lastFourOf(number.value);
   if (lastFour === undefined) {
     context.warn(
       '102',
-      segment.value(19) ? segment.at(19) : segment.at(3),
+      own?.value ? segment.at(19) : segment.at(3),
       'Is not a Social Security number: it is left out.',
     );
   }
-  return lastFour;
+  return told(lastFour, number.origin.at);
 }
 
-function stateOf(context: MappingContext, segment: Segment, state: Value): Value {
-  if (state === undefined || state === null || [...state].length === 2) return state;
+function stateOf(context: MappingContext, segment: Segment, state: Told | undefined): Told | undefined {
+  if (!state?.value || [...state.value].length === 2) return state;
   context.warn('103', segment.at(11), 'The state is not a code of two characters: it is left out.');
   return undefined;
 }

@@ -1,8 +1,9 @@
 import type { RecordOperation } from '../../operation.ts';
 import type { MappingContext } from '../MappingContext.ts';
-import type { Repetition, Segment, Value } from '../message/Segment.ts';
+import type { Repetition, Segment } from '../message/Segment.ts';
 import { isOf } from '../values/assignedBy.ts';
-import { given } from '../values/said.ts';
+import { type Told, told, unlessCleared } from '../values/Told.ts';
+import { recordOperation } from './recordOperation.ts';
 
 /** As assigning authorities (HD) and types of identifiers (table 0203) name it. */
 const NPI = 'NPI';
@@ -11,7 +12,7 @@ const NPI_SYSTEM = '2.16.840.1.113883.4.6';
 /** What a field of people (XCN) says of a provider. */
 export interface NamedProvider {
   /** The provider's id, for the field that refers to it. */
-  id: Value;
+  id: Told | undefined;
   operations: RecordOperation[];
 }
 
@@ -23,20 +24,18 @@ export function providerOf(
 ): NamedProvider {
   const [person, ...others] = segment?.repetitions(field) ?? [];
   if (segment === undefined || person === undefined) return { id: undefined, operations: [] };
-  const [id, last, first] = [person.value(1), person.value(2), person.value(3)];
+  const [id, last, first] = [1, 2, 3].map((component) => told(person.value(component), person.at(component)));
   if (id === undefined) {
     context.warn('101', segment.at(field, 1, person.number), 'A provider without an identifier is left out.');
   }
-  if (!id || !first || !last) return { id, operations: [] };
+  if (!id?.value || !first?.value || !last?.value) return { id, operations: [] };
   const same = others.filter(
-    (one) => one.value(2) === undefined || (one.value(2) === last && one.value(3) === first),
+    (one) => one.value(2) === undefined || (one.value(2) === last.value && one.value(3) === first.value),
   );
-  const npi = [person, ...same].find(isNpi)?.value(1);
-  const fields = given({ id, first_name: first, last_name: last, npi });
-  return {
-    id,
-    operations: [{ type: 'record', kind: 'provider', fields, at: segment.at(field), ifAbsent: true }],
-  };
+  const numbered = [person, ...same].find(isNpi);
+  const npi = told(numbered?.value(1), numbered?.at(1));
+  const fields = { id: unlessCleared(id), first_name: first, last_name: last, npi };
+  return { id, operations: [recordOperation('provider', segment.at(field), fields, true)] };
 }
 
 function isNpi(person: Repetition): boolean {

@@ -1,5 +1,6 @@
 import { stateCode } from '../../../records/states/stateCode.ts';
 import type { Repetition, Segment, Value } from '../message/Segment.ts';
+import { type Told, told } from './Told.ts';
 
 /** Types of addresses (HL7 table 0190) in the order in which they are taken; '' stands for none given. Where somebody was born, or a bad one, is not. */
 const TYPES: readonly Value[] = ['H', '', 'P', 'L', 'C', 'M', 'O', 'B'];
@@ -9,32 +10,27 @@ const UNITED_STATES = new Set(['USA', 'UNITED STATES', 'U.S.A.']);
 
 /** An address, by its parts (XAD). */
 export interface Address {
-  street: Value;
+  street?: Told | undefined;
   /** Nothing here clears what was there: a flat of the house before is not one of this. */
-  line2: Value;
-  city: Value;
-  state: Value;
-  zip: Value;
-  country: Value;
+  line2?: Told | undefined;
+  city?: Told | undefined;
+  state?: Told | undefined;
+  zip?: Told | undefined;
+  country?: Told | undefined;
 }
-
-const nothing: Address = {
-  ...{ street: undefined, line2: undefined, city: undefined },
-  ...{ state: undefined, zip: undefined, country: undefined },
-};
 
 /** What a field says of where somebody lives, or something stands. */
 export function addressOf(segment: Segment | undefined, field: number): Address {
   const address = chosen(segment?.repetitions(field) ?? []);
-  if (address === undefined) return nothing;
+  if (address === undefined) return {};
   const [street, other, state, country] = [1, 2, 4, 6].map((component) => address.value(component));
   return {
-    street,
-    line2: other ?? (street === undefined ? undefined : null),
-    city: address.value(3),
-    state: state && stateCode(state),
-    zip: address.value(5),
-    country: country && UNITED_STATES.has(country.toUpperCase()) ? 'US' : country,
+    street: told(street, address.at(1)),
+    line2: told(other ?? (street === undefined ? undefined : null), address.at(2)),
+    city: told(address.value(3), address.at(3)),
+    state: told(state && stateCode(state), address.at(4)),
+    zip: told(address.value(5), address.at(5)),
+    country: told(country && UNITED_STATES.has(country.toUpperCase()) ? 'US' : country, address.at(6)),
   };
 }
 

@@ -1,12 +1,13 @@
-import type { Repetition, Segment, Value } from '../message/Segment.ts';
+import type { Repetition, Segment } from '../message/Segment.ts';
+import { type Told, told } from './Told.ts';
 
 /** HL7 table 0200. */
 const LEGAL = 'L';
 
 /** A person's name, with where it stands. */
 export interface Name {
-  first: Value;
-  last: Value;
+  first: Told | undefined;
+  last: Told | undefined;
   repetition: number;
 }
 
@@ -14,5 +15,6 @@ export interface Name {
 export function nameOf(segment: Segment | undefined, field: number): Name {
   const names: readonly Repetition[] = segment?.repetitions(field) ?? [];
   const name = names.find((one) => one.value(7) === LEGAL) ?? names[0];
-  return { first: name?.value(2), last: name?.value(1), repetition: name?.number ?? 1 };
+  const [first, last] = [told(name?.value(2), name?.at(2)), told(name?.value(1), name?.at(1))];
+  return { first, last, repetition: name?.number ?? 1 };
 }

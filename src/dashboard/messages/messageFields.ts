@@ -1,0 +1,53 @@
+import { type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
+import type { Message } from '../../messages/message.ts';
+import type { Workspace } from '../../principals/keys/keyState.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { type Html, html } from '../shell/html.ts';
+import { fileSize } from '../ui/documents.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+import { fieldValue } from '../ui/recordFields.ts';
+import { table } from '../ui/table.ts';
+import { code, empty } from '../ui/text.ts';
+import { titleOf } from '../ui/words.ts';
+import { MOST_SHOWN_BYTES } from './messageContent.ts';
+import type { MessagePagePorts } from './messages.ts';
+import { originCell } from './originCell.ts';
+
+/** Records whose fields are shown of a message. */
+const MOST_RECORDS = 100;
+
+/** Where the fields of a message's records come from. Rejects with `not_found` where it is there no more, and with `unavailable`. */
+export async function messageFields(
+  ports: MessagePagePorts & QueryPorts,
+  workspace: Workspace,
+  message: Message,
+): Promise<Html> {
+  if (message.size > MOST_SHOWN_BYTES) {
+    return html`${empty(`The message has ${fileSize(message.size)}, more than a page reads again.`)}
+<p>${code(`chartledger messages show ${message.id} --workspace ${workspace.id} --fields`)} shows it.</p>`;
+  }
+  const lineage = await readLineage(ports, workspace, message);
+  if (lineage.length === 0) return empty('Read again, it says nothing of any record.');
+  return html`${lineage.slice(0, MOST_RECORDS).map((one) => fieldsOf(message, one))}
+${lineage.length > MOST_RECORDS && html`<p class="muted">These are the first ${MOST_RECORDS} of ${lineage.length.toLocaleString('en-US')}.</p>`}`;
+}
+
+function fieldsOf({ format }: Message, { kind, id, fields }: RecordLineage): Html {
+  const title = `${titleOf(kind)} ${id}`;
+  return html`<h3>${title}</h3>
+${table(
+  `Fields of ${title}`,
+  [
+    { title: 'Field', isHeader: true, cell: ({ field }) => fieldLabel(field) },
+    {
+      title: 'As it is read',
+      cell: ({ value }) =>
+        value === null
+          ? html`<span class="muted">nothing: it is cleared</span>`
+          : value !== undefined && fieldValue(value),
+    },
+    { title: 'From', cell: (one) => originCell(format, one) },
+  ],
+  fields,
+)}`;
+}

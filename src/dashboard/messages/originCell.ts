@@ -1,0 +1,21 @@
+import type { FieldLineage } from '../../ingest/replay/readLineage.ts';
+import { rulesOf } from '../../ingest/rules/rulesOf.ts';
+import type { SourceFormat } from '../../ingest/sources/source.ts';
+import { type Html, html } from '../shell/html.ts';
+import { code } from '../ui/text.ts';
+
+/** Where in a message a field comes from, by which rule and setting of the source. */
+export function originCell(
+  format: SourceFormat,
+  { at, rule, setting }: Pick<FieldLineage, 'at' | 'rule' | 'setting'>,
+): Html {
+  const found = rulesOf[format].find(({ name }) => name === rule);
+  return html`${at === null ? html`<span class="muted">no place of the message</span>` : code(at)}${
+    found && html`<br><small class="muted">rule ${code(found.name)}: ${plain(found.from)}</small>`
+  }${setting !== null && html`<br><small class="muted">setting of the source: ${code(setting)}</small>`}`;
+}
+
+/** A text of the guides without its marks. */
+function plain(text: string): string {
+  return text.replaceAll(/\[([^\]]+)\]\([^)]+\)/g, '$1').replaceAll('`', '');
+}

@@ -1,0 +1,74 @@
+import { ServiceError } from '../../errors.ts';
+import { canonicalJson } from '../../events/canonicalJson.ts';
+import { type FieldLineage, type RecordLineage, readLineage } from '../../ingest/replay/readLineage.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { Workspace } from '../../principals/keys/keyState.ts';
+import type { RecordVersion } from '../../reads/history/recordHistory.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import type { FieldChange } from '../../records/diff.ts';
+import { messagePath } from '../messages/messagePaths.ts';
+import { originCell } from '../messages/originCell.ts';
+import { type Html, html } from '../shell/html.ts';
+import { fieldLabel } from '../ui/fieldLabel.ts';
+
+/** Of all messages that a page reads again. */
+const MOST_BYTES = 1024 * 1024;
+
+interface OriginPorts extends QueryPorts {
+  messages: MessageStore;
+}
+
+/** Where versions of a record come from that messages led to, field by field, by the version. Rejects with `unavailable`. */
+export async function fieldOrigins(
+  ports: OriginPorts,
+  workspace: Workspace,
+  record: { kind: string; id: string },
+  versions: readonly RecordVersion[],
+): Promise<ReadonlyMap<number, Html>> {
+  const cells = new Map<number, Html>();
+  let room = MOST_BYTES;
+  for (const { version, source, changes } of versions) {
+    if (source === undefined) continue;
+    const message = await ports.messages.load(workspace.id, source.message);
+    if (message === undefined) {
+      cells.set(version, gone);
+      continue;
+    }
+    room -= message.size;
+    const link = html`<a href="/dashboard${messagePath(workspace.id, message.id)}?fields=shown#fields">message ${message.id}</a>`;
+    if (room < 0) {
+      cells.set(version, link);
+      continue;
+    }
+    const lineage = await readLineage(ports, workspace, message, source.configuration).catch(goneOf);
+    if (lineage === undefined) {
+      cells.set(version, gone);
+      continue;
+    }
+    const own = lineage.filter(({ kind, id }) => kind === record.kind && id === record.id);
+    const told = changes.map((change) => {
+      const found = lineageOf(own, change);
+      const cell = found
+        ? originCell(message.format, found)
+        : html`<span class="muted">Read again, the message does not say it.</span>`;
+      return html`<div>${changes.length > 1 && html`${fieldLabel(change.field)}: `}${cell}</div>`;
+    });
+    cells.set(version, html`${told}<small>${link}</small>`);
+  }
+  return cells;
+}
+
+const gone = html`<span class="muted">The message is kept no more.</span>`;
+
+/** It may go while it is read. */
+function goneOf(error: unknown): undefined {
+  if (error instanceof ServiceError && error.code === 'not_found') return undefined;
+  throw error;
+}
+
+/** What says the value of a change: of several the last one. */
+function lineageOf(records: readonly RecordLineage[], { field, to }: FieldChange): FieldLineage | undefined {
+  return records
+    .flatMap(({ fields }) => fields)
+    .findLast((one) => one.field === field && canonicalJson([one.value ?? null]) === canonicalJson([to]));
+}

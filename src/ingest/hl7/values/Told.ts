@@ -1,0 +1,28 @@
+import type { Origin } from '../../origin.ts';
+import type { Value } from '../message/Segment.ts';
+
+/** What a message says of a field, and where. */
+export class Told<Of = Exclude<Value, undefined>> {
+  readonly value: Of;
+  readonly origin: Origin;
+
+  constructor(value: Of, origin: Origin) {
+    this.value = value;
+    this.origin = origin;
+  }
+}
+
+/** What is said at a place (as `Segment.at` has it); undefined for nothing. `setting`: of the source, that decided it. */
+export function told<Of>(
+  value: Of | undefined,
+  at: string | undefined,
+  setting?: string,
+): Told<Of> | undefined {
+  if (value === undefined) return undefined;
+  return new Told(value, { ...(at !== undefined && { at }), ...(setting !== undefined && { setting }) });
+}
+
+/** What is said, unless it clears. */
+export function unlessCleared<Of>(one: Told<Of> | undefined): Told<NonNullable<Of>> | undefined {
+  return one?.value == null ? undefined : (one as Told<NonNullable<Of>>);
+}

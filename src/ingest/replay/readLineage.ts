@@ -1,0 +1,131 @@
+import { recordStream } from '../../events/streamNames.ts';
+import type { MessageStore } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import { foldStream } from '../../reads/foldStream.ts';
+import type { QueryPorts } from '../../reads/readRecord.ts';
+import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
+import { evolveRecord, type RecordState } from '../../records/fold.ts';
+import { recordOf } from '../aboutRecords.ts';
+import { contextOf } from '../fhir/contextOf.ts';
+import type { FhirRecords } from '../fhir/message/FhirRecords.ts';
+import { Interpreter } from '../fhir/message/Interpreter.ts';
+import { workspaceRecords } from '../fhir/message/workspaceRecords.ts';
+import { originsOf } from '../fhir/originsOf.ts';
+import { flatFields } from '../flatFields.ts';
+import { mapMessage } from '../hl7/mapMessage.ts';
+import { parseMessage } from '../hl7/message/parseMessage.ts';
+import type { Operation } from '../operation.ts';
+import type { Origins } from '../origin.ts';
+import { hl7Rules } from '../rules/hl7Rules.ts';
+import { ruleOf } from '../rules/mappingRule.ts';
+import { readConfigurations } from '../sources/configurations.ts';
+import { sourceOf } from '../sources/sourceOf.ts';
+import { toldFields } from '../toldFields.ts';
+import { bytesOf, readKeptFhir } from './readKept.ts';
+import { sourceAt } from './sourceAt.ts';
+
+/** A field of a record, with where it comes from. */
+export interface FieldLineage {
+  /** Dotted inside an insurance. */
+  field: string;
+  /** As the message is read: `null` where it clears the field; of a file undefined. */
+  value: unknown;
+  /** Place in the message, as `Origin.at`; `null` where no place says it. */
+  at: string | null;
+  /** Name of the rule, as the guides have it; `null` where none applies, as of what the record had before. */
+  rule: string | null;
+  /** The setting of the source that decided it. */
+  setting: string | null;
+}
+
+/** What a message says of a record, or of a document, whose id is `encounter/document` then. */
+export interface RecordLineage {
+  kind: string;
+  id: string;
+  /** In an order of their own. */
+  fields: FieldLineage[];
+}
+
+interface LineagePorts extends QueryPorts {
+  messages: MessageStore;
+}
+
+/**
+ * Where the fields of the records come from of which a message tells: it is read again without writing, as its source was configured when it was read. `configuration`: the
+ * number of the one by which that was done, of an event that has it. What would be refused now is not among them. Rejects with `not_found` where the
+ * message is there no more, with `unavailable` and `unreadable`.
+ */
+export async function readLineage(
+  ports: LineagePorts,
+  workspace: { id: string; sandbox?: boolean },
+  message: Message,
+  configuration = message.configuration,
+): Promise<RecordLineage[]> {
+  const bytes = await bytesOf(ports.messages, message);
+  const configurations = await readConfigurations(ports.eventLog, workspace.id);
+  const { configuration: _last, ...came } = message;
+  const read = { ...came, ...(configuration !== undefined && { configuration }) };
+  const source =
+    sourceAt(configurations, read) ??
+    sourceOf(configurations.at(-1)?.sources ?? [], message.format, message.sent_by.id);
+  if (message.format === 'hl7v2') {
+    const said = mapMessage(parseMessage(bytes), { ...source, maySendTests: workspace.sandbox === true });
+    const operations = 'refused' in said ? [] : said.operations;
+    return operations.map((one) => lineageOf(one, one.origins ?? {}, hl7RuleOf));
+  }
+  const context = contextOf(source, Date.parse(message.received_at));
+  const { entries } = readKeptFhir(message, bytes);
+  const interpreted = await new Interpreter(recordsThen(ports, message), context).interpret(entries);
+  const origins = originsOf(interpreted, context);
+  return interpreted.operations.map((one) => lineageOf(one, origins.get(one) ?? {}, () => null));
+}
+
+/** The records as they were when a message came; what came to be later, as it is: the message may have waited for it. */
+function recordsThen(ports: LineagePorts, { workspace, received_at }: Message): FhirRecords {
+  const { current, havingNumber } = workspaceRecords(ports, workspace);
+  return {
+    havingNumber,
+    async current(kind, id) {
+      const then = await foldStream<RecordState>(
+        ports.eventLog,
+        recordStream(workspace, kind, id),
+        (before, event) => evolveRecord(kind, before, event),
+        { isWanted: ({ recordedAt }) => recordedAt < received_at },
+      );
+      if (then === undefined) return current(kind, id);
+      return then.erased ? undefined : { version: then.version, fields: then.fields };
+    },
+  };
+}
+
+function lineageOf(
+  operation: Operation,
+  origins: Origins,
+  ruleBy: (kind: string, field: string) => string | null,
+): RecordLineage {
+  const { kind, id } =
+    operation.type === 'document'
+      ? { kind: 'document', id: `${operation.encounterId}/${operation.documentId}` }
+      : recordOf(operation);
+  return {
+    ...{ kind, id },
+    fields: valuesOf(operation).map(([field, value]) => {
+      const { at = null, setting = null, rule } = origins[field] ?? {};
+      return { field, value, at, rule: rule ?? ruleBy(kind, field), setting };
+    }),
+  };
+}
+
+/** The fields, as an event has them where they are valid. */
+function valuesOf(operation: Operation): [field: string, value: unknown][] {
+  if (operation.type !== 'record') return toldFields(operation);
+  const parsed = catalogEntry(operation.kind).schema.safeParse(operation.fields);
+  const fields = (parsed.success ? parsed.data : operation.fields) as RecordFields;
+  return flatFields(fields);
+}
+
+function hl7RuleOf(kind: string, field: string): string | null {
+  const [outer = '', inner] = field.split('.');
+  const rule = inner === undefined ? ruleOf(hl7Rules, kind, outer) : ruleOf(hl7Rules, 'insurance', inner);
+  return rule?.name ?? null;
+}
