@@ -5,6 +5,7 @@ import type { DocumentStore } from '../ports/documentStore.ts';
 import { RowOrder } from '../ports/RowOrder.ts';
 import type { StateStore } from '../ports/stateStore.ts';
 import { decodeToken, encodeToken, type Page, type PageRequest } from '../reads/page.ts';
+import type { IncomingMessage } from './IncomingMessage.ts';
 import { MAX_ABOUT, type Message, type MessageBody, messageLinksTable, messagesTable } from './message.ts';
 import {
   EXPIRING,
@@ -19,6 +20,7 @@ import {
   streamsOf,
   toMessage,
 } from './messageRows.ts';
+import { orderTimeOf } from './orderTimeOf.ts';
 import { removeClaim } from './removeClaim.ts';
 
 const DAY_MS = 86_400_000;
@@ -27,16 +29,6 @@ const PAGE = 200;
 export interface MessagePorts {
   stateStore: StateStore;
   documentStore: DocumentStore;
-}
-
-/** A message as it comes. */
-export interface IncomingMessage
-  extends Pick<MessageBody, 'source' | 'format' | 'media_type' | 'request' | 'control' | 'about'> {
-  /** A UUID; also of its bytes in the document store. */
-  id: string;
-  bytes: readonly Buffer[];
-  /** For how long it is kept. */
-  retentionDays: number;
 }
 
 /** What became of a message. */
@@ -122,6 +114,26 @@ export class MessageStore {
     if (row === undefined || row.body.configuration === configuration) return;
     const message = { ...row.body, configuration, id };
     await this.#stateStore.swap(messagesTable, rowOf(message, row.order, row.revision + 1), row.revision);
+  }
+
+  /** Notes which message corrects one, which waits no more; false where another one does, or it was taken or is there no more. */
+  async correctedBy(
+    { id, workspace }: Pick<Message, 'id' | 'workspace'>,
+    correction: string,
+  ): Promise<boolean> {
+    const [row] = await this.#stateStore.load(messagesTable, [id]);
+    if (row === undefined || row.body.corrected_by !== undefined || row.body.state === 'accepted')
+      return false;
+    const message = { ...row.body, corrected_by: correction, id };
+    const next = rowOf(message, row.order, row.revision + 1);
+    if (!(await this.#stateStore.swap(messagesTable, next, row.revision))) return false;
+    await this.#stateStore.remove(messageLinksTable, [linkId(rejectedPartition(workspace), id)], 1);
+    return true;
+  }
+
+  /** Removes a message of which nothing came. */
+  async withdraw({ id }: Pick<Message, 'id'>): Promise<void> {
+    await this.#remove(linkRow(EXPIRING, id, 0));
   }
 
   /** A message of a workspace; undefined where there is none, or no more. */
@@ -245,11 +257,11 @@ export class MessageStore {
   }
 
   async #link(
-    { id, received_at }: Message,
+    { id, ordered_at, received_at }: Message,
     partitions: readonly string[],
     others: LinkRow[] = [],
   ): Promise<void> {
-    const order = this.#rowOrder.newestFirst(Date.parse(received_at));
+    const order = this.#rowOrder.newestFirst(Date.parse(orderTimeOf({ ordered_at, received_at })));
     const rows = [...others, ...partitions.map((partition) => linkRow(partition, id, order))];
     for (let at = 0; at < rows.length; at += PAGE) {
       await this.#stateStore.save(messageLinksTable, rows.slice(at, at + PAGE));
@@ -275,7 +287,7 @@ function tokenBehind(rows: readonly { order: number }[], limit: number, binding?
   return rows.length > limit && last ? encodeToken(last.order, binding) : null;
 }
 
-/** A link to one that was taken may be left. */
-function isNotTaken({ state }: Message): boolean {
-  return state !== 'accepted';
+/** A link to one that was taken, or corrected, may be left. */
+function isNotTaken({ state, corrected_by }: Message): boolean {
+  return state !== 'accepted' && corrected_by === undefined;
 }

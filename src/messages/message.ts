@@ -52,6 +52,12 @@ const messageShape = z.object({
     .optional(),
   /** Number of the configuration of its source by which it was read last, where that was not when it came. */
   configuration: z.number().optional(),
+  /** Id of the message that this one corrects. */
+  corrects: z.string().optional(),
+  /** Of a correction, the time that counts for its order: that of the message which came. */
+  ordered_at: z.string().optional(),
+  /** Id of the message that corrects this one. */
+  corrected_by: z.string().optional(),
   /** How many records it tells of. */
   records: z.number(),
   /** The first of these, and what became of them. */

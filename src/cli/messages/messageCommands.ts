@@ -9,6 +9,7 @@ import { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
 import { parsePositive } from '../options/parsePositive.ts';
 import { example, printable, writeJson, writeLine, writeTable } from '../output.ts';
+import { addCorrectCommand } from './correctCommand.ts';
 import { addResendCommand } from './resendCommand.ts';
 import { showFields } from './showFields.ts';
 import { writeOutcome } from './writeOutcome.ts';
@@ -55,6 +56,7 @@ export function addMessageCommands(program: Command): void {
     .action(showMessage);
 
   addResendCommand(messages);
+  addCorrectCommand(messages);
 }
 
 async function listMessages({ workspace, rejected = false, limit, json }: ListOptions): Promise<void> {

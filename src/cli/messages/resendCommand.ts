@@ -12,6 +12,7 @@ import { numberOf, readConfigurations } from '../../ingest/sources/configuration
 import type { ProcessedMessage } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
 import { example, FAILED, writeJson, writeLine } from '../output.ts';
+import { mayBeUnderWay } from './mayBeUnderWay.ts';
 import { writeOutcome } from './writeOutcome.ts';
 
 interface ResendOptions {
@@ -20,9 +21,6 @@ interface ResendOptions {
   force?: boolean;
   json?: boolean;
 }
-
-/** For so long a message may be under way: then it was cut off. */
-const UNDER_WAY_MS = 600_000;
 
 /** What became of a message that was to be sent again. */
 type Resent = Pick<Message, 'id' | 'received_at' | 'source'> &
@@ -96,7 +94,9 @@ async function resendOne(
   const configurations = await readConfigurations(ports.eventLog, workspace.id);
   const source = presentSource(configurations.at(-1)?.sources ?? [], message);
   if (state === 'accepted') return { state, skipped: 'It was taken whole.' };
-  if (state === 'received' && !force && Date.now() - Date.parse(message.received_at) < UNDER_WAY_MS) {
+  if (message.corrected_by !== undefined)
+    return { state, skipped: `It is corrected by ${message.corrected_by}.` };
+  if (!force && mayBeUnderWay(message)) {
     return { state, skipped: 'It came within the last ten minutes, and may be under way.' };
   }
   if (source === undefined) return { state, skipped: 'Its source is no longer configured.' };

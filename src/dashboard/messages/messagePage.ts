@@ -64,7 +64,7 @@ async function show(ports: OneMessagePorts, visit: Visit): Promise<Reply> {
 ${facts(factsOf(ports, workspace, message))}
 <h2>Problems</h2>
 ${problems(message)}
-${message.state !== 'accepted' && sendAgain(workspace, message)}
+${message.state !== 'accepted' && message.corrected_by === undefined && sendAgain(workspace, message)}
 <h2>Records</h2>
 ${records(workspace, message)}
 <h2 id="fields">Where fields come from</h2>
@@ -100,8 +100,22 @@ function factsOf({ names }: OneMessagePorts, workspace: string, message: Message
     ['SHA-256', html`<code class="digest">${sha256}</code>`],
     ['Kept until', time(message.expires_at)],
     ['ID', code(id)],
+    ...corrections(workspace, message),
     ['Request ID', code(request_id)],
   ] as const;
+}
+
+/** Leads from a message to the one that corrects it, and back. */
+function corrections(workspace: string, { corrects, corrected_by }: Message): [string, Html][] {
+  const named = [
+    ['Corrects', corrects],
+    ['Corrected by', corrected_by],
+  ] as const;
+  return named.flatMap(([title, other]): [string, Html][] =>
+    other === undefined
+      ? []
+      : [[title, html`<a href="/dashboard${messagePath(workspace, other)}">${code(other)}</a>`]],
+  );
 }
 
 const stateTexts: Record<Message['state'], string> = {
@@ -132,7 +146,7 @@ ${all.length === MAX_PROBLEMS && html`<p class="muted">These are the first ${MAX
 }
 
 function sendAgain(workspace: string, { id }: Message): Html {
-  return html`<p>When what is wrong is mended, it need not come again: ${code(`chartledger messages resend ${id} --workspace ${workspace}`)} carries it out.</p>`;
+  return html`<p>When what is wrong is mended, it need not come again: ${code(`chartledger messages resend ${id} --workspace ${workspace}`)} carries it out. What is wrong in the message itself is corrected with ${code(`chartledger messages correct ${id} --file FILE --workspace ${workspace}`)}.</p>`;
 }
 
 const outcomeTones: Record<string, 'good' | 'bad' | 'neutral'> = { created: 'good', refused: 'bad' };

@@ -65,7 +65,11 @@ export async function sendMessage(
     const { operations } = interpreted;
     // Of a transaction the trial counts, which alone may be refused for that.
     const limiter = isAtomic && !dryRun ? undefined : run.limiter;
-    const results = await carryOut(ports, { ...run, limiter, dryRun }, operations);
+    const results = await carryOut(
+      ports,
+      { ...run, limiter, dryRun: dryRun || run.dryRun === true },
+      operations,
+    );
     for (const result of results) if (isAtomic) requireStores(result);
     return new Map(operations.map((operation, index) => [operation, results[index] as OperationResult]));
   };

@@ -1,5 +1,6 @@
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message, MessageState } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalog, type RecordFields } from '../../records/catalog.ts';
 import { workspaceRecords } from '../fhir/message/workspaceRecords.ts';
@@ -7,6 +8,7 @@ import type { RecordOperation } from '../operation.ts';
 import { readConfigurations } from '../sources/configurations.ts';
 import type { Source } from '../sources/source.ts';
 import { compareRecord, type RecordComparison } from './compareRecord.ts';
+import { isBefore } from './guardNewer.ts';
 import { MappedRecords } from './MappedRecords.ts';
 import { OtherWrites } from './OtherWrites.ts';
 import { type ReadMessage, type ReadProblem, readAgain } from './readAgain.ts';
@@ -87,13 +89,13 @@ export async function compareMappings(
   const takenWhole: string[] = [];
   for (const message of messages) {
     const bytes = await bytesOf(ports.messages, message);
-    for (const records of [before, after]) records.begin(message.id, message.received_at);
+    for (const records of [before, after]) records.begin(message.id, orderTimeOf(message));
     const readBy = (source: Source, records: MappedRecords) =>
       readAgain(message, bytes, { source, records, isThere, isSandbox: workspace.sandbox === true });
     const was = await readBy(sourceAt(configurations, message) ?? candidate, before);
     const willBe = await readBy(candidate, after);
     const { from, to } = { from: message.state, to: willBe.state };
-    if (from !== to && from !== 'received') {
+    if (from !== to && from !== 'received' && message.corrected_by === undefined) {
       const { id, received_at } = message;
       otherwise.push({ message: id, received_at, from, to, problems: willBe.problems });
     }
@@ -120,7 +122,7 @@ async function lastMessages(
     if (message.source === sourceId && message.format === candidate.format) found.push(message);
     if (found.length >= last) break;
   }
-  return found.toReversed();
+  return found.toSorted((one, other) => (isBefore(one, other) ? -1 : 1));
 }
 
 function wasTaken({ state }: Message): boolean {

@@ -3,6 +3,7 @@ import type { RecordedEvent } from '../../events/event.ts';
 import { documentStream, recordStream } from '../../events/streamNames.ts';
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { recordOf } from '../aboutRecords.ts';
 import type { Guard } from '../carryOut.ts';
@@ -64,7 +65,7 @@ async function hasNewerEvent(ports: GuardPorts, stream: string, message: Message
     const range = { direction: 'backwards', limit: CHUNK, ...(from !== undefined && { from }) } as const;
     const events = await eventLog.readStream(stream, range);
     for (const event of events) {
-      if (event.recordedAt <= message.received_at) return false;
+      if (event.recordedAt <= orderTimeOf(message)) return false;
       if (!(await comesFromEarlier(ports.messages, event, message))) return true;
     }
     const first = events.at(-1)?.revision ?? 0;
@@ -95,7 +96,8 @@ async function hasNewerMessage({ messages }: GuardPorts, stream: string, message
 
 /** Whether a message came before another one. */
 export function isBefore(one: Message, other: Message): boolean {
-  if (one.received_at !== other.received_at) return one.received_at < other.received_at;
+  const [first, second] = [orderTimeOf(one), orderTimeOf(other)];
+  if (first !== second) return first < second;
   return one.id < other.id;
 }
 

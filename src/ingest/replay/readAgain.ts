@@ -1,6 +1,7 @@
 import { referencesOf } from '../../commands/checkReferences.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Message, MessageState } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
 import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
 import { validate, validationError } from '../../records/validate.ts';
 import { contextOf } from '../fhir/contextOf.ts';
@@ -77,7 +78,7 @@ function readHl7(bytes: Buffer, { source, isSandbox }: Reading): Said {
 
 async function readFhir(message: Message, bytes: Buffer, { source, records }: Reading): Promise<Said> {
   const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
-  const context = contextOf(source, Date.parse(message.received_at));
+  const context = contextOf(source, Date.parse(orderTimeOf(message)));
   const interpreted = await new Interpreter(records, context).interpret(entries);
   const problems = interpreted.entries
     .filter(isRefused)

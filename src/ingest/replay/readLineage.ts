@@ -1,6 +1,7 @@
 import { recordStream } from '../../events/streamNames.ts';
 import type { MessageStore } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
 import { foldStream } from '../../reads/foldStream.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import { catalogEntry, type RecordFields } from '../../records/catalog.ts';
@@ -73,7 +74,7 @@ export async function readLineage(
     const operations = 'refused' in said ? [] : said.operations;
     return operations.map((one) => lineageOf(one, one.origins ?? {}, hl7RuleOf));
   }
-  const context = contextOf(source, Date.parse(message.received_at));
+  const context = contextOf(source, Date.parse(orderTimeOf(message)));
   const { entries } = readKeptFhir(message, bytes);
   const interpreted = await new Interpreter(recordsThen(ports, message), context).interpret(entries);
   const origins = originsOf(interpreted, context);
@@ -81,7 +82,9 @@ export async function readLineage(
 }
 
 /** The records as they were when a message came; what came to be later, as it is: the message may have waited for it. */
-function recordsThen(ports: LineagePorts, { workspace, received_at }: Message): FhirRecords {
+function recordsThen(ports: LineagePorts, message: Message): FhirRecords {
+  const { workspace } = message;
+  const at = orderTimeOf(message);
   const { current, havingNumber } = workspaceRecords(ports, workspace);
   return {
     havingNumber,
@@ -90,7 +93,7 @@ function recordsThen(ports: LineagePorts, { workspace, received_at }: Message): 
         ports.eventLog,
         recordStream(workspace, kind, id),
         (before, event) => evolveRecord(kind, before, event),
-        { isWanted: ({ recordedAt }) => recordedAt < received_at },
+        { isWanted: ({ recordedAt }) => recordedAt < at },
       );
       if (then === undefined) return current(kind, id);
       return then.erased ? undefined : { version: then.version, fields: then.fields };

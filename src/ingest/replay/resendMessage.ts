@@ -1,6 +1,7 @@
 import type { Caller } from '../../events/newEvent.ts';
 import type { MessageStore, ProcessedMessage } from '../../messages/MessageStore.ts';
 import type { Message } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
 import type { AboutRecord } from '../aboutRecords.ts';
 import type { IngestPorts, IngestRun } from '../carryOut.ts';
@@ -39,27 +40,38 @@ export async function resendMessage(
   ports: ReplayPorts,
   caller: Caller,
   message: Message,
-  { source, configuration, isSandbox, force }: Resending,
+  how: Resending,
+): Promise<ProcessedMessage> {
+  const bytes = await bytesOf(ports.messages, message);
+  const keep = (about: AboutRecord[]) => ports.messages.relate(message, about);
+  const became = await carryOutKept(ports, caller, { message, bytes, keep }, how);
+  await ports.messages.processed(message, became);
+  return became;
+}
+
+/** Carries out what a message says, but for what is newer. Rejects as `keep` does, and with `unavailable`. */
+export async function carryOutKept(
+  ports: ReplayPorts,
+  caller: Caller,
+  { message, bytes, keep }: KeptMessage,
+  { source, configuration, isSandbox, force, isTrial = false }: Resending & { isTrial?: boolean },
 ): Promise<ProcessedMessage> {
   const numbered = configuration !== undefined && { configuration };
-  const bytes = await bytesOf(ports.messages, message);
   const run: IngestRun = {
     caller: { ...caller, source: { id: source.id, message: message.id, ...numbered } },
     authorize: () => undefined,
     limiter: undefined,
     stopping: new AbortController().signal,
+    dryRun: isTrial,
     ...(!force && { guard: guardNewer(ports, message) }),
   };
-  const keep = (about: AboutRecord[]) => ports.messages.relate(message, about);
   const processed =
     message.format === 'fhir'
       ? await resendFhir(ports, run, source, { message, bytes, keep })
       : becameOfMessage(
           await takeMessage(ports, run, { ...source, maySendTests: isSandbox }, parseMessage(bytes), keep),
         );
-  const became = { ...processed, ...numbered };
-  await ports.messages.processed(message, became);
-  return became;
+  return { ...processed, ...numbered };
 }
 
 interface KeptMessage {
@@ -76,7 +88,7 @@ async function resendFhir(
 ): Promise<ProcessedMessage> {
   const { entries, isAtomic, unread } = readKeptFhir(message, bytes);
   // Periods are in force as they were when it came.
-  const context = contextOf(source, Date.parse(message.received_at));
+  const context = contextOf(source, Date.parse(orderTimeOf(message)));
   try {
     return processedBy(await sendMessage(ports, run, { entries, context, isAtomic, keep }), unread);
   } catch (error) {

@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
+import { v7 as uuidv7 } from 'uuid';
+import { terminal } from '../../app/terminal.ts';
+import { withIngest } from '../../app/withIngest.ts';
+import { messageAccesses } from '../../audit/messageAccesses.ts';
+import { recordAccess } from '../../audit/recordAccess.ts';
+import { notFound, ServiceError } from '../../errors.ts';
+import { correctMessage, requireCorrectable } from '../../ingest/replay/correctMessage.ts';
+import { presentSource } from '../../ingest/replay/presentSource.ts';
+import { numberOf, readConfigurations } from '../../ingest/sources/configurations.ts';
+import { ofFile } from '../ofFile.ts';
+import { example, FAILED, writeJson, writeLine } from '../output.ts';
+import { mayBeUnderWay } from './mayBeUnderWay.ts';
+import { writeOutcome } from './writeOutcome.ts';
+
+interface CorrectOptions {
+  workspace: string;
+  file: string;
+  dryRun?: boolean;
+  force?: boolean;
+  json?: boolean;
+}
+
+/** `chartledger messages correct` */
+export function addCorrectCommand(messages: Command): void {
+  messages
+    .command('correct')
+    .description(
+      'Carry out a corrected form of a message that was not taken whole, in its place in the order. The message stays as it came; the correction is kept as one of its own. It is in the audit trail.',
+    )
+    .argument('<id>', 'the message, as listed')
+    .requiredOption('--workspace <id>', 'the workspace')
+    .requiredOption(
+      '--file <file>',
+      'the whole message as it should have been, such as `messages show --raw` with what was wrong changed',
+    )
+    .option('--dry-run', 'tell what it would come to, and keep nothing')
+    .option('--force', 'also over values that are newer than the message, and what may be under way')
+    .option('--json', 'print it as JSON')
+    .addHelpText(
+      'after',
+      example(
+        'chartledger messages correct 019cec3f-5f5b-7000-8000-000000000001 --file corrected.hl7 --workspace clinic',
+      ),
+    )
+    .action(correct);
+}
+
+async function correct(id: string, options: CorrectOptions): Promise<void> {
+  const { workspace: workspaceId, file, dryRun: isTrial = false, force = false, json } = options;
+  const sent = await ofFile(file, () => readFile(file));
+  const corrected = await withIngest(workspaceId, async ({ ports, caller, workspace }) => {
+    const original = await ports.messages.load(workspaceId, id);
+    if (original === undefined) throw notFound('Message');
+    requireCorrectable(original);
+    if (!force && mayBeUnderWay(original)) {
+      throw new ServiceError('conflict', 'It came within the last ten minutes, and may be under way.');
+    }
+    const configurations = await readConfigurations(ports.eventLog, workspaceId);
+    const source = presentSource(configurations.at(-1)?.sources ?? [], original);
+    if (source === undefined) throw new ServiceError('conflict', 'Its source is no longer configured.');
+    const own = { ...caller, requestId: uuidv7() };
+    await recordAccess(ports.eventLog, own, ...messageAccesses(original, true));
+    const configuration = numberOf(configurations, source.id);
+    const isSandbox = workspace.sandbox === true;
+    return correctMessage(ports, own, original, sent, { source, configuration, isSandbox, force, isTrial });
+  });
+  if (json) writeJson({ ...corrected, id: corrected.id ?? null, corrects: id });
+  else {
+    const name = corrected.id === undefined ? 'It would be' : `${corrected.id}:`;
+    writeLine(`${name} ${corrected.state}`);
+    writeOutcome(corrected);
+  }
+  if (corrected.state !== 'accepted') terminal().exitCode = FAILED;
+}

@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { ServiceError } from '../../errors.ts';
+import type { Caller } from '../../events/newEvent.ts';
+import type { ProcessedMessage } from '../../messages/MessageStore.ts';
+import type { Message } from '../../messages/message.ts';
+import { orderTimeOf } from '../../messages/orderTimeOf.ts';
+import { eachOnce } from '../aboutRecords.ts';
+import { splitMessages } from '../hl7/message/splitMessages.ts';
+import { DEFAULT_RETENTION_DAYS } from '../sources/source.ts';
+import { readKeptFhir } from './readKept.ts';
+import { carryOutKept, type ReplayPorts, type Resending } from './resendMessage.ts';
+
+/** What a correction may have: more than a person writes. */
+export const MAX_CORRECTION_BYTES = 16 * 1024 * 1024;
+
+/** What became of a correction. */
+export interface CorrectedMessage extends ProcessedMessage {
+  /** Its own id; undefined where nothing was kept, as it was only tried. */
+  id: string | undefined;
+}
+
+/**
+ * Keeps a corrected form of a message that was not taken whole as a message of its own, and carries it out in the place of that one: what is newer than the message
+ * that came stays as it is. That one stays as it came, and waits no more. Rejects with `conflict` for a message that
+ * cannot be corrected, with `malformed_body` and `payload_too_large` for what is no form of it, with `not_found` where it is there no more, and with `unavailable`: the correction,
+ * if it is kept by then, waits to be sent again. `isTrial`: nothing is kept or written.
+ */
+export async function correctMessage(
+  ports: ReplayPorts,
+  caller: Caller,
+  original: Message,
+  sent: Buffer,
+  { isTrial, ...how }: Resending & { isTrial: boolean },
+): Promise<CorrectedMessage> {
+  const bytes = formOf(original, sent);
+  const id = uuidv7();
+  const { workspace, source, format, media_type, request } = original;
+  const ordered_at = orderTimeOf(original);
+  const told = { source, format, media_type, ...(request && { request }), corrects: original.id, ordered_at };
+  const message: Message = { ...original, ...told, id };
+  const keep: Parameters<typeof carryOutKept>[2]['keep'] = async (about) => {
+    if (isTrial) return;
+    const retentionDays = how.source.retention_days ?? DEFAULT_RETENTION_DAYS;
+    const kept = await ports.messages.receive(caller, { ...told, id, about, bytes: [bytes], retentionDays });
+    // Whoever erases what it tells of finds the one that came as well.
+    await ports.messages.relate({ workspace, id: original.id }, eachOnce(about));
+    if (await ports.messages.correctedBy(original, id)) return;
+    await ports.messages.withdraw(kept);
+    throw new ServiceError('conflict', 'Somebody else has corrected or taken the message meanwhile.');
+  };
+  const became = await carryOutKept(ports, caller, { message, bytes, keep }, { ...how, isTrial });
+  if (!isTrial) await ports.messages.processed(message, became);
+  return { ...became, id: isTrial ? undefined : id };
+}
+
+/** Throws `conflict` for a message that cannot be corrected. */
+export function requireCorrectable({ state, corrected_by }: Message): void {
+  if (state === 'accepted') {
+    const remedy = 'change how its source is read, and apply that (mappings), or change the records.';
+    throw new ServiceError('conflict', `The message was taken whole: ${remedy}`);
+  }
+  if (corrected_by !== undefined) {
+    throw new ServiceError('conflict', `The message is corrected by ${corrected_by}: correct that one.`);
+  }
+}
+
+/** The bytes of a correction, which are of the format of the message. */
+function formOf(original: Message, sent: Buffer): Buffer {
+  if (sent.length > MAX_CORRECTION_BYTES) {
+    throw new ServiceError('payload_too_large', 'A correction may have 16 MB at most.');
+  }
+  const bytes = original.format === 'hl7v2' ? oneMessage(sent) : sent;
+  if (original.format === 'fhir') {
+    const { entries, unread } = readKeptFhir(original, sent);
+    if (unread > 0 || entries.length === 0 || entries.some(({ resource }) => resource === undefined)) {
+      throw new ServiceError('malformed_body', 'The correction must be JSON, as the message was.');
+    }
+  }
+  if (createHash('sha256').update(bytes).digest('hex') === original.sha256) {
+    throw new ServiceError(
+      'conflict',
+      'This is the message as it came: resend it where nothing is wrong in it.',
+    );
+  }
+  return bytes;
+}
+
+function oneMessage(sent: Buffer): Buffer {
+  const [only, ...others] = splitMessages(sent);
+  if (only === undefined || others.length > 0) {
+    throw new ServiceError('malformed_body', 'The correction must be one message.');
+  }
+  return only;
+}

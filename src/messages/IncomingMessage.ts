@@ -1,0 +1,14 @@
+import type { MessageBody } from './message.ts';
+
+type Parts =
+  | ('source' | 'format' | 'media_type' | 'request' | 'control' | 'about')
+  | ('corrects' | 'ordered_at');
+
+/** A message as it comes. */
+export interface IncomingMessage extends Pick<MessageBody, Parts> {
+  /** A UUID; also of its bytes in the document store. */
+  id: string;
+  bytes: readonly Buffer[];
+  /** For how long it is kept. */
+  retentionDays: number;
+}
