@@ -4,6 +4,7 @@ import { cliPage } from './cliPage.ts';
 import { endpointsPage } from './endpointsPage.ts';
 import { errorsPage } from './errorsPage.ts';
 import { eventsPage } from './eventsPage.ts';
+import { grafanaDashboard } from './grafanaDashboard.ts';
 import { metricsPage } from './metricsPage.ts';
 import { pythonTypes } from './pythonTypes.ts';
 import { readinessPage } from './readinessPage.ts';
@@ -20,6 +21,7 @@ export const pages: Record<string, () => string | Promise<string>> = {
   'docs/reference/cli.md': cliPage,
   'docs/reference/events.md': eventsPage,
   'docs/reference/metrics.md': metricsPage,
+  'ops/grafana/chartledger.json': grafanaDashboard,
   'docs/reference/audit-actions.md': auditActionsPage,
   'docs/reference/readiness-rules.md': readinessPage,
   'clients/typescript/src/generated/api.ts': clientTypes,

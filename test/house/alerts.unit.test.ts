@@ -1,0 +1,74 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
+import { definitionOf, type MetricName, metricTable } from '../../src/metrics/metricTable.ts';
+import { prometheusName } from '../../src/metrics/prometheusName.ts';
+
+interface Rule {
+  alert: string;
+  expr: string;
+  annotations: { summary: string; runbook_url: string };
+}
+
+const RULES = 'ops/alerts.yaml';
+const rules: Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(
+  ({ rules }: { rules: Rule[] }) => rules,
+);
+const dashboard = JSON.parse(readFileSync('ops/grafana/chartledger.json', 'utf8'));
+const queries: string[] = dashboard.panels.flatMap(({ targets = [] }: { targets?: { expr: string }[] }) =>
+  targets.map(({ expr }) => expr),
+);
+
+/** By their names in Prometheus: the labels of what the service exports. */
+const exported = new Map<string, string[]>();
+for (const name of Object.keys(metricTable) as MetricName[]) {
+  const { kind, attributes = {} } = definitionOf(name);
+  const labels = Object.keys(attributes).map((attribute) => attribute.replaceAll('.', '_'));
+  const plain = prometheusName(name);
+  const names = kind === 'histogram' ? ['_bucket', '_sum', '_count'].map((end) => plain + end) : [plain];
+  for (const one of names) exported.set(one, [...labels, ...(one.endsWith('_bucket') ? ['le'] : [])]);
+}
+
+const metricsIn = (expr: string) => expr.match(/\b(?:chartledger|http|nodejs|process)_\w+/g) ?? [];
+/** Labels stand in braces, after `by`, and in the texts of alerts. */
+const labelsIn = (text: string) =>
+  [
+    ...[...text.matchAll(/\{([^{}]*)\}/g)].flatMap(([, inner = '']) => inner.match(/\w+(?==)/g) ?? []),
+    ...[...text.matchAll(/by \(([^)]*)\)/g)].flatMap(([, list = '']) => list.split(/,\s*/)),
+    ...[...text.matchAll(/\$labels\.(\w+)/g)].map(([, label = '']) => label),
+  ].filter((label) => label !== 'instance');
+
+describe('alerts and dashboard', () => {
+  const all = [...rules.map(({ expr, annotations }) => [expr, annotations.summary].join(' ')), ...queries];
+
+  test.each(all)('%s is about what the service exports', (text) => {
+    const known = new Set([...exported.values()].flat());
+    const metrics = metricsIn(text).filter((name) => !known.has(name));
+    expect(metrics.length).toBeGreaterThan(0);
+    expect(metrics.filter((name) => !exported.has(name))).toEqual([]);
+    const labels = new Set(metrics.flatMap((name) => exported.get(name) ?? []));
+    expect(labelsIn(text).filter((label) => !labels.has(label))).toEqual([]);
+  });
+
+  test('the dashboard shows every metric', () => {
+    const shown = new Set(queries.flatMap(metricsIn));
+    const missing = (Object.keys(metricTable) as MetricName[])
+      .map(prometheusName)
+      .filter((name) => ![name, `${name}_bucket`, `${name}_count`].some((one) => shown.has(one)));
+    expect(missing).toEqual([]);
+  });
+});
+
+test('each alert leads to its own section of the runbook, and each section is of an alert', () => {
+  const runbook = readFileSync('docs/operate/runbook.md', 'utf8');
+  const sections = [...runbook.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
+  expect(rules.map(({ alert }) => alert)).toEqual(sections);
+  for (const { alert, annotations } of rules)
+    expect(annotations.runbook_url).toBe(`docs/operate/runbook.md#${alert.toLowerCase()}`);
+});
+
+const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
+test.skipIf(!hasPromtool)('promtool takes the rules', () => {
+  expect(execFileSync('promtool', ['check', 'rules', RULES], { encoding: 'utf8' })).toContain('SUCCESS');
+});
