@@ -19,6 +19,17 @@ describe('the Kubernetes manifests', () => {
       expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
       return documents.map((document) => document.toJS());
     });
+
+  const ingress = parse(read('ops/kubernetes-ingress/ingress.yaml'));
+  test.each([...objects, ingress].map((object) => [object.kind, object.metadata.name, object]))(
+    'are what the schemas of Kubernetes take: %s %s',
+    async (kind, _name, object) => {
+      const models = await import(`kubernetes-models/${object.apiVersion}`);
+      expect(() => new models[kind](object).validate()).not.toThrow();
+      expect(() => new models[kind]({ ...object, metadata: { name: 1 } }).validate()).toThrow();
+    },
+  );
+
   const ofKind = (kind: string) => objects.filter((object) => object.kind === kind);
   const deployments = ofKind('Deployment');
   const pods = deployments.map(({ spec }) => spec.template);
