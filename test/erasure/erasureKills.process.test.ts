@@ -144,7 +144,7 @@ onEveryEngine((_, engines) => {
         await eventually(async () => {
           expect((await client.get(`/integration/encounters/${encounterId}`)).status).toBe(410);
           expect((await client.get(documentsPath(encounterId, documentId))).status).toBe(410);
-        });
+        }, SOON_MS);
       }
       const gone = all.slice(0, ERASED).flatMap(({ values }) => values);
       const expectNone = (place: string, text: string | Buffer) =>
