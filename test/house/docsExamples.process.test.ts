@@ -29,7 +29,10 @@ const elsewhere: [text: string, reason: string][] = [
   ['npm install && npm start', 'the first start has tests of its own'],
   ['examples/webhook-receiver.mjs', 'the receiver has a test of its own'],
   ['npm start     # for development', 'starts a service'],
+  [',mllp npm start', 'starts a service'],
   ['docker run', 'needs Docker'],
+  ['docker compose', 'needs Docker'],
+  ['openssl x509 -in client.crt', 'the certificate is that of a sender'],
   ['reference load nucc', 'the file is published by NUCC alone'],
   ...(hasDuckDb() ? [] : ([['duckdb -csv', 'duckdb is not on the path']] as [string, string][])),
 ];
