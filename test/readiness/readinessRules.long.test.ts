@@ -227,7 +227,7 @@ onEveryEngine((start) => {
     const page = `/workspaces/${service.workspaceId('clinic')}/records/encounters/${encounter.id}`;
     const { visitor } = await signedIn(service, 'compliance');
     expect((await visitor.get(page)).text).toContain(
-      `<a href="/dashboard${page}/documents/${id}">Document, version 2</a>`,
+      `<a href="/dashboard${page}/documents/${id}">document, version 2</a>`,
     );
     const then = await readiness(service, claim, `?as_of=${uploaded?.recordedAt}`);
     expect(then).toMatchObject({ state: 'ready', findings: [] });
