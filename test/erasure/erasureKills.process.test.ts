@@ -149,7 +149,10 @@ onEveryEngine((_, engines) => {
       const gone = all.slice(0, ERASED).flatMap(({ values }) => values);
       const expectNone = (place: string, text: string | Buffer) =>
         expect([place, gone.filter((value) => text.includes(value))]).toEqual([place, []]);
-      for (const [path, text] of await answers(all.slice(0, ERASED), told.id)) expectNone(path, text);
+      // Between a tombstone and the removal a hold may still save a record; after a kill the service does what is left.
+      await eventually(async () => {
+        for (const [path, text] of await answers(all.slice(0, ERASED), told.id)) expectNone(path, text);
+      }, SOON_MS);
       const replayed = await hook();
       await eventually(() => {
         const subjects = replayed.endpoint.accepted.map(({ subject }) => subject);
@@ -166,6 +169,7 @@ onEveryEngine((_, engines) => {
         const file = await client.get(documentsPath(one.encounterId, one.documentId));
         expect([file.status, file.text.includes(one.values[3] as string)]).toEqual([200, true]);
       }
+      await expectRebuilt(all.slice(0, ERASED), expectNone);
       // Last: a stand-in for the log's server loses the places of its subscribers over it.
       if (engines.logServer) {
         const scavenge = erase(all[0] as SentPatient, new AbortController().signal, '--scavenge');
@@ -175,7 +179,6 @@ onEveryEngine((_, engines) => {
         for (const [name, bytes] of await stored()) expectNone(name, bytes);
       });
       await expectVerified();
-      await expectRebuilt(all.slice(0, ERASED), expectNone);
     },
     LONG_MS,
   );
