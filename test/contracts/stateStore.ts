@@ -91,7 +91,7 @@ function readingContract(at: () => Two): void {
   test('a scan goes through all rows of a table by rising id', async () => {
     const { store, other, table } = at();
     expect(await store.scan(table, { limit: 10 })).toEqual([]);
-    const ids = ['', 'A', 'a', 'b', 'é', '\ufffd', '👩‍⚕️', ...rowsInOrder(700).map(({ id }) => id)];
+    const ids = ['', 'A', 'a', 'b', 'é', '👩‍⚕️', ...rowsInOrder(700).map(({ id }) => id)];
     const rows = ids.map((id, index) => row(id, index + 1, { partition: `p${index % 3}`, order: index }));
     await store.save(table, rows.toReversed());
     const seen: Row[] = [];
