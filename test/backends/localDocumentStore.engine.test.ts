@@ -81,11 +81,14 @@ test('uploads of another process are left alone while it lives, also of one with
   await first.claim(objectId, 'clinic.document-a');
   await first.confirm(objectId);
   const [owner] = readdirSync(join(folder, 'owners'));
-  expect(JSON.parse(readFileSync(join(folder, 'owners', owner as string), 'utf8'))).toEqual({
-    host: hostname(),
-    pid: process.pid,
-    beat: expect.any(Number),
-  });
+  // It is written in place, and may be read while that is done.
+  await eventually(() =>
+    expect(JSON.parse(readFileSync(join(folder, 'owners', owner as string), 'utf8'))).toEqual({
+      host: hostname(),
+      pid: process.pid,
+      beat: expect.any(Number),
+    }),
+  );
   await Promise.all([first, second, other].map((store) => store.close()));
   expect(readdirSync(join(folder, 'owners'))).toEqual([]);
 });
