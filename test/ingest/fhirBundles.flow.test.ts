@@ -11,15 +11,18 @@ import {
   fhirPayer,
   fhirPractitioner,
   freshId,
+  inStream,
   issuesIn,
   npiOf,
+  recordIn,
   referTo,
   sendFhir,
   statusesIn,
+  writtenBy,
 } from '../support/fhir.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 const role = (code: string) => [{ coding: [{ code }] }];
 
@@ -30,11 +33,8 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const recordOf = async (plural: string, id: unknown) =>
-    (await service.get(`/integration/${plural}/${encodeURIComponent(String(id))}`)).body.record;
-  const written = async (work: () => Promise<unknown>) =>
-    (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
-  const inStream = (kind: string, id: unknown) => `clinic.${kind}-${encodeURIComponent(String(id))}`;
+  const recordOf = (plural: string, id: unknown) => recordIn(service, plural, id);
+  const written = (work: () => Promise<unknown>) => writtenBy(service, work);
   const claim = () => {
     const patient = fhirPatient();
     const subscriber = {

@@ -9,14 +9,17 @@ import {
   fhirPayer,
   fhirPractitioner,
   freshId,
+  inStream,
   issuesIn,
   npiOf,
   putFhir,
+  recordIn,
   referTo,
   sendFhir,
   statusesIn,
+  writtenBy,
 } from '../support/fhir.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 const PDF = Buffer.from('%PDF-1.7\n1 0 obj\n').toString('base64');
 
@@ -27,11 +30,8 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const recordOf = async (plural: string, id: unknown) =>
-    (await service.get(`/integration/${plural}/${encodeURIComponent(String(id))}`)).body.record;
-  const written = async (work: () => Promise<unknown>) =>
-    (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
-  const inStream = (kind: string, id: unknown) => `clinic.${kind}-${encodeURIComponent(String(id))}`;
+  const recordOf = (plural: string, id: unknown) => recordIn(service, plural, id);
+  const written = (work: () => Promise<unknown>) => writtenBy(service, work);
   test('a conditional create writes nothing where the record is there', async () => {
     const practitioner = fhirPractitioner({ identifier: [npiOf('1234567893')] });
     const request = {

@@ -12,8 +12,9 @@ import {
   freshId,
   issuesIn,
   npiOf,
+  writtenBy,
 } from '../support/fhir.ts';
-import { appendedBy, type TestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
 
 const named = ({ resourceType, id }: JsonObject) => ({ reference: `${resourceType}/${id}` });
 
@@ -52,8 +53,7 @@ onEveryEngine((start) => {
 
   const recordOf = async (plural: string, id: unknown) =>
     (await service.get(`/integration/${plural}/${id}`)).body;
-  const written = async (work: () => Promise<unknown>) =>
-    (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
+  const written = (work: () => Promise<unknown>) => writtenBy(service, work);
 
   test('lines lead to each other in any order, and those that are wrong are told by their numbers and stop no other', async () => {
     const patient = fhirPatient();

@@ -10,6 +10,7 @@ import {
   freshId,
   issuesIn,
   putFhir,
+  recordIn,
   sendFhir,
 } from '../support/fhir.ts';
 import { phi } from '../support/phi.ts';
@@ -22,8 +23,7 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  const recordOf = async (plural: string, id: unknown) =>
-    (await service.get(`/integration/${plural}/${encodeURIComponent(String(id))}`)).body.record;
+  const recordOf = (plural: string, id: unknown) => recordIn(service, plural, id);
 
   test('says what it takes, to whoever asks', async () => {
     const { status, headers, body } = await service.as(undefined).get('/fhir/metadata');

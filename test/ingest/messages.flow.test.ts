@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
 import { holdsMessage } from '../../src/erasure/holds/holdsMessage.ts';
 import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
 import type { Message } from '../../src/messages/message.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, referTo, sendFhir } from '../support/fhir.ts';
+import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, changesBy, type TestService } from '../support/service.ts';
 
@@ -14,13 +14,10 @@ onEveryEngine((start) => {
   let stores: MessagePorts;
   beforeAll(async () => {
     service = await start();
-    stores = {
-      stateStore: await openStateStore(service.config.stateUrl),
-      documentStore: await openDocumentStore(service.config.documentsUrl),
-    };
+    stores = await openMessageStores(service.config);
   });
   afterAll(async () => {
-    await Promise.all([stores.stateStore.close(), stores.documentStore.close()]);
+    await closeMessageStores(stores);
     await service.stop();
   });
 

@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
 import type { JsonObject } from '../../src/events/event.ts';
 import { type MessagePorts, MessageStore } from '../../src/messages/MessageStore.ts';
 import { runCli, storesOf } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, putFhir, sendFhir } from '../support/fhir.ts';
+import { closeMessageStores, openMessageStores } from '../support/messages.ts';
 import { accessesBy, changesBy, type TestService } from '../support/service.ts';
 import { hl7Message } from './hl7Messages.ts';
 
@@ -14,13 +14,10 @@ onEveryEngine((start) => {
   let stores: MessagePorts;
   beforeAll(async () => {
     service = await start();
-    stores = {
-      stateStore: await openStateStore(service.config.stateUrl),
-      documentStore: await openDocumentStore(service.config.documentsUrl),
-    };
+    stores = await openMessageStores(service.config);
   });
   afterAll(async () => {
-    await Promise.all([stores.stateStore.close(), stores.documentStore.close()]);
+    await closeMessageStores(stores);
     await service.stop();
   });
 

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/events/event.ts';
 import type { TestResponse } from './client.ts';
 import { phi } from './phi.ts';
-import type { TestService } from './service.ts';
+import { appendedBy, type TestService } from './service.ts';
 
 export const FHIR_JSON = 'application/fhir+json';
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
@@ -20,6 +20,19 @@ export function sendFhir(
 
 export const putFhir = (service: TestService, resource: JsonObject, headers: Record<string, string> = {}) =>
   sendFhir(service, `/fhir/${resource.resourceType}/${resource.id}`, resource, headers, 'PUT');
+
+/** The record of an id, as it is read. */
+export async function recordIn(service: TestService, plural: string, id: unknown) {
+  return (await service.get(`/integration/${plural}/${encodeURIComponent(String(id))}`)).body.record;
+}
+
+/** The events that `work` had appended, as `appendedBy` tells them, but for accesses. */
+export async function writtenBy(service: TestService, work: () => Promise<unknown>): Promise<string[]> {
+  return (await appendedBy(service, work)).filter((line) => !line.startsWith('access: '));
+}
+
+/** How `writtenBy` names the stream of a record. */
+export const inStream = (kind: string, id: unknown) => `clinic.${kind}-${encodeURIComponent(String(id))}`;
 
 /** A Bundle that creates or replaces these by their ids, in this order. */
 export function bundle(type: 'batch' | 'transaction', ...resources: JsonObject[]): JsonObject {

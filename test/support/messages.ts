@@ -1,6 +1,18 @@
+import { openDocumentStore, openStateStore } from '../../src/app/openBackend.ts';
+import type { Config } from '../../src/config.ts';
+import type { MessagePorts } from '../../src/messages/MessageStore.ts';
 import type { Client } from './client.ts';
 import { bundle, fhirEncounter, fhirPatient, freshId, referTo, sendFhir } from './fhir.ts';
 import { phi } from './phi.ts';
+
+/** The stores in which a service keeps messages, to be closed by `closeMessageStores`. */
+export async function openMessageStores({ stateUrl, documentsUrl }: Config): Promise<MessagePorts> {
+  return { stateStore: await openStateStore(stateUrl), documentStore: await openDocumentStore(documentsUrl) };
+}
+
+export async function closeMessageStores({ stateStore, documentStore }: MessagePorts): Promise<void> {
+  await Promise.all([stateStore.close(), documentStore.close()]);
+}
 
 /** Sends messages as EMRs do, one of which is refused, and gives the ids of those that were taken: a Bundle of FHIR, and an ADT of HL7 v2. */
 export async function sendMessages(client: Client): Promise<string[]> {
