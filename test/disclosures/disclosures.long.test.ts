@@ -172,15 +172,21 @@ onEveryEngine((start) => {
         const maker = keys.maker?.client as Client;
         const terms = { ...registry, recipient_address: null };
         expect((await patch(maker, memberOf({ id: webhookId }), terms)).body).toMatchObject(terms);
+        let version: unknown;
+        const sentTo = async () => (await report()).filter(({ webhook_id }) => webhook_id === webhookId);
         await eventually(async () => {
-          await service.post('/integration/patients', { ...patient, city: phi('city') });
-          const sent = (await report()).filter(({ webhook_id }) => webhook_id === webhookId);
+          version = (await service.post('/integration/patients', { ...patient, city: phi('city') })).body
+            .version;
+          const sent = await sentTo();
           expect(sent[0]).toMatchObject({ ...registry, status: 'accountable' });
           expect(sent.at(-1)).toMatchObject({ ...billing, status: 'exempt' });
           const underBilling = sent.filter(({ purpose }) => purpose === billing.purpose);
           expect(new Set(underBilling.flatMap(({ what }) => what.map(({ kind }) => kind)))).toEqual(
             new Set(['patient', 'encounter', 'document', 'readiness']),
           );
+        }, LONG_MS);
+        await eventually(async () => {
+          expect((await sentTo())[0]?.what.at(-1)?.versions).toMatch(new RegExp(`\\b${version}$`));
         }, LONG_MS);
         expect((await maker.delete(memberOf({ id: webhookId }))).status).toBe(200);
       },
