@@ -1,4 +1,5 @@
 import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../src/events/event.ts';
+import type { ListedEvent } from '../src/events/recordErased.ts';
 import type { ModelName, Row } from '../src/ports/readModels.ts';
 
 /** Pure code that folds events into one read model, whose rows have such bodies. */
@@ -17,11 +18,16 @@ export interface Projection<Body extends object = object> {
   evolve(row: Row<Body> | undefined, event: RecordedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
   /**
    * What a projection makes of the places of events that were erased before it came to them, if it makes anything of them: as
-   * `rowId` and `evolve`. A projection that has it takes every event.
+   * `rowId` and `evolve`. A projection that has it takes every event. `listed` is what a tombstone says of the event, where that
+   * can be told; undefined instead of a row leaves everything as it is.
    */
   erased?: {
     rowId(event: ErasedEvent): string;
-    evolve(row: Row<Body> | undefined, event: ErasedEvent): Row<Body> | [Row<Body>, ...Row<Body>[]];
+    evolve(
+      row: Row<Body> | undefined,
+      event: ErasedEvent,
+      listed?: ListedEvent,
+    ): Row<Body> | [Row<Body>, ...Row<Body>[]] | undefined;
   };
   /**
    * Of a projection that has a row for each stream, named by it: the row of a stream with an event that was parked. It is

@@ -1,8 +1,9 @@
-import type { RecordedEvent } from '../../src/events/event.ts';
+import type { Position } from '../../src/events/event.ts';
 import { laterTime } from '../../src/events/laterTime.ts';
+import { workspaceOfStream } from '../../src/events/streamNames.ts';
 import type { ModelName, Row } from '../../src/ports/readModels.ts';
 import { modelName, type Projection } from '../projection.ts';
-import { type AuditEntry, auditEntry } from './auditEntry.ts';
+import { type AuditEntry, auditEntry, erasedEntry } from './auditEntry.ts';
 import { type AuditFirsts, addFirsts } from './auditFirsts.ts';
 import { signaturesOf } from './auditSignature.ts';
 import {
@@ -83,20 +84,32 @@ export const audit: Projection<AuditBody> = {
   evolve(row, event) {
     const entry = auditEntry(event);
     const refused = refusedRequestRow(event, entry);
-    return [...withEntry(row, event, entry), ...(refused ? [refused] : [])];
+    return [...withEntry(row, event.metadata.workspace, entry), ...(refused ? [refused] : [])];
+  },
+  erased: {
+    rowId: ({ stream }) => workspaceOfStream(stream),
+    evolve: (row, event, listed) =>
+      listed && withEntry(row, workspaceOfStream(event.stream), erasedEntry(event, listed)),
   },
 };
+
+/** Where an entry stands. */
+interface Place {
+  workspace: string;
+  position: Position;
+}
 
 /** The head row with one more entry; behind it the rows that the entry fills. */
 function withEntry(
   row: Row<AuditBody> | undefined,
-  event: RecordedEvent,
+  workspace: string,
   entry: AuditEntry,
 ): [Row<AuditBody>, ...Row<AuditBody>[]] {
+  const place = { workspace, position: entry.position };
   const head = (row?.body as AuditHead | undefined) ?? emptyHead;
   const size = head.size + 1;
   const entries = [...head.entries, entry];
-  if (entries.length < ENTRIES_A_CHUNK) return [headRow(row, event, { ...head, size, entries })];
+  if (entries.length < ENTRIES_A_CHUNK) return [headRow(row, place, { ...head, size, entries })];
   const index: AuditIndex = {
     from: laterTime(head.latest, (entries[0] as AuditEntry).recordedAt),
     to: entries.reduce((latest, { recordedAt }) => laterTime(latest, recordedAt), head.latest),
@@ -117,11 +130,11 @@ function withEntry(
   };
   const chunks = size / ENTRIES_A_CHUNK;
   const changed: [Row<AuditBody>, ...Row<AuditBody>[]] = [
-    headRow(row, event, after),
-    chunkRow(event, chunks - 1, { entries }),
-    ...tallies.flatMap(([span, all]) => all.slice(0, -1).map((tally) => tallyRow(event, span, tally))),
+    headRow(row, place, after),
+    chunkRow(place, chunks - 1, { entries }),
+    ...tallies.flatMap(([span, all]) => all.slice(0, -1).map((tally) => tallyRow(place, span, tally))),
   ];
-  if (isIndexFull) changed.push(indexRow(event, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
+  if (isIndexFull) changed.push(indexRow(place, chunks / CHUNKS_AN_INDEX - 1, { indexes }));
   return changed;
 }
 
@@ -135,13 +148,9 @@ export function indexPartition(workspace: string): string {
   return `${workspace} index`;
 }
 
-function headRow(
-  row: Row | undefined,
-  { metadata, position }: RecordedEvent,
-  body: AuditHead,
-): Row<AuditHead> {
+function headRow(row: Row | undefined, { workspace, position }: Place, body: AuditHead): Row<AuditHead> {
   return {
-    id: metadata.workspace,
+    id: workspace,
     // No workspace has an id like that.
     partition: 'audit heads',
     order: row?.order ?? position,
@@ -150,18 +159,13 @@ function headRow(
   };
 }
 
-function chunkRow({ metadata, position }: RecordedEvent, number: number, body: AuditChunk): Row<AuditChunk> {
-  const { workspace } = metadata;
+function chunkRow({ workspace, position }: Place, number: number, body: AuditChunk): Row<AuditChunk> {
   const id = chunkId(workspace, number);
   return { id, partition: `${workspace} chunks`, order: newestFirst(number), position, body };
 }
 
-function indexRow(
-  { metadata, position }: RecordedEvent,
-  number: number,
-  body: AuditIndexRow,
-): Row<AuditIndexRow> {
-  const partition = indexPartition(metadata.workspace);
+function indexRow({ workspace, position }: Place, number: number, body: AuditIndexRow): Row<AuditIndexRow> {
+  const partition = indexPartition(workspace);
   const id = `${partition}/${number}`;
   return { id, partition, order: newestFirst(number), position, body };
 }
@@ -171,8 +175,7 @@ export function tallyId(workspace: string, span: Span, number: number): string {
   return `${workspace} ${span}/${number % spans[span].kept}`;
 }
 
-function tallyRow({ metadata, position }: RecordedEvent, span: Span, body: AuditTally): Row<AuditTally> {
-  const { workspace } = metadata;
+function tallyRow({ workspace, position }: Place, span: Span, body: AuditTally): Row<AuditTally> {
   const order = body.number % spans[span].kept;
   const id = tallyId(workspace, span, body.number);
   return { id, partition: `${workspace} ${span}`, order, position, body };

@@ -1,10 +1,11 @@
 import type { DisclosureTerms } from '../../src/events/disclosureTerms.ts';
-import { dataAs, type Position, type RecordedEvent } from '../../src/events/event.ts';
+import { dataAs, type ErasedEvent, type Position, type RecordedEvent } from '../../src/events/event.ts';
 import type { Principal } from '../../src/events/eventMetadata.ts';
+import { type ListedEvent, type Written, writtenOf } from '../../src/events/recordErased.ts';
 import type { RefusedLines } from '../../src/events/refusedLines.ts';
 import type { Shown } from '../../src/events/shown.ts';
 import { upcast } from '../../src/events/upcast.ts';
-import { changedKind, eventSubject } from '../../src/records/eventSubject.ts';
+import { changedKind, type EventSubject, eventSubject } from '../../src/records/eventSubject.ts';
 
 /** What of the settings was changed. */
 type SettingKind = 'workspace' | 'api_key' | 'webhook' | 'user';
@@ -64,20 +65,34 @@ const settings: readonly { begin: string; kind: SettingKind; field: string }[] =
 /** The entry of an event. Throws when it is of a schema version that is not known. */
 export function auditEntry(recorded: RecordedEvent): AuditEntry {
   const event = upcast(recorded);
-  const { metadata, data, position, id, type, recordedAt } = event;
-  const entry: AuditEntry = { position, eventId: id, type, recordedAt, principal: metadata.principal };
-  if (metadata.clientIp !== undefined) entry.clientIp = metadata.clientIp;
-  if (metadata.userAgent !== undefined) entry.userAgent = metadata.userAgent;
-  if (metadata.clientRequestId !== undefined) entry.clientRequestId = metadata.clientRequestId;
-  if (metadata.traceparent !== undefined) entry.traceparent = metadata.traceparent;
-  if (metadata.requestId !== id) entry.requestId = metadata.requestId;
+  const { type, data } = event;
   const subject = eventSubject(event);
+  const entry = entryOf(event, writtenOf(event), subject);
+  if (type === 'AccessRecorded') addAccess(entry, event);
+  else if (entry.version === undefined && subject.kind === undefined) addSetting(entry, data);
+  return entry;
+}
+
+/** The entry of an event that was erased, by what its tombstone says of it: the same as it was before. */
+export function erasedEntry(event: ErasedEvent, listed: ListedEvent): AuditEntry {
+  const { kind, record_id: recordId, document_id: documentId, written } = listed;
+  return entryOf(event, written, { kind: kind === 'readiness' ? 'encounter' : kind, recordId, documentId });
+}
+
+type Place = Pick<RecordedEvent, 'id' | 'stream' | 'revision' | 'position'>;
+
+function entryOf(
+  { id, stream, revision, position }: Place,
+  written: Written,
+  subject: EventSubject,
+): AuditEntry {
+  const { requestId, type, ...who } = written;
+  const entry: AuditEntry = { position, eventId: id, type, ...who };
+  if (requestId !== id) entry.requestId = requestId;
   if (subject.kind !== undefined) entry.kind = subject.kind;
   if (subject.recordId !== undefined) entry.id = subject.recordId;
   if (subject.documentId !== undefined) entry.documentId = subject.documentId;
-  if (type === 'AccessRecorded') addAccess(entry, event);
-  else if (changedKind(event) !== undefined) entry.version = event.revision + 1;
-  else if (subject.kind === undefined) addSetting(entry, data);
+  if (changedKind({ type, stream }) !== undefined) entry.version = revision + 1;
   return entry;
 }
 

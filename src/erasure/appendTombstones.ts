@@ -8,7 +8,6 @@ import { type StreamToErase, streamToErase } from './streamToErase.ts';
 
 /** What one tombstone lists, so that it stays below 1 MiB: bytes of versions and of the ids of patients. */
 const BYTES_A_PART = 680_000;
-const BYTES_A_VERSION = 170;
 
 /** What is erased, and why. */
 export type Erasure = Pick<
@@ -89,7 +88,7 @@ function partsOf({
   let bytes = BYTES_A_PART;
   for (const version of erased) {
     const ids = byVersion.get(version.version)?.map(([id]) => id) ?? [];
-    const size = BYTES_A_VERSION + (ids.length > 0 ? Buffer.byteLength(JSON.stringify(ids)) : 0);
+    const size = Buffer.byteLength(JSON.stringify([version, ids]));
     if (bytes + size > BYTES_A_PART) {
       parts.push({ erased: [], patient_ids: [] });
       bytes = 0;

@@ -5,6 +5,7 @@ import {
   type ErasedVersion,
   erasureStep,
   type RecordErased,
+  writtenOf,
 } from '../events/recordErased.ts';
 import { upcast } from '../events/upcast.ts';
 import { eventLeaf } from '../hashing/eventLeaf.ts';
@@ -37,8 +38,10 @@ export async function streamToErase(eventLog: EventLog, stream: string): Promise
     const events = await eventLog.readStream(stream, { from, limit: CHUNK });
     for (const event of events) {
       const { id, revision, position } = event;
-      for (const one of patientsOf(event)) if (!patients.has(one)) patients.set(one, revision + 1);
-      versions.set(revision + 1, { version: revision + 1, position, event_id: id, leaf: eventLeaf(event) });
+      const version = revision + 1;
+      for (const one of patientsOf(event)) if (!patients.has(one)) patients.set(one, version);
+      const written = writtenOf(event);
+      versions.set(version, { version, position, event_id: id, leaf: eventLeaf(event), written });
       const step = erasureStep(event);
       tombstones = step === undefined || event.data.part === 1 ? [] : tombstones;
       if (step) tombstones.push(event);

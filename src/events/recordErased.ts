@@ -1,4 +1,5 @@
 import type { Position, RecordedEvent } from './event.ts';
+import type { EventMetadata } from './eventMetadata.ts';
 
 /**
  * Types of the events that stand for what was erased of a record, of a document, and of what became of an encounter in billing: its
@@ -24,6 +25,32 @@ export function isRestoring({ metadata }: RecordedEvent, erasureId: string): boo
   return requestId === erasureId && principal.type === restorer.type && principal.id === restorer.id;
 }
 
+/**
+ * Who wrote an event, when, and of which type it was: what the audit trail goes on telling when the event is erased. It holds nothing of what
+ * the event said.
+ */
+export interface Written
+  extends Pick<RecordedEvent, 'type' | 'recordedAt'>,
+    Pick<
+      EventMetadata,
+      'principal' | 'requestId' | 'clientIp' | 'userAgent' | 'clientRequestId' | 'traceparent'
+    > {}
+
+/** What of an event stays when it is erased. */
+export function writtenOf({ type, recordedAt, metadata }: RecordedEvent): Written {
+  const { principal, requestId, clientIp, userAgent, clientRequestId, traceparent } = metadata;
+  return {
+    type,
+    recordedAt,
+    principal,
+    requestId,
+    ...(clientIp !== undefined && { clientIp }),
+    ...(userAgent !== undefined && { userAgent }),
+    ...(clientRequestId !== undefined && { clientRequestId }),
+    ...(traceparent !== undefined && { traceparent }),
+  };
+}
+
 /** A version that was erased: where its event stood, and the leaf of it, which tells nothing of what it said. */
 export interface ErasedVersion {
   version: number;
@@ -31,6 +58,13 @@ export interface ErasedVersion {
   event_id: string;
   /** As `eventLeaf` computes it. */
   leaf: string;
+  /** Tombstones of earlier versions of the service lack it. */
+  written?: Written;
+}
+
+/** What a tombstone says of an event that it lists. */
+export interface ListedEvent extends Pick<RecordErased, 'kind' | 'record_id' | 'document_id'> {
+  written: Written;
 }
 
 /** An erasure of the same stream that came before; its own tombstones are among the erased versions. */

@@ -1,6 +1,7 @@
 import { isIncomplete, modelName, type Projection } from '../../projections/projection.ts';
 import { DamagedEvent } from '../events/DamagedEvent.ts';
 import type { Position, RecordedEvent } from '../events/event.ts';
+import type { ListedEvent } from '../events/recordErased.ts';
 import type { EventBatch } from '../ports/eventLog.ts';
 import { inLogOrder } from '../ports/inLogOrder.ts';
 import type { ReadModels, Row, RowBatch } from '../ports/readModels.ts';
@@ -23,11 +24,16 @@ export interface FoldPorts {
   onParked(model: string, event: Pick<RecordedEvent, 'id' | 'position'>, error: unknown): void;
 }
 
+/** A batch, and what tombstones say of the events that were erased, by their positions. */
+export interface ToldBatch extends EventBatch {
+  listed: ReadonlyMap<Position, ListedEvent>;
+}
+
 /**
  * Folds a batch, of events that the projection wants; resolves with what is to be written. An event that cannot be
  * folded is parked; where a row is that of a stream, nothing of the stream is folded over it. Rejects with `unavailable`.
  */
-export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBatch): Promise<RowBatch[]> {
+export async function foldBatch(target: Target, ports: FoldPorts, batch: ToldBatch): Promise<RowBatch[]> {
   const { projection, model } = target;
   const rows = await loadRows(target, ports.readModels, batch);
   const changed = new Set<string>();
@@ -39,12 +45,13 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBa
   const fold = (
     id: string,
     { position }: { position: Position },
-    evolve: (row?: Row) => Row | [Row, ...Row[]],
+    evolve: (row?: Row) => Row | [Row, ...Row[]] | undefined,
   ) => {
     const row = rows.get(id);
     if (row && row.position >= position) return;
     if (row && isIncomplete(row)) return take({ ...row, position });
     const after = evolve(row);
+    if (after === undefined) return;
     if (!Array.isArray(after)) return take(after);
     const [next, ...more] = after;
     take(next);
@@ -56,7 +63,7 @@ export async function foldBatch(target: Target, ports: FoldPorts, batch: EventBa
       else if (!('leaf' in event)) throw new DamagedEvent();
       else if (projection.erased) {
         const { rowId, evolve } = projection.erased;
-        fold(rowId(event), event, (row) => evolve(row, event));
+        fold(rowId(event), event, (row) => evolve(row, event, batch.listed.get(event.position)));
       }
     } catch (error) {
       const parked = { position: event.position, eventId: event.id, reason: parkReason(error) };

@@ -3,7 +3,8 @@ import { isBookkeeping } from '../events/streamNames.ts';
 import { measurements } from '../metrics/Measurements.ts';
 import type { EventBatch, EventLog, FollowOptions } from '../ports/eventLog.ts';
 import { isTracing, type TracedWork, traced } from '../tracing/traced.ts';
-import { type FoldPorts, foldBatch, type Target } from './foldBatch.ts';
+import { type FoldPorts, foldBatch, type Target, type ToldBatch } from './foldBatch.ts';
+import { Tombstones } from './Tombstones.ts';
 
 /** How often a quiet projection looks whether its read model was set back. */
 const PAUSE_MS = 1_000;
@@ -48,6 +49,7 @@ export async function project(
   const after = Math.min(...all.map(({ position }) => position));
   const wanted = targets.map(({ projection }) => projection.eventTypes);
   const types = wanted.every((some) => some !== undefined) ? [...new Set(wanted.flat())] : undefined;
+  const tombstones = new Tombstones(eventLog);
   const wants = types ? { filter: { eventTypes: types } } : { erased: true };
   const follow = (until: AbortSignal) => eventLog.follow({ after, ...wants, gather, signal: until });
   for await (const batch of withPauses(follow, signal)) {
@@ -60,8 +62,9 @@ export async function project(
     const behind = all.filter(({ position }) => position < batch.position);
     const startedAt = performance.now();
     await traced(workOf(batch), async () => {
+      const told = { ...batch, listed: await tombstones.listed(batch.erased) };
       const folded = await Promise.all(
-        behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, batch))),
+        behind.map((progress) => foldBatch(progress.target, ports, ownPart(progress, told))),
       );
       await readModels.write(...folded.flat());
     });
@@ -79,7 +82,7 @@ function workOf({ events }: EventBatch): TracedWork {
 }
 
 /** What a target wants of a batch and does not have yet. */
-function ownPart({ wanted, position }: Progress, batch: EventBatch): EventBatch {
+function ownPart({ wanted, position }: Progress, batch: ToldBatch): ToldBatch {
   const isNew = (event: Pick<RecordedEvent, 'type' | 'stream' | 'position'>) =>
     event.position > position && (wanted?.has(event.type) ?? !isBookkeeping(event.stream));
   const { events, unreadable = [], erased = [] } = batch;
