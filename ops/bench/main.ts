@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
@@ -29,6 +29,7 @@ import { MeasuringProcess } from './support/load/measuringProcess.ts';
 import { section } from './support/report.ts';
 import { killServers } from './support/serverProcess.ts';
 import { compileSyncLibrary } from './support/syncs/syncGauge.ts';
+import { writeSection } from './support/writeSection.ts';
 
 const scenarios: Scenario[] = [
   upsert,
@@ -83,15 +84,6 @@ function chosen(): Scenario[] | undefined {
   return scenarios.filter(({ name }) => names?.includes(name) ?? true);
 }
 
-/** Puts a section between its markers on the page of results, or behind everything when it has none there. */
-function writeResults(name: string, text: string): void {
-  const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
-  const old = readFileSync(resultsPath, 'utf8');
-  const [before, rest] = old.includes(begin) ? old.split(begin) : [`${old.trimEnd()}\n\n`, undefined];
-  const after = rest?.split(end)[1] ?? '\n';
-  writeFileSync(resultsPath, `${before}${begin}\n${text}\n${end}${after}`);
-}
-
 /** Runs one scenario in a folder of its own and leaves nothing of it behind, even when it is broken off. */
 async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Report> {
   const { quick, profile: profiles } = values;
@@ -142,7 +134,7 @@ async function run(): Promise<void> {
         const text = section(scenario, report, values.quick);
         process.stdout.write(`${text}\n\n`);
         sections.push(text);
-        if (values.write) writeResults(scenario.name, text);
+        if (values.write) writeSection(resultsPath, scenario.name, text);
       } catch (error) {
         process.stderr.write(`${scenario.name} did not run to its end: ${inspect(error)}\n`);
         process.exitCode = 1;

@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect } from 'vitest';
 import { projections } from '../../projections/index.ts';
 import { modelName } from '../../projections/projection.ts';
 import { openReadModels } from '../../src/app/openBackend.ts';
@@ -28,10 +27,10 @@ export async function allRows(eventLog: EventLog, readModels: ReadModels): Promi
   const all: Record<string, Rows> = {};
   for (const projection of projections) {
     const model = modelName(projection);
-    await eventually(
-      async () => expect(await readModels.checkpoint(model)).toBeGreaterThanOrEqual(head),
-      CATCH_UP_MS,
-    );
+    await eventually(async () => {
+      const checkpoint = await readModels.checkpoint(model);
+      if (checkpoint < head) throw new Error(`${model} is at ${checkpoint}, the log at ${head}`);
+    }, CATCH_UP_MS);
     const types = projection.eventTypes && new Set(projection.eventTypes);
     const wanted = events.filter(({ type }) => types?.has(type) ?? true);
     const ids = new Set(wanted.map((event) => projection.rowId(event)));

@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { compileCache } from './compileCache.ts';
-import { eventually } from './eventually.ts';
 
 /** A busy machine needs long for what takes half a second by itself. */
 const START_MS = 60_000;
@@ -31,6 +30,8 @@ export class ServiceProcess {
   stdout = '';
   stderr = '';
   readonly #exit: Promise<unknown>;
+  readonly #listening = Promise.withResolvers<string>();
+  #url: string | undefined;
 
   /**
    * Starts it with these settings and no others. `command` is what starts it, `stdout` a file descriptor that takes its
@@ -48,20 +49,25 @@ export class ServiceProcess {
     });
     this.child.stdout?.on('data', (chunk) => {
       this.stdout += chunk;
+      this.#lookForAddress();
     });
     this.child.stderr?.on('data', (chunk) => {
       this.stderr += chunk;
     });
     this.#exit = once(this.child, 'close');
+    const fail = (what: string) => this.#listening.reject(new Error(`${what}: ${this.stderr}`));
+    const late = setTimeout(fail, START_MS, 'it does not listen yet').unref();
+    const ended = () => {
+      clearTimeout(late);
+      fail('it ended before it listened');
+    };
+    this.#exit.then(ended, ended);
+    this.#listening.promise.catch(() => undefined);
   }
 
-  /** Resolves with its address, once it said that it listens. */
-  async url(): Promise<string> {
-    return eventually(() => {
-      const url = /listens on (\S+)\n\n/.exec(this.stdout)?.[1];
-      if (url === undefined) throw new Error(`it does not listen yet: ${this.stderr}`);
-      return url;
-    }, START_MS);
+  /** Resolves with its address, once it said that it listens; rejects when it ends before, or takes a minute. */
+  url(): Promise<string> {
+    return this.#listening.promise;
   }
 
   /** Resolves when it has ended by itself, or by a signal sent before. */
@@ -74,5 +80,10 @@ export class ServiceProcess {
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     this.child.kill(signal);
     return this.exit();
+  }
+  #lookForAddress(): void {
+    if (this.#url !== undefined) return;
+    this.#url = /listens on (\S+)\n\n/.exec(this.stdout)?.[1];
+    if (this.#url !== undefined) this.#listening.resolve(this.#url);
   }
 }

@@ -26,7 +26,7 @@ export interface Chartledger extends ServerProcess {
 
 /** Fresh stores with a workspace and a key; `env` overrides settings. The rate limit is on, but out of reach. */
 export async function makeStores(
-  bench: Bench,
+  bench: Pick<Bench, 'folder'>,
   env: Record<string, string> = {},
   permissions: Permission[] = ['write'],
 ): Promise<Stores> {

@@ -15,7 +15,8 @@ export function withRange({ median, min, max }: Spread): string {
   return min === max ? number(median) : `${number(median)} (${number(min)}–${number(max)})`;
 }
 
-function markdown({ columns, rows }: Table): string {
+/** A table in Markdown. */
+export function markdown({ columns, rows }: Table): string {
   const line = (cells: string[]) => `| ${cells.join(' | ')} |`;
   const rule = columns.map((_, index) => (index === 0 ? '---' : '---:'));
   return [line(columns), line(rule), ...rows.map(line)].join('\n');

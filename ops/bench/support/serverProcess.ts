@@ -38,7 +38,8 @@ const { scripts } = JSON.parse(readFileSync(`${root}package.json`, 'utf8'));
 /** `NAME=VALUE… node OPTION… src/main.ts` */
 const startWords: string[] = scripts.start.split(' ');
 const startVariables = startWords.slice(0, startWords.indexOf('node')).map((word) => word.split('='));
-const startOptions = startWords.slice(startVariables.length + 1, -1);
+/** Options of Node with which `npm start` runs the service. */
+export const startOptions = startWords.slice(startVariables.length + 1, -1);
 const ASK_EVERY_MS = 5;
 const START_WITHIN_MS = 120_000;
 const STOP_WITHIN_MS = 60_000;

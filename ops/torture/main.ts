@@ -1,0 +1,91 @@
+import { randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { inspect, parseArgs } from 'node:util';
+import { writeSection } from '../bench/support/writeSection.ts';
+import type { Scenario } from './scenario.ts';
+import { kills } from './scenarios/kills.ts';
+import { model } from './scenarios/model.ts';
+import { holds, section } from './support/report.ts';
+import { killProcesses } from './support/TorturedService.ts';
+
+const scenarios: Scenario[] = [kills, model];
+const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
+const HIGHEST_SEED = 2_147_483_646;
+
+const usage = `npm run torture [-- OPTIONS]
+  --scenario NAME[,NAME]  only these: ${scenarios.map(({ name }) => name).join(', ')}
+  --short                 seconds for each instead of minutes
+  --seed NUMBER           1 to ${HIGHEST_SEED}; the same one makes the same choices; default: another one each time
+  --path RUN              of the model: begins with the run that a failure names
+  --write                 puts the figures into docs/operate/reliability.md
+`;
+
+const { values } = parseArgs({
+  options: {
+    scenario: { type: 'string' },
+    short: { type: 'boolean', default: false },
+    seed: { type: 'string', default: String(randomInt(1, HIGHEST_SEED)) },
+    path: { type: 'string' },
+    write: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+});
+const seed = Number(values.seed);
+
+/** The wanted scenarios; undefined when an option has a value that it cannot have. */
+function chosen(): Scenario[] | undefined {
+  const names = values.scenario?.split(',');
+  const known = new Set(scenarios.map(({ name }) => name));
+  if (names?.some((name) => !known.has(name))) return undefined;
+  if (!Number.isInteger(seed) || seed < 1 || seed > HIGHEST_SEED) return undefined;
+  return scenarios.filter(({ name }) => names?.includes(name) ?? true);
+}
+
+/** Runs one scenario in a folder of its own, and leaves nothing of it behind, even when it is broken off. */
+async function runOne(scenario: Scenario): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'chartledger-torture-'));
+  const cleanUp = () => {
+    killProcesses();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  const breakOff = () => {
+    cleanUp();
+    process.exit(130);
+  };
+  process.once('SIGINT', breakOff);
+  process.once('SIGTERM', breakOff);
+  const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
+  const { short, path } = values;
+  const torture = { short, seed, folder, progress, ...(path !== undefined && { path }) };
+  try {
+    progress(`seed ${seed}`);
+    const outcome = await scenario.run(torture);
+    if (outcome.leftOut !== undefined) {
+      progress(`left out: ${outcome.leftOut}`);
+      return;
+    }
+    const text = section(scenario, torture, outcome);
+    process.stdout.write(`${text}\n\n`);
+    if (values.write) writeSection(resultsPath, scenario.name, text);
+    if (!holds(outcome)) process.exitCode = 1;
+  } finally {
+    cleanUp();
+    process.off('SIGINT', breakOff);
+    process.off('SIGTERM', breakOff);
+  }
+}
+
+const wanted = chosen();
+if (values.help || wanted === undefined) {
+  process.stdout.write(usage);
+  process.exitCode = values.help ? 0 : 1;
+} else {
+  for (const scenario of wanted) {
+    await runOne(scenario).catch((error) => {
+      process.stderr.write(`${scenario.name} did not run to its end: ${inspect(error)}\n`);
+      process.exitCode = 1;
+    });
+  }
+}

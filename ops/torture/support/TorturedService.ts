@@ -1,0 +1,61 @@
+import { type Exit, node, ServiceProcess } from '../../../test/support/serviceProcess.ts';
+import { startOptions } from '../../bench/support/serverProcess.ts';
+
+const running = new Set<ServiceProcess>();
+
+/** Ends whatever processes still run, at once. */
+export function killProcesses(): void {
+  for (const { child } of running) child.kill('SIGKILL');
+}
+
+/** What `npm start` runs. */
+export const startCommand = [node, ...startOptions, 'src/main.ts'];
+
+/** A service as `npm start` runs it, that is killed and started again on the same stores. */
+export class TorturedService {
+  readonly #env: Record<string, string>;
+  readonly #command: string[];
+  #process: ServiceProcess | undefined;
+
+  constructor(env: Record<string, string>, command = startCommand) {
+    this.#env = env;
+    this.#command = command;
+  }
+
+  get pid(): number {
+    return this.#process?.child.pid as number;
+  }
+
+  /** Starts a process; resolves with its address. It may be killed meanwhile: then this rejects. */
+  start(): Promise<string> {
+    const started = new ServiceProcess(this.#env, { command: this.#command });
+    running.add(started);
+    const ended = () => running.delete(started);
+    started.exit().then(ended, ended);
+    this.#process = started;
+    const url = started.url();
+    url.catch(() => undefined);
+    return url;
+  }
+
+  /** The address of the process that runs, or of the next one that gets to listen; rejects where the present one does not. */
+  async url(): Promise<string> {
+    for (;;) {
+      const present = this.#process;
+      if (present === undefined) throw new Error('the service was not started');
+      try {
+        return await present.url();
+      } catch (error) {
+        if (present === this.#process) throw error;
+      }
+    }
+  }
+
+  async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit | undefined> {
+    return this.#process?.end(signal);
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#process?.child.kill(signal);
+  }
+}

@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { openEventLog, openReadModels } from '../../../src/app/openBackend.ts';
+import type { RecordedEvent } from '../../../src/events/event.ts';
+import type { EventLog } from '../../../src/ports/eventLog.ts';
+import { spawnCli } from '../../../test/support/cli.ts';
+import { readAll } from '../../../test/support/events.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import { allRows, type Rows, rebuiltRows } from '../../../test/support/rebuilt.ts';
+import { storedFiles } from '../../../test/support/storedFiles.ts';
+import type { Stores } from '../../bench/support/chartledger.ts';
+import type { Outcome } from '../scenario.ts';
+import { checkHistory } from './checkHistory.ts';
+import type { Ledger } from './Ledger.ts';
+
+/** For read models to catch up, and uploads of processes that are gone to be settled. */
+const SETTLED_WITHIN_MS = 120_000;
+
+/** Looks at a service, which runs, and its stores: whether they hold what was sent, and agree with each other. */
+export async function checkStores(stores: Stores, url: string, ledger: Ledger): Promise<Outcome> {
+  const { config, key } = stores;
+  const eventLog = await openEventLog(config.eventLogUrl);
+  try {
+    const events = await readAll(eventLog);
+    const { failures, attempted, acknowledged, writtenUnanswered } = ledger.check(events);
+    const history = await checkHistory(url, key.key, events, ledger);
+    failures.push(...history.failures);
+    failures.push(...(await checkReadModels(stores, eventLog)));
+    failures.push(...(await checkDocuments(stores, events)));
+    failures.push(...(await verify(stores)));
+    const figures: Outcome['figures'] = [
+      ['writes sent', attempted],
+      ['acknowledged', acknowledged],
+      ['not acknowledged, and there', writtenUnanswered],
+      ['lost', count(failures, 'lost: ')],
+      ['doubled', count(failures, 'doubled: ')],
+      ['versions read in the history', history.versions],
+      ['documents read', history.documents],
+      ['events in the log', events.length],
+    ];
+    return { figures, failures };
+  } finally {
+    await eventLog.close();
+  }
+}
+
+function count(failures: readonly string[], beginning: string): number {
+  return failures.filter((failure) => failure.startsWith(beginning)).length;
+}
+
+/** `chartledger verify`, of events and documents. */
+async function verify({ env, key }: Stores): Promise<string[]> {
+  const run = await spawnCli(['verify', '--workspace', key.workspace, '--documents'], { env });
+  return run.code === 0 ? [] : [`verify ended with ${run.code}: ${run.stderr}`];
+}
+
+/** Whether the read models are what they are when they are made anew. */
+async function checkReadModels({ config }: Stores, eventLog: EventLog): Promise<string[]> {
+  const readModels = await openReadModels(config.readModelUrl);
+  try {
+    return await eventually(async () => {
+      const head = await eventLog.head();
+      const [live, anew] = [await allRows(eventLog, readModels), await rebuiltRows(eventLog)];
+      // The service may have noted something by itself meanwhile.
+      if ((await eventLog.head()) !== head) throw new Error('the log has grown');
+      return Object.keys(anew).flatMap((model) => differences(model, live[model], anew[model]));
+    }, SETTLED_WITHIN_MS);
+  } finally {
+    await readModels.close();
+  }
+}
+
+function differences(model: string, live: Rows | undefined, anew: Rows | undefined): string[] {
+  if (live?.count !== anew?.count)
+    return [`${model} has ${live?.count} rows, and ${anew?.count} when it is made anew`];
+  const ids = [...(anew?.rows.keys() ?? [])];
+  const other = ids.filter((id) => !isDeepStrictEqual(live?.rows.get(id), anew?.rows.get(id)));
+  return other.map((id) => `${model} has another row ${id} than when it is made anew`);
+}
+
+/** The store holds no bytes but those that events name: what processes left half done was settled. */
+async function checkDocuments({ config }: Stores, events: readonly RecordedEvent[]): Promise<string[]> {
+  const named = new Set(events.map(({ data }) => data.object_id));
+  const strays = () => {
+    const { objects, uploads } = storedFiles(config);
+    return [...uploads, ...objects.filter((name) => !named.has(name))];
+  };
+  return eventually(() => {
+    if (strays().length > 0) throw new Error('uploads are not settled');
+    return [];
+  }, SETTLED_WITHIN_MS).catch(() => [`${strays().length} files of documents belong to no event`]);
+}
+
+/** SHA-256 in lower-case hex. */
+export function digestOf(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
