@@ -122,7 +122,7 @@ export const settings = z.object({
   ),
   HEADS_TO: variable(
     headsPlace.optional(),
-    "Where signed heads of each workspace's history are sent: a folder that is there, by its path or as `file:FOLDER`; " +
+    "Where signed heads of each workspace's history, and notices of erasures, are sent: a folder that is there, by its path or as `file:FOLDER`; " +
       '`gs://BUCKET/PREFIX`; or an `https:` address that takes POST requests. The role `heads` sends them.',
     'nowhere',
   ),

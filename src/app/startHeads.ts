@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { treeModel } from '../../projections/tree.ts';
 import type { Config } from '../config.ts';
+import { ErasureNotices } from '../erasure/notices/ErasureNotices.ts';
 import { describeError, ServiceError } from '../errors.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
 import { tellHeadsStatus } from '../evidence/heads/headsStatus.ts';
@@ -18,7 +19,9 @@ import { openHeadTarget, openLeases } from './openBackend.ts';
 
 const LEASE = 'heads';
 const MINUTE_MS = 60_000;
-/** How soon it is tried again when a head could not be sent. */
+/** How often it is looked for erasures to tell of. */
+const LOOK_MS = 10_000;
+/** How soon it is tried again when something could not be sent. */
 const RETRY_MS = 30_000;
 /** So long a stop waits for the last heads. */
 const LAST_MS = 15_000;
@@ -35,14 +38,14 @@ export interface HeadPauses {
   retryMs: number;
 }
 
-/** The role that sends heads. */
+/** The role that sends heads, and notices of erasures. */
 export interface HeadsRole {
   findings(): Finding[];
   /** Sends what there is to send, and ends. */
   stop(): Promise<void>;
 }
 
-/** Starts to send heads while this instance holds the lease, until `stop`. */
+/** Starts to send heads and notices of erasures while this instance holds the lease, until `stop`. */
 export async function startHeads(
   config: Config & { headsTo: string },
   logger: Logger,
@@ -53,13 +56,15 @@ export async function startHeads(
   const leases = await openLeases(config.stateUrl);
   const stopping = new AbortController();
   const work = async (leading: AbortSignal) => {
-    while (!leading.aborted) {
-      const isSent = await sender.send();
-      await sleep(isSent ? pauses.everyMs : pauses.retryMs, undefined, { signal: leading }).catch(
-        () => undefined,
-      );
+    for (let due = 0; !leading.aborted; ) {
+      const now = performance.now();
+      const isDue = now >= due;
+      const isSent = await sender.send(isDue);
+      if (isDue && isSent) due = now + pauses.everyMs;
+      const pause = isSent ? Math.min(pauses.everyMs, LOOK_MS) : pauses.retryMs;
+      await sleep(pause, undefined, { signal: leading }).catch(() => undefined);
     }
-    if (stopping.signal.aborted) await sender.send();
+    if (stopping.signal.aborted) await sender.send(true);
   };
   const working = whileLeader(leases, LEASE, leaseOwner(config), stopping.signal, work);
   return {
@@ -78,32 +83,43 @@ export async function startHeads(
 /** Sends heads, and tells of what is in the way: each problem once. */
 class HeadSender {
   readonly #ports: HeadStores & HeadPorts;
+  readonly #notices: ErasureNotices;
   readonly #logger: Logger;
   #problem: string | undefined;
   #contradicted = new Set<string>();
 
   constructor(ports: HeadStores & HeadPorts, logger: Logger) {
     this.#ports = ports;
+    this.#notices = new ErasureNotices(ports);
     this.#logger = logger;
   }
 
-  /** Whether all heads were sent. Never rejects. */
-  async send(): Promise<boolean> {
-    const { eventLog, readModels, directory } = this.#ports;
+  /** Sends notices of erasures and, where they are due, heads; says whether all were sent. Never rejects. */
+  async send(isDue: boolean): Promise<boolean> {
+    const before = this.#problem;
     let key: KeyObject | undefined;
     try {
       key = await this.#ports.signingKey();
-      // What the projector has not reached by then is in the next head.
-      await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
-      const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
-      this.#tellContradicted(await sendHeads(this.#ports, workspaces, key));
+      // Neither waits for what is in the way of the other alone.
+      const failures: unknown[] = [];
+      await this.#notices.send(key, isDue).catch((error) => failures.push(error));
+      if (isDue) await this.#sendHeads(key).catch((error) => failures.push(error));
+      if (failures.length > 0) throw failures[0];
       if (this.#problem !== undefined) this.#logger.info('heads are sent again');
       this.#problem = undefined;
     } catch (error) {
       this.#tellProblem(error);
     }
-    await this.#tellStatus(key);
+    if (isDue || this.#problem !== before) await this.#tellStatus(key);
     return this.#problem === undefined;
+  }
+
+  async #sendHeads(key: KeyObject): Promise<void> {
+    const { eventLog, readModels, directory } = this.#ports;
+    // What the projector has not reached by then is in the next head.
+    await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
+    const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
+    this.#tellContradicted(await sendHeads(this.#ports, workspaces, key));
   }
 
   findings(): Finding[] {
@@ -142,7 +158,7 @@ class HeadSender {
 function notSent(problem: string): Finding {
   return {
     code: 'heads_not_sent',
-    message: `Signed heads cannot be sent, which is tried again by itself. ${problem}`,
+    message: `Signed heads or notices of erasures cannot be sent, which is tried again by itself. ${problem}`,
   };
 }
 

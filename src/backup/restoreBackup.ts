@@ -1,4 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { UnknownErasure } from '../erasure/notices/eraseAgain.ts';
+import type { NoticedErasure } from '../erasure/notices/erasureNotice.ts';
 import { ServiceError } from '../errors.ts';
 import type { NewEvent, Position } from '../events/event.ts';
 import type { Principal } from '../events/eventMetadata.ts';
@@ -9,6 +11,7 @@ import type { CopiedPlace, LogCopy } from '../ports/logCopy.ts';
 import type { StateRow, StateStore, StateTable } from '../ports/stateStore.ts';
 import type { OnProgress } from './backupLog.ts';
 import { each } from './backupObjects.ts';
+import { ConcernedStreams } from './ConcernedStreams.ts';
 import { damaged, readLines } from './format/lineFiles.ts';
 import type { Manifest } from './format/manifest.ts';
 import { LogCheck } from './LogCheck.ts';
@@ -27,19 +30,35 @@ export interface RestorePorts {
   tables: readonly StateTable<object>[];
 }
 
+/** What is restored, by whom. */
+export interface RestoreTask {
+  manifest: Manifest;
+  principal: Principal;
+  /** Of which it is told which the backup does not know. */
+  erasures: readonly NoticedErasure[];
+  onProgress: OnProgress | undefined;
+}
+
+/** A log that was filled. */
+export interface RestoredLog {
+  /** Of the event that tells of the restore. */
+  position: Position;
+  /** The erasures of what the backup holds that it does not know. */
+  erasures: UnknownErasure[];
+}
+
 /**
  * Fills stores with a backup whose signature holds: the events each in its place, with its time, then the event that tells of the
- * restore. Gives the position of that one. Rejects with `conflict` where a file of the backup is missing or was changed,
- * and with `unavailable`; the stores then hold a part of it.
+ * restore. Rejects with `conflict` where a file of the backup is missing or was changed, and with `unavailable`; the stores then hold a
+ * part of it.
  */
 export async function restoreBackup(
   ports: RestorePorts,
   target: BackupTarget,
-  manifest: Manifest,
-  principal: Principal,
-  onProgress?: OnProgress,
-): Promise<Position> {
-  const position = await restoreLog(ports, target, manifest, principal, onProgress);
+  task: RestoreTask,
+): Promise<RestoredLog> {
+  const { manifest } = task;
+  const restored = await restoreLog(ports, target, task);
   for (const file of manifest.state) {
     const table = ports.tables.find(({ name }) => name === file.table);
     if (table === undefined) throw damaged(target, file.name, 'is of a later version of the service');
@@ -49,30 +68,30 @@ export async function restoreBackup(
   }
   await restoreObjects(ports.documentStore, target, manifest);
   await ports.documentStore.setLog(manifest.log);
-  return position;
+  return restored;
 }
 
 async function restoreLog(
   { openLog }: RestorePorts,
   target: BackupTarget,
-  manifest: Manifest,
-  principal: Principal,
-  onProgress: OnProgress = () => undefined,
-): Promise<Position> {
+  { manifest, principal, erasures, onProgress }: RestoreTask,
+): Promise<RestoredLog> {
   const log = await openLog(manifest.log);
   try {
     const check = new LogCheck();
+    const concerned = new ConcernedStreams(erasures);
     for (const segment of manifest.segments) {
       const places = await readLines<CopiedPlace>(target, segment);
       check.take(segment, places);
+      concerned.take(places);
       await log.add(places);
-      onProgress(segment.last, manifest.last_position, check.events);
+      onProgress?.(segment.last, manifest.last_position, check.events);
     }
     const [problem] = check.problems(manifest);
     if (problem) throw new ServiceError('conflict', problem);
     const position = positionBehind(manifest);
     await log.finish(STREAM, logRestored(manifest, principal), position);
-    return position;
+    return { position, erasures: concerned.unknown() };
   } finally {
     await log.close();
   }

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { NOTICES } from '../erasure/notices/erasureNotice.ts';
 import { ServiceError } from '../errors.ts';
 import { manifestSchema } from '../evidence/export/manifest.ts';
 import { parsePublicKey, signatureProblem } from '../evidence/signing.ts';
@@ -29,7 +30,7 @@ export async function readHead(path: string, publicKey: KeyObject, workspace?: s
 }
 
 /**
- * The heads of a workspace in the files `*.json` of a folder, signed with the key. Rejects with `validation_failed` at the
+ * The heads of a workspace in the files `*.json` of a folder that are no notices of erasures, signed with the key. Rejects with `validation_failed` at the
  * first that does not hold, or when there is none; with `conflict` when one cannot be read.
  */
 export async function readHeads(
@@ -39,7 +40,8 @@ export async function readHeads(
 ): Promise<TreeHead[]> {
   const names = await ofFile(folder, () => readdir(folder));
   const heads: TreeHead[] = [];
-  for (const name of names.filter((one) => one.endsWith('.json')).toSorted()) {
+  const isHead = (name: string) => name.endsWith('.json') && !name.startsWith(NOTICES);
+  for (const name of names.filter(isHead).toSorted()) {
     const head = await readHead(join(folder, name), publicKey);
     if (head.workspace === workspace) heads.push(head);
   }

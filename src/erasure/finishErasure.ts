@@ -3,11 +3,8 @@ import { dataAs, type RecordedEvent } from '../events/event.ts';
 import type { Caller } from '../events/newEvent.ts';
 import { type RecordErased, tombstoneTypes } from '../events/recordErased.ts';
 import { documentIdsOf, encounterReadinessStream, recordStream } from '../events/streamNames.ts';
-import { MessageStore } from '../messages/MessageStore.ts';
-import type { StateStore } from '../ports/stateStore.ts';
 import type { QueryPorts } from '../reads/readRecord.ts';
 import { catalogEntry } from '../records/catalog.ts';
-import { removeAttempts } from '../webhooks/delivery/removeAttempts.ts';
 import { appendTombstones, doneTombstone, type Erasure } from './appendTombstones.ts';
 import { findDocuments } from './findDocuments.ts';
 import { findReferrers } from './findReferrers.ts';
@@ -17,11 +14,7 @@ import { restoreRecord } from './holds/restoreRecord.ts';
 import { type RemovalPorts, removeErased } from './removeErased.ts';
 
 /** What erasing works with. */
-export interface ErasurePorts extends QueryPorts, RemovalPorts {
-  stateStore: StateStore;
-  /** Ids of the webhooks of a workspace, those that are gone included. */
-  webhooksOf(workspace: string): string[];
-}
+export interface ErasurePorts extends QueryPorts, RemovalPorts {}
 
 /**
  * Does what is left to do once the last tombstone of an erasure is in the log: erases what goes with the record, removes the
@@ -30,7 +23,6 @@ export interface ErasurePorts extends QueryPorts, RemovalPorts {
  * before the tombstone: the record is then there again, whole. Rejects with `unavailable`, and with `unreadable`.
  */
 export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): Promise<RecordedEvent[]> {
-  const { workspace } = done.metadata;
   const { kind, with_encounters } = dataAs<RecordErased>(done.data);
   await refuseHeldBefore(ports, done);
   const others: RecordedEvent[] = [];
@@ -40,10 +32,6 @@ export async function finishErasure(ports: ErasurePorts, done: RecordedEvent): P
     others.push(...(await eraseReadiness(ports, done)));
   }
   await removeErased(ports, done);
-  await new MessageStore(ports).eraseAbout(done.stream);
-  for (const webhookId of ports.webhooksOf(workspace)) {
-    await removeAttempts(ports.stateStore, webhookId, done.stream);
-  }
   return [done, ...others];
 }
 

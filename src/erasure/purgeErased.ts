@@ -41,7 +41,8 @@ async function dropEarlierVersions(readModels: ReadModels): Promise<void> {
   }
 }
 
-async function purged(store: string, purge: () => Promise<boolean>): Promise<void> {
+/** Purges a store until it is through. Rejects with `unavailable` when readers hold its file for more than ten seconds. */
+export async function purged(store: string, purge: () => Promise<boolean>): Promise<void> {
   for (let tries = 1; !(await purge()); tries++) {
     if (tries === TRIES) throw unavailable(store);
     await sleep(PAUSE_MS);

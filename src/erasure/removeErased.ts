@@ -1,24 +1,28 @@
 import { dataAs, type ErasedEvent, type RecordedEvent } from '../events/event.ts';
 import type { RecordErased } from '../events/recordErased.ts';
+import { MessageStore } from '../messages/MessageStore.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
+import type { StateStore } from '../ports/stateStore.ts';
 import { uploadedBy } from '../records/document.ts';
+import { removeAttempts } from '../webhooks/delivery/removeAttempts.ts';
 
 const CHUNK = 200;
 
 export interface RemovalPorts {
   eventLog: EventLog;
   documentStore: DocumentStore;
+  stateStore: StateStore;
+  /** Ids of the webhooks of a workspace, those that are gone included. */
+  webhooksOf(workspace: string): string[];
 }
 
 /**
- * Removes what a last tombstone stands for: the bytes of documents, then the events before the first tombstone of its
- * erasure. Can be repeated when it was cut off. Rejects with `unavailable`.
+ * Removes what a last tombstone stands for: the bytes of documents, the events before the first tombstone of its erasure, messages of
+ * EMRs, and the attempts to tell webhooks of it. Can be repeated when it was cut off. Rejects with `unavailable`.
  */
-export async function removeErased(
-  { eventLog, documentStore }: RemovalPorts,
-  done: RecordedEvent,
-): Promise<void> {
+export async function removeErased(ports: RemovalPorts, done: RecordedEvent): Promise<void> {
+  const { eventLog, documentStore, stateStore } = ports;
   const { stream } = done;
   const { parts } = dataAs<RecordErased>(done.data);
   const before = done.revision - parts + 1;
@@ -38,6 +42,10 @@ export async function removeErased(
       }),
     ),
   );
+  await new MessageStore(ports).eraseAbout(stream);
+  for (const webhookId of ports.webhooksOf(done.metadata.workspace)) {
+    await removeAttempts(stateStore, webhookId, stream);
+  }
 }
 
 /** Only the events say where the bytes are: these go first. */

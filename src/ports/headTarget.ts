@@ -4,7 +4,7 @@ export interface KeptHead {
   text: string;
 }
 
-/** A place outside the service that takes signed heads. */
+/** A place outside the service that takes signed heads, and notices of erasures. */
 export interface HeadTarget {
   /** Where it is, for people: nothing in it is secret. */
   readonly place: string;

@@ -57,10 +57,11 @@ export const rooms: Record<string, string[]> = {
   ],
   erasure: [
     ...['errors', 'events', 'ports', 'records', 'hashing', 'projections'],
-    ...['reads', 'messages', 'audit', 'principals', 'webhooks'],
+    ...['reads', 'messages', 'audit', 'evidence', 'principals', 'webhooks'],
   ],
   backup: [
     ...['errors', 'version', 'sealing', 'events', 'ports', 'records', 'hashing', 'evidence', 'messages'],
+    'erasure',
   ],
   disclosures: ['events', 'records', 'projections', 'reads', 'audit', 'evidence'],
   ingest: [...['errors', 'events', 'ports', 'records', 'messages', 'reads', 'commands', 'principals']],

@@ -6,14 +6,27 @@ import { secretFile } from '../../backends/localFiles/secretFile.ts';
 import type { OnProgress } from '../../backup/backupLog.ts';
 import { type Manifest, noBackup, readManifest, requireManifest } from '../../backup/format/manifest.ts';
 import { readKeys, type ServiceKeys } from '../../backup/format/sealedKeys.ts';
-import { restoreBackup } from '../../backup/restoreBackup.ts';
+import { type RestoreTask, restoreBackup } from '../../backup/restoreBackup.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
+import { eraseAgain, type UnknownErasure } from '../../erasure/notices/eraseAgain.ts';
+import { type LaterErasures, readNotices } from '../../erasure/notices/readNotices.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import { parseSigningKey } from '../../evidence/signing.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
+import type { DocumentStore } from '../../ports/documentStore.ts';
+import type { StateStore } from '../../ports/stateStore.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { unsetKeyFiles } from '../keyFiles.ts';
-import { openBackupTarget, openDocumentStore, openLogCopy, openStateStore, pathOf } from '../openBackend.ts';
+import {
+  openBackupTarget,
+  openDocumentStore,
+  openEventLog,
+  openHeadTarget,
+  openLogCopy,
+  openStateStore,
+  pathOf,
+} from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { operator } from '../withStores.ts';
 import { isHalfRestored, markRestore, unmarkRestore } from './restoreMarker.ts';
@@ -23,6 +36,10 @@ export interface RestoreOptions {
   passphrase: string;
   /** Instead of the folder and the stores that the settings name. */
   dataDir: string | undefined;
+  /** Where notices of erasures are; by default where `HEADS_TO` says, unless that only takes. */
+  erasures?: string | undefined;
+  /** Restores also where notices of erasures are missing or do not hold. */
+  allowMissingErasures?: boolean;
   onProgress?: OnProgress;
 }
 
@@ -32,6 +49,14 @@ export interface Restored {
   dataDir: string;
   /** Where the log goes on. */
   position: Position;
+  /** What came of notices of erasures; undefined where there was no place to read them from. */
+  erasures: RepeatedErasures | undefined;
+}
+
+/** Erasures behind the end of a backup that were carried out again. */
+export interface RepeatedErasures extends Pick<LaterErasures, 'asOf' | 'problems'> {
+  /** Records and documents that were erased. */
+  erased: number;
 }
 
 /** The keys of a backup, and the public one that its manifest was signed with. Rejects as `readKeys`. */
@@ -49,24 +74,42 @@ export async function openKeys(
 
 /**
  * Restores a backup into an empty data folder, or goes over one that was cut off: what is half there is not served. Rejects with
- * `ConfigError` where the stores are not empty, or not on this machine, and as `openKeys`, `requireManifest` and `restoreBackup`.
+ * `ConfigError` where the stores are not empty, or not on this machine; with `conflict` where a notice of erasures is missing or does not
+ * hold; and as `openKeys`, `requireManifest` and `restoreBackup`.
  */
 export async function restore(place: string, options: RestoreOptions): Promise<Restored> {
   const config = configOf(options.dataDir);
   const target = await openBackupTarget(place);
   const { keys, publicKey } = await openKeys(target, options.passphrase);
   const manifest = await requireManifest(target, publicKey);
+  const later = await laterErasures(config, manifest, publicKey, options);
   clear(config);
   const { dataDir } = config;
   makeOwnedFolders(dataDir);
   markRestore(dataDir);
-  const position = await fill(config, target, manifest, options.onProgress);
+  const task = { manifest, principal: operator(), erasures: later?.erasures ?? [] };
+  const { position, erased } = await fill(config, target, { ...task, onProgress: options.onProgress });
   for (const file of unsetKeyFiles(config)) {
     const key = keys.get(file);
     if (key) await secretFile(join(dataDir, file), () => key);
   }
   unmarkRestore(dataDir);
-  return { manifest, dataDir, position };
+  return { manifest, dataDir, position, erasures: later && { ...later, erased } };
+}
+
+/** What notices tell of erasures behind the end of a backup; undefined where there is no place to read them from. */
+async function laterErasures(
+  { headsTo }: Config,
+  manifest: Manifest,
+  publicKey: KeyObject,
+  { erasures, allowMissingErasures = false }: RestoreOptions,
+): Promise<LaterErasures | undefined> {
+  const place = erasures ?? (headsTo?.startsWith('http') ? undefined : headsTo);
+  if (place === undefined) return undefined;
+  const later = await readNotices(await openHeadTarget(place), manifest, publicKey);
+  if (later.problems.length === 0 || allowMissingErasures) return later;
+  const advice = 'With --allow-missing-erasures the backup is restored all the same.';
+  throw new ServiceError('conflict', [...later.problems, advice].join('\n'));
 }
 
 function configOf(dataDir: string | undefined): Config {
@@ -107,17 +150,34 @@ function clear(config: Config): void {
 async function fill(
   { eventLogUrl, stateUrl, documentsUrl }: Config,
   target: BackupTarget,
-  manifest: Manifest,
-  onProgress: OnProgress | undefined,
-): Promise<Position> {
+  task: RestoreTask,
+): Promise<{ position: Position; erased: number }> {
   const stateStore = await openStateStore(stateUrl);
   const documentStore = await openDocumentStore(documentsUrl);
   try {
     const openLog = (identity: string) => openLogCopy(eventLogUrl, identity);
-    const ports = { openLog, stateStore, documentStore, tables: backedUpTables };
-    return await restoreBackup(ports, target, manifest, operator(), onProgress);
+    const stores = { stateStore, documentStore };
+    const ports = { ...stores, openLog, tables: backedUpTables };
+    const { position, erasures } = await restoreBackup(ports, target, task);
+    const erased = erasures.length === 0 ? 0 : await repeatErasures(eventLogUrl, stores, erasures);
+    return { position, erased };
   } finally {
     await documentStore.close();
     await stateStore.close();
+  }
+}
+
+async function repeatErasures(
+  eventLogUrl: string,
+  stores: { stateStore: StateStore; documentStore: DocumentStore },
+  erasures: readonly UnknownErasure[],
+): Promise<number> {
+  const eventLog = await openEventLog(eventLogUrl);
+  try {
+    const webhooks = await WebhookDirectory.open(eventLog);
+    const webhooksOf = (id: string) => webhooks.idsOf(id);
+    return await eraseAgain({ ...stores, eventLog, webhooksOf }, erasures).finally(() => webhooks.close());
+  } finally {
+    await eventLog.close();
   }
 }

@@ -1,3 +1,4 @@
+import { noticesTable } from '../../erasure/notices/ErasureNotices.ts';
 import { sentHeadsTable } from '../../evidence/heads/sentHeads.ts';
 import { keptRequests } from '../../idempotency/keptRequests.ts';
 import { messageClaimsTable, messageLinksTable, messagesTable } from '../../messages/message.ts';
@@ -14,6 +15,7 @@ export const backedUpTables: readonly StateTable<object>[] = [
   messageClaimsTable,
   keptRequests,
   sentHeadsTable,
+  noticesTable,
 ];
 
 /** Those that do not, and what becomes of a service that finds them empty. */

@@ -49,16 +49,29 @@ async function verifyOne(from: string, options: PassphraseOptions & { publicKey?
   );
 }
 
-async function restoreOne(from: string, options: PassphraseOptions & { dataDir?: string }): Promise<void> {
+interface RestoreOptions extends PassphraseOptions {
+  dataDir?: string;
+  erasures?: string;
+  allowMissingErasures?: true;
+}
+
+async function restoreOne(from: string, options: RestoreOptions): Promise<void> {
   const passphrase = await readPassphrase(options, false);
-  const { manifest, dataDir, position } = await withBar((onProgress) =>
-    restore(from, { passphrase, dataDir: options.dataDir, onProgress }),
+  const { manifest, dataDir, position, erasures } = await withBar((onProgress) =>
+    restore(from, { ...options, dataDir: options.dataDir, passphrase, onProgress }),
   );
   writeLine(
     `Restored into ${dataDir}: ${count(manifest.events)} events, as they were at ${manifest.created_at}. ` +
       `The log ends at position ${manifest.last_position} and goes on at ${position}.`,
   );
-  writeLine('What was erased after that is in it again: erase it before the service is reached by others.');
+  for (const problem of erasures?.problems ?? []) writeLine(problem);
+  if (erasures)
+    writeLine(`Erased again, as notices of erasures say: ${count(erasures.erased)} records and documents.`);
+  const isWhole = erasures?.problems.length === 0;
+  writeLine(
+    `What was erased after ${isWhole ? erasures.asOf : manifest.created_at} ${isWhole ? 'is' : 'may be'} in it again: ` +
+      'erase it before the service is reached by others.',
+  );
 }
 
 /** `chartledger backup`, `chartledger restore` */
@@ -98,6 +111,11 @@ export function addBackupCommands(program: Command): void {
       '--data-dir <folder>',
       'the data folder, with all stores in it (default: as the settings name them)',
     )
+    .option(
+      '--erasures <place>',
+      'where notices of erasures are, a folder or gs://BUCKET/PREFIX: what was erased after the backup is erased again (default: HEADS_TO)',
+    )
+    .option('--allow-missing-erasures', 'restore also where notices of erasures are missing or do not hold')
     .addHelpText('after', example('chartledger restore /mnt/backup --data-dir /var/lib/chartledger'))
     .action(restoreOne);
   addPassphraseOption(restoring);

@@ -1,0 +1,107 @@
+import type { KeyObject } from 'node:crypto';
+import { z } from 'zod';
+import { unavailable } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import { erasureStep, tombstoneTypes } from '../../events/recordErased.ts';
+import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+import type { StateStore, StateTable } from '../../ports/stateStore.ts';
+import { type NoticedErasure, signNotice } from './erasureNotice.ts';
+import { whatBecameOf } from './whatBecameOf.ts';
+
+/** Up to where in each log, by its identity, notices were sent. Where it is lost, all are sent once more. */
+export const noticesTable: StateTable<{ position: Position }> = {
+  name: 'erasure_notices_v1',
+  body: z.object({ position: z.number() }),
+};
+/** Erasures of a notice. */
+const MOST = 1_000;
+/** The log waits by itself for a store that is away. */
+const STALLED_MS = 30_000;
+
+export interface NoticePorts {
+  eventLog: EventLog;
+  stateStore: StateStore;
+  target: HeadTarget;
+}
+
+/**
+ * Tells a place outside the service of every erasure that is finished, so that an older backup does not bring back who was erased
+ * since. Each notice begins where the one before it ended, so that a missing one is noticed.
+ */
+export class ErasureNotices {
+  readonly #ports: NoticePorts;
+  /** Up to here the log was looked at, and there is nothing to tell that was not told. */
+  #looked: Position = 0;
+
+  constructor(ports: NoticePorts) {
+    this.#ports = ports;
+  }
+
+  /**
+   * Sends notices of the erasures that were finished since the last one; where there are none but the log has grown, one that says
+   * so, if it `isDue`. An erasure that is under way holds up those behind it. Rejects with `unavailable`, and with `unreadable`.
+   */
+  async send(signingKey: KeyObject, isDue: boolean): Promise<void> {
+    const { eventLog } = this.#ports;
+    const log = await eventLog.identity();
+    let after = await this.#noticed(log);
+    let erasures: NoticedErasure[] = [];
+    const notice = async (until: Position, as_of: string) => {
+      await this.#send({ log, after, until, as_of, erasures }, signingKey);
+      after = until;
+      erasures = [];
+    };
+    const now = new Date().toISOString();
+    const isLooked = this.#looked > after && (await eventLog.hasPosition(this.#looked));
+    let reached = isLooked ? this.#looked : after;
+    for await (const batch of tombstones(eventLog, reached)) {
+      for (const event of batch.events) {
+        if (erasureStep(event) !== 'done') continue;
+        const became = await whatBecameOf(eventLog, event);
+        if (became === 'under way') {
+          const last = erasures.at(-1);
+          if (last) await notice(last.tombstone, last.erased_at);
+          return;
+        }
+        if (became === 'none') continue;
+        erasures.push(became);
+        if (erasures.length === MOST) await notice(became.tombstone, became.erased_at);
+      }
+      reached = batch.position;
+    }
+    if (erasures.length > 0 || (isDue && reached > after)) await notice(reached, now);
+    this.#looked = reached;
+  }
+
+  /** The position up to which notices were sent; 0 where that is none of the log's, which was put back then. */
+  async #noticed(log: string): Promise<Position> {
+    const { eventLog, stateStore } = this.#ports;
+    const [row] = await stateStore.load(noticesTable, [log]);
+    if (row === undefined) return 0;
+    if (await eventLog.hasPosition(row.body.position)) return row.body.position;
+    await stateStore.remove(noticesTable, [log], row.revision);
+    return 0;
+  }
+
+  async #send(notice: Parameters<typeof signNotice>[0], signingKey: KeyObject): Promise<void> {
+    const { stateStore, target } = this.#ports;
+    const { name, text } = signNotice(notice, signingKey);
+    await target.keep(name, text);
+    const { log: id, until: position } = notice;
+    await stateStore.save(noticesTable, [
+      { id, partition: id, order: 0, revision: position, body: { position } },
+    ]);
+  }
+}
+
+/** Batches of tombstones after a position, up to the log's end. */
+async function* tombstones(eventLog: EventLog, after: Position): AsyncGenerator<EventBatch> {
+  const signal = AbortSignal.timeout(STALLED_MS);
+  const filter = { eventTypes: [...tombstoneTypes] };
+  for await (const batch of eventLog.follow({ after, filter, signal })) {
+    yield batch;
+    if (batch.caughtUp) return;
+  }
+  throw unavailable('event log');
+}

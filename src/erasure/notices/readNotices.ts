@@ -1,0 +1,75 @@
+import type { KeyObject } from 'node:crypto';
+import { ServiceError } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import { signatureProblem } from '../../evidence/signing.ts';
+import type { HeadTarget } from '../../ports/headTarget.ts';
+import { type ErasureNotice, erasureNoticeSchema, NOTICES, type NoticedErasure } from './erasureNotice.ts';
+
+/** What of a log was copied, and up to when. */
+interface Copy {
+  log: string;
+  last_position: Position;
+  created_at: string;
+}
+
+/** What notices tell of erasures behind the end of a copy of the log. */
+export interface LaterErasures {
+  erasures: NoticedErasure[];
+  /** No erasure that was finished by then is missing; ISO 8601, UTC. */
+  asOf: string;
+  /** A line for each notice that is missing or does not hold. */
+  problems: string[];
+}
+
+/**
+ * Reads what a place holds of erasures behind the end of a copy of a log. Rejects with `conflict` where nobody but the place itself can
+ * read it, and with `unavailable`.
+ */
+export async function readNotices(
+  target: HeadTarget,
+  copy: Copy,
+  publicKey: KeyObject,
+): Promise<LaterErasures> {
+  const { place } = target;
+  if (target.kept === undefined) {
+    const message = `Notices of erasures cannot be read at ${place}: copy them from there into a folder, and name that.`;
+    throw new ServiceError('conflict', message);
+  }
+  const problems: string[] = [];
+  const notices: ErasureNotice[] = [];
+  let count = 0;
+  for await (const { name, text } of target.kept(NOTICES)) {
+    count += 1;
+    const notice = parse(text);
+    // What it tells of is in the copy; whether it is true of this log no longer matters.
+    if (notice && notice.log === copy.log && notice.until <= copy.last_position) continue;
+    const problem = notice ? problemOf(notice, copy, publicKey) : 'it is no notice of erasures';
+    if (notice === undefined || problem)
+      problems.push(`The notice ${name} in ${place} does not hold: ${problem}.`);
+    else notices.push(notice);
+  }
+  if (count === 0) problems.push(`There are no notices of erasures in ${place}.`);
+  let asOf = copy.created_at;
+  let until = copy.last_position;
+  for (const notice of notices.toSorted((a, b) => a.after - b.after || a.until - b.until)) {
+    if (notice.after > until)
+      problems.push(
+        `A notice of erasures is missing in ${place}: that for positions ${until} to ${notice.after}.`,
+      );
+    until = Math.max(until, notice.until);
+    if (notice.as_of > asOf) asOf = notice.as_of;
+  }
+  return { erasures: notices.flatMap((notice) => notice.erasures), asOf, problems };
+}
+
+function problemOf(notice: ErasureNotice, { log }: Copy, publicKey: KeyObject): string | undefined {
+  return notice.log === log ? signatureProblem(notice, publicKey) : 'it is of another event log';
+}
+
+function parse(text: string): ErasureNotice | undefined {
+  try {
+    return erasureNoticeSchema.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}

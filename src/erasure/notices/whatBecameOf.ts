@@ -1,0 +1,30 @@
+import { dataAs, type RecordedEvent } from '../../events/event.ts';
+import { isRestoring, type RecordErased } from '../../events/recordErased.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { NoticedErasure } from './erasureNotice.ts';
+
+/** Events behind a tombstone among which the one that brings the record back is looked for: it comes at once. */
+const LOOKED_AT = 100;
+
+/**
+ * What became of the erasure of a last tombstone: a notice of it, once its events are removed; `under way`; or `none` where a legal hold
+ * brought the record back, or a later erasure of the stream tells of it. Rejects with `unreadable` and `unavailable`.
+ */
+export async function whatBecameOf(
+  eventLog: EventLog,
+  done: RecordedEvent,
+): Promise<NoticedErasure | 'under way' | 'none'> {
+  const { stream, revision, position: tombstone, recordedAt: erased_at } = done;
+  const { erasure_id, parts } = dataAs<RecordErased>(done.data);
+  const begun = revision - parts + 1;
+  const [next] = await eventLog.readStream(stream, { from: begun - 1, limit: 1 });
+  if (next?.revision === begun - 1) {
+    const behind = await eventLog.readStream(stream, { from: revision + 1, limit: LOOKED_AT });
+    return behind.some((event) => isRestoring(event, erasure_id)) ? 'none' : 'under way';
+  }
+  const [version] = next?.revision === begun ? dataAs<RecordErased>(next.data).erased : [];
+  if (version === undefined) return 'none';
+  const { type, id } = done.metadata.principal;
+  const first = { position: version.position, event_id: version.event_id };
+  return { tombstone, first, erasure_id, principal: { type, id }, erased_at };
+}

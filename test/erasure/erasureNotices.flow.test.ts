@@ -1,0 +1,142 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openEventLog, openStateStore } from '../../src/app/openBackend.ts';
+import { ErasureNotices } from '../../src/erasure/notices/ErasureNotices.ts';
+import type { ErasureNotice } from '../../src/erasure/notices/erasureNotice.ts';
+import { readNotices } from '../../src/erasure/notices/readNotices.ts';
+import { unavailable } from '../../src/errors.ts';
+import { dataAs } from '../../src/events/event.ts';
+import { type RecordErased, restorer } from '../../src/events/recordErased.ts';
+import type { EventLog } from '../../src/ports/eventLog.ts';
+import type { HeadTarget, KeptHead } from '../../src/ports/headTarget.ts';
+import type { StateStore } from '../../src/ports/stateStore.ts';
+import { temporaryFolder } from '../support/cli.ts';
+import { onEveryEngine } from '../support/engines.ts';
+import { appendTombstones, erase, type Removal } from '../support/erasure.ts';
+import { TestWorkspace } from '../support/newEvents.ts';
+
+const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+
+/** A place that takes notices while it is not `away`. */
+class Place implements HeadTarget {
+  readonly place = 'the place';
+  readonly files: KeptHead[] = [];
+  isAway = false;
+
+  async keep(name: string, text: string): Promise<void> {
+    if (this.isAway) throw unavailable('target of heads');
+    this.files.push({ name, text });
+  }
+
+  async *kept(prefix: string): AsyncGenerator<KeptHead> {
+    yield* this.files.filter(({ name }) => name.startsWith(prefix));
+  }
+
+  notices(): ErasureNotice[] {
+    return this.files.map(({ text }) => JSON.parse(text));
+  }
+}
+
+onEveryEngine((_, engines) => {
+  const workspace = new TestWorkspace();
+  let eventLog: EventLog;
+  let stateStore: StateStore;
+  beforeAll(async () => {
+    const settings = engines.settings();
+    const folder = temporaryFolder();
+    eventLog = await openEventLog(settings.EVENT_LOG_URL ?? `sqlite:${join(folder, 'events.db')}`);
+    stateStore = await openStateStore(settings.READ_MODEL_URL ?? `sqlite:${join(folder, 'state.db')}`);
+  });
+  afterAll(() => Promise.all([eventLog.close(), stateStore.close()]));
+
+  /** A stream of two events. */
+  async function stream(): Promise<string> {
+    const name = workspace.stream();
+    await workspace.appendMany(eventLog, 2, [name]);
+    return name;
+  }
+  const firstPosition = async (name: string) =>
+    (await eventLog.readStream(name, { limit: 1 }))[0]?.position ?? 0;
+  /** The places at which streams began that were erased, by what was sent to a place. */
+  const told = (place: Place) =>
+    place.notices().flatMap(({ erasures }) => erasures.map(({ first }) => first.position));
+
+  test('an erasure is told once it is finished, and in a later notice where one before it was under way', async () => {
+    const place = new Place();
+    const notices = new ErasureNotices({ eventLog, stateStore, target: place });
+    await notices.send(privateKey, true);
+    const streams = [await stream(), await stream(), await stream()] as const;
+    const begun = await Promise.all(streams.map(firstPosition));
+    await erase(eventLog, workspace, streams[0], 2);
+    const removal: Removal = await appendTombstones(eventLog, workspace, streams[1], 2);
+    await erase(eventLog, workspace, streams[2]);
+    place.files.length = 0;
+    await notices.send(privateKey, false);
+    expect(told(place)).toEqual([begun[0]]);
+    await notices.send(privateKey, true);
+    expect(told(place)).toEqual([begun[0]]);
+    await eventLog.erase(...removal);
+    await notices.send(privateKey, false);
+    expect(told(place)).toEqual(begun);
+    await notices.send(privateKey, false);
+    expect(place.files).toHaveLength(2);
+    // Nothing in it names a stream.
+    expect(place.files.filter(({ text }) => text.includes(workspace.prefix))).toEqual([]);
+  });
+
+  test('one that came too late is not told: a legal hold brought the record back', async () => {
+    const place = new Place();
+    const notices = new ErasureNotices({ eventLog, stateStore, target: place });
+    const name = await stream();
+    await appendTombstones(eventLog, workspace, name);
+    await notices.send(privateKey, true);
+    expect(place.files).toEqual([]);
+    const [tombstone] = await eventLog.readStream(name, { direction: 'backwards', limit: 1 });
+    const { erasure_id: requestId } = dataAs<RecordErased>(tombstone?.data ?? {});
+    const event = workspace.event();
+    const metadata = { ...event.metadata, principal: restorer, requestId };
+    await eventLog.append(name, { ...event, metadata }, 'any');
+    await notices.send(privateKey, true);
+    expect(place.notices()).toMatchObject([{ erasures: [] }]);
+  });
+
+  test('an erased stream that was used again and erased again is told as where it began', async () => {
+    const place = new Place();
+    const notices = new ErasureNotices({ eventLog, stateStore, target: place });
+    const name = await stream();
+    const begun = await firstPosition(name);
+    await erase(eventLog, workspace, name);
+    await workspace.append(eventLog, name);
+    await erase(eventLog, workspace, name);
+    await notices.send(privateKey, true);
+    expect(told(place)).toEqual([begun]);
+  });
+
+  test('what a place did not take is told when it takes again, and notices follow each other without a gap', async () => {
+    const place = new Place();
+    const log = await eventLog.identity();
+    const name = await stream();
+    const begun = await firstPosition(name);
+    await erase(eventLog, workspace, name);
+    place.isAway = true;
+    const notices = new ErasureNotices({ eventLog, stateStore, target: place });
+    await expect(notices.send(privateKey, true)).rejects.toMatchObject({ code: 'unavailable' });
+    place.isAway = false;
+    await notices.send(privateKey, true);
+    await workspace.append(eventLog, workspace.stream());
+    await new ErasureNotices({ eventLog, stateStore, target: place }).send(privateKey, true);
+    const [first] = place.notices();
+    const copy = { log, last_position: first?.after ?? 0, created_at: '2026-01-01T00:00:00.000Z' };
+    const later = await readNotices(place, copy, publicKey);
+    expect(later).toMatchObject({ problems: [], asOf: place.notices().at(-1)?.as_of });
+    expect(later.erasures.map(({ first: { position } }) => position)).toEqual([begun]);
+    // Where the state is lost, all are told once more.
+    const again = new Place();
+    const empty = await openStateStore(`sqlite:${join(temporaryFolder(), 'state.db')}`);
+    await new ErasureNotices({ eventLog, stateStore: empty, target: again }).send(privateKey, true);
+    await empty.close();
+    expect(told(again)).toContain(begun);
+    expect(again.notices()[0]?.after).toBe(0);
+  });
+});
