@@ -117,8 +117,12 @@ export async function openHeadTarget(place: string): Promise<HeadTarget> {
   return new LocalHeadTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }
 
-/** A place of backups: a folder, by its path or as `file:`. */
+/** A place of backups: a folder, by its path or as `file:`, or a bucket as `gs:`. */
 export async function openBackupTarget(place: string): Promise<BackupTarget> {
+  if (place.startsWith('gs:')) {
+    const { GcsBackupTarget } = await import('../backends/gcs/GcsBackupTarget.ts');
+    return new GcsBackupTarget(place);
+  }
   const { LocalBackupTarget } = await import('../backends/localFiles/LocalBackupTarget.ts');
   return new LocalBackupTarget(resolve(place.startsWith('file:') ? pathOf(place) : place));
 }

@@ -4,13 +4,14 @@ import { gunzipSync } from 'node:zlib';
 import type { Config } from '../../src/config.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from './cli.ts';
 
-/** A folder that takes the backups of a service, with the commands that an operator gives. */
+/** A place that takes the backups of a service, a new folder by default, with the commands that an operator gives. */
 export class BackupFolder {
-  readonly path = join(temporaryFolder(), 'backup');
+  readonly path: string;
   readonly #env: Record<string, string>;
   readonly #passphrase: string;
 
-  constructor(config: Config) {
+  constructor(config: Config, path = join(temporaryFolder(), 'backup')) {
+    this.path = path;
     this.#env = { ...storesOf(config), DATA_DIR: config.dataDir };
     this.#passphrase = this.passphraseFile('correct horse battery staple');
   }

@@ -1,5 +1,3 @@
-import { createHash } from 'node:crypto';
-import { EventEmitter } from 'node:events';
 import type { Readable } from 'node:stream';
 import type { Bucket, CreateReadStreamOptions, File } from '@google-cloud/storage';
 import { type ServiceError, unavailable } from '../../errors.ts';
@@ -8,14 +6,12 @@ import type { AbandonedUpload, ByteRange, DocumentStore, StoredDocument } from '
 import { within } from '../within.ts';
 import { GcsUploadNotes } from './GcsUploadNotes.ts';
 import { gcsProblem } from './gcsProblem.ts';
-import { ObjectWriter } from './ObjectWriter.ts';
 import { openBucket } from './openBucket.ts';
 import { readWithin } from './readWithin.ts';
+import { uploadObject } from './uploadObject.ts';
 
 const STORE = 'document store';
 const DAY_MS = 86_400_000;
-/** The storage library listens 12 times for errors of one inner stream of a download; Node warns of leaks from 11 on. */
-const LISTENERS_OF_A_DOWNLOAD = 12;
 
 export interface GcsOptions {
   /** Age from which an upload under way counts as left by a process that is gone. */
@@ -43,7 +39,6 @@ export class GcsDocumentStore implements DocumentStore {
 
   /** See `openBucket`. */
   constructor(url: string, options: GcsOptions = {}) {
-    EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS_OF_A_DOWNLOAD);
     this.#abandonedAfterMs = options.abandonedAfterMs ?? DAY_MS;
     this.#callMs = options.callMs ?? 2_500;
     this.#stallMs = options.stallMs ?? 15_000;
@@ -57,7 +52,9 @@ export class GcsDocumentStore implements DocumentStore {
     this.#running.add(objectId);
     try {
       await this.#notes.begin(objectId);
-      return await this.#upload(objectId, source);
+      const toServiceError = (error: unknown) => unavailable(STORE, error);
+      const options = { stallMs: this.#stallMs, isNew: true, toServiceError };
+      return await uploadObject(this.#object(objectId), source, options);
     } catch (error) {
       source.destroy();
       // What cannot be removed now is found as abandoned later.
@@ -132,25 +129,6 @@ export class GcsDocumentStore implements DocumentStore {
 
   #object(objectId: string): File {
     return this.#bucket.file(`${this.#prefix}objects/${objectId}`);
-  }
-
-  async #upload(objectId: string, source: Readable): Promise<StoredDocument> {
-    const writer = new ObjectWriter(this.#object(objectId), this.#stallMs);
-    const hash = createHash('sha256');
-    let size = 0;
-    const store = <Result>(work: Promise<Result>) =>
-      work.catch((error) => Promise.reject(unavailable(STORE, error)));
-    try {
-      for await (const chunk of source) {
-        hash.update(chunk);
-        size += chunk.length;
-        await store(writer.write(chunk));
-      }
-      await store(writer.end());
-    } finally {
-      writer.destroy();
-    }
-    return { size, sha256: hash.digest('hex') };
   }
 
   /** 404 is the answer for a missing bucket too. */

@@ -1,7 +1,7 @@
-import type { File } from '@google-cloud/storage';
 import { type ServiceError, unavailable } from '../../errors.ts';
 import type { HeadTarget, KeptHead } from '../../ports/headTarget.ts';
 import { within } from '../within.ts';
+import { filePages } from './filePages.ts';
 import { gcsProblem } from './gcsProblem.ts';
 import { type OpenedBucket, openBucket } from './openBucket.ts';
 
@@ -40,13 +40,9 @@ export class GcsHeadTarget implements HeadTarget {
   }
 
   async *kept(start: string): AsyncGenerator<KeptHead> {
-    const { bucket, prefix } = this.#opened;
+    const { prefix } = this.#opened;
     try {
-      for (let query: object | null = { prefix: prefix + start, autoPaginate: false }; query !== null; ) {
-        const [files, next]: [File[], object | null, ...unknown[]] = await within(
-          LIMIT_MS,
-          bucket.getFiles(query),
-        );
+      for await (const files of filePages(this.#opened, start, LIMIT_MS)) {
         for (let at = 0; at < files.length; at += READ_AT_ONCE) {
           const reading = files.slice(at, at + READ_AT_ONCE).map(async (file) => {
             const [bytes] = await within(LIMIT_MS, file.download());
@@ -54,7 +50,6 @@ export class GcsHeadTarget implements HeadTarget {
           });
           yield* await Promise.all(reading);
         }
-        query = next;
       }
     } catch (error) {
       throw this.#problem(error);

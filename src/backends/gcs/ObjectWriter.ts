@@ -6,18 +6,25 @@ import { within } from '../within.ts';
 /** Held in memory until the store has acknowledged it, so that a broken request can be repeated. */
 const CHUNK_BYTES = 8 * 1024 * 1024;
 
-/** A resumable upload of one new object, whose checksum the store's answer must match. */
+export interface WriterOptions {
+  /** How long the bytes may stand still. */
+  stallMs: number;
+  /** There must be no object of that name yet; else it is replaced. */
+  isNew: boolean;
+}
+
+/** A resumable upload of one object, whose checksum the store's answer must match. */
 export class ObjectWriter {
   readonly #stream: Writable;
   readonly #stallMs: number;
   readonly #done: Promise<void>;
 
-  constructor(file: File, stallMs: number) {
+  constructor(file: File, { stallMs, isNew }: WriterOptions) {
     this.#stream = file.createWriteStream({
       resumable: true,
       chunkSize: CHUNK_BYTES,
       validation: 'crc32c',
-      preconditionOpts: { ifGenerationMatch: 0 },
+      ...(isNew && { preconditionOpts: { ifGenerationMatch: 0 } }),
       metadata: { contentType: 'application/octet-stream' },
     });
     this.#stallMs = stallMs;
@@ -26,7 +33,7 @@ export class ObjectWriter {
   }
 
   /** Resolves when the next bytes can be taken; rejects when the upload failed or stands still. */
-  write(chunk: Buffer): Promise<void> {
+  write(chunk: Uint8Array): Promise<void> {
     const taken = new Promise<void>((resolve, reject) => {
       this.#stream.write(chunk, (error) => (error ? reject(error) : resolve()));
     });

@@ -1,4 +1,8 @@
+import { EventEmitter } from 'node:events';
 import { type Bucket, IdempotencyStrategy, Storage } from '@google-cloud/storage';
+
+/** The storage library listens 12 times for errors of one inner stream of a download; Node warns of leaks from 11 on. */
+const LISTENERS_OF_A_DOWNLOAD = 12;
 
 /** A bucket, and what the names of all objects in it begin with. */
 export interface OpenedBucket {
@@ -8,9 +12,10 @@ export interface OpenedBucket {
 
 /**
  * `gs://bucket/prefix`; `?endpoint=http://host:port` names an emulator, which is spoken to without credentials. Requests
- * may be repeated, as no name is used twice, for up to `patienceMs`. Does not connect: the first call does.
+ * may be repeated, as under one name nobody writes two things at once, for up to `patienceMs`. Does not connect: the first call does.
  */
 export function openBucket(url: string, patienceMs: number): OpenedBucket {
+  EventEmitter.defaultMaxListeners = Math.max(EventEmitter.defaultMaxListeners, LISTENERS_OF_A_DOWNLOAD);
   const { hostname, pathname, searchParams } = new URL(url);
   const endpoint = searchParams.get('endpoint');
   const storage = new Storage({

@@ -78,22 +78,25 @@ async function restoreOne(from: string, options: RestoreOptions): Promise<void> 
 export function addBackupCommands(program: Command): void {
   const backup = program
     .command('backup')
-    .argument('<to>', 'a folder')
+    .argument('<to>', 'a folder, or gs://BUCKET/PREFIX')
     .description(
       'Back up a service with an embedded event log, also while it runs: events, documents, messages, how far webhooks are, and the ' +
-        'keys, sealed with a passphrase. A folder that holds a backup already is brought up to date: what is new is ' +
+        'keys, sealed with a passphrase. A place that holds a backup already is brought up to date: what is new is ' +
         'written, what was erased since is taken out.',
     )
     .option('--new-passphrase', 'seal the keys with another passphrase than before')
     .addHelpText(
       'after',
-      example('chartledger backup /mnt/backup --passphrase-file /etc/chartledger/passphrase'),
+      example(
+        'chartledger backup /mnt/backup --passphrase-file /etc/chartledger/passphrase',
+        'chartledger backup gs://clinic-backups/chartledger --passphrase-file /etc/chartledger/passphrase',
+      ),
     )
     .action(takeOne);
   addPassphraseOption(backup);
   const verify = backup
     .command('verify')
-    .argument('<from>', 'a folder')
+    .argument('<from>', 'a folder, or gs://BUCKET/PREFIX')
     .description(
       'Check every file of a backup by its digest, the events by their hash trees, and the signature of it all.',
     )
@@ -103,7 +106,7 @@ export function addBackupCommands(program: Command): void {
   addPassphraseOption(verify);
   const restoring = program
     .command('restore')
-    .argument('<from>', 'a folder with a backup')
+    .argument('<from>', 'a folder with a backup, or gs://BUCKET/PREFIX')
     .description(
       'Restore a backup into an empty data folder. The service does not start on it before all is there; cut off, run it again.',
     )

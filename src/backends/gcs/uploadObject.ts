@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import type { File } from '@google-cloud/storage';
+import type { ServiceError } from '../../errors.ts';
+import type { StoredDocument } from '../../ports/documentStore.ts';
+import { ObjectWriter, type WriterOptions } from './ObjectWriter.ts';
+
+interface UploadOptions extends WriterOptions {
+  toServiceError(error: unknown): ServiceError;
+}
+
+/**
+ * Writes an object, whole or not at all, in bounded memory. What `source` rejects with goes through as it is; what the store does is
+ * told by `toServiceError`.
+ */
+export async function uploadObject(
+  file: File,
+  source: AsyncIterable<Uint8Array>,
+  { toServiceError, ...options }: UploadOptions,
+): Promise<StoredDocument> {
+  const writer = new ObjectWriter(file, options);
+  const hash = createHash('sha256');
+  let size = 0;
+  const store = <Result>(work: Promise<Result>) =>
+    work.catch((error) => Promise.reject(toServiceError(error)));
+  try {
+    for await (const chunk of source) {
+      hash.update(chunk);
+      size += chunk.length;
+      await store(writer.write(chunk));
+    }
+    await store(writer.end());
+  } finally {
+    writer.destroy();
+  }
+  return { size, sha256: hash.digest('hex') };
+}
