@@ -12,9 +12,9 @@ export function readinessPage(): string {
       `In an encounter that is void only ${ofVoid.map(({ code: name }) => code(name)).join(', ')} finds anything.`,
     table(
       ['rule', 'severity', 'demands', 'looks at', 'source'],
-      rules.map(({ code: name, severity, title, reads, source, isFromLogAlone }) => [
+      rules.map(({ code: name, severity, title, reads, source }) => [
         code(name),
-        isFromLogAlone ? `${severity}, cannot block` : severity,
+        severity,
         title,
         reads.map(code).join(', '),
         source,

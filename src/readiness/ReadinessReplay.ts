@@ -1,6 +1,6 @@
 import type { DocumentCategory } from '../records/document.ts';
 import type { Step } from './BillingHistory.ts';
-import type { Billing } from './billing.ts';
+import { type Billing, versionsOf } from './billing.ts';
 import { factsOf, recordKey } from './factsOf.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import type { BilledRecord, BilledVersion, BillingFacts } from './rule.ts';
@@ -84,8 +84,8 @@ export class ReadinessReplay {
   }
 
   #billedVersions(): BilledVersion[] | undefined {
-    const { versions, acknowledged } = this.#billing ?? {};
-    return (acknowledged?.versions ?? versions)?.map((used) => {
+    if (this.#billing === undefined) return undefined;
+    return versionsOf(this.#billing).map((used) => {
       const step = this.#versions.get(versionKey(used.kind, used.id, used.version));
       return { ...used, fields: step?.record?.fields };
     });

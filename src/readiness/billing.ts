@@ -18,7 +18,7 @@ interface Done {
 /** What was billed of an encounter last. */
 export interface Billing extends Done {
   claimId: string;
-  /** Of the event. */
+  /** Of the last event on it. */
   position: Position;
   versions: readonly UsedVersion[];
   /** When a claim was first sent to each payer: also of what was billed before. */
@@ -35,6 +35,11 @@ export interface BillingState {
   since?: Position;
   /** Undefined before it was billed. */
   billing?: Billing;
+}
+
+/** The versions that a claim rests on: of those that were billed last, or up to which changes may stay. */
+export function versionsOf({ versions, acknowledged }: Billing): readonly UsedVersion[] {
+  return acknowledged?.versions ?? versions;
 }
 
 /** Who has billed, and acknowledged what changed since. */
@@ -61,7 +66,8 @@ export function evolveBilling(state: BillingState | undefined, event: RecordedEv
   }
   if (event.type === 'BillingChangeAcknowledged' && state?.billing) {
     const { reason, versions } = dataAs<BillingChangeAcknowledged>(upcast(event).data);
-    return { ...next, billing: { ...state.billing, acknowledged: { ...done, reason, versions } } };
+    const { position } = event;
+    return { ...next, billing: { ...state.billing, position, acknowledged: { ...done, reason, versions } } };
   }
   return next;
 }

@@ -9,6 +9,7 @@ import type { RecordState } from '../records/fold.ts';
 import { visitList } from '../records/visits.ts';
 import { documentCategories } from './documents/documentCategories.ts';
 import { billedRecord, factsOf, type Named, namedBy, partsOf, recordKey } from './factsOf.ts';
+import { filingEnd } from './filingLimits.ts';
 import { type Finding, findingsOf } from './findings.ts';
 import { readBilling } from './readBilling.ts';
 import type { BilledRecord, BillingFacts } from './rule.ts';
@@ -31,14 +32,16 @@ export interface Evaluation {
 }
 
 /**
- * What the rules say of these encounters, by their ids, by what the read models of records and documents have, and, where a filing limit
- * holds, the log of what was billed; without those that are not there, or cannot be read. Rejects with `unavailable`.
+ * What the rules say of these encounters, by their ids, by what the read models of records and documents have and the log of what was
+ * billed; without those that are not there, or cannot be read. `mayBeBilled`: which of them may have been billed; the log is asked for no
+ * others but where a filing limit holds. Rejects with `unavailable`.
  */
 export async function evaluate(
   { eventLog, readModels }: QueryPorts,
   workspace: string,
   encounterIds: readonly string[],
   settings: RuleSettings,
+  mayBeBilled: (encounterId: string) => boolean,
 ): Promise<Map<string, Evaluation>> {
   const records: Records = new Map();
   const positions: Positions = new Map();
@@ -47,10 +50,13 @@ export async function evaluate(
   for (let found = encounters; found.length > 0; ) found = await load(found.flatMap(namedBy));
   const { requiredDocuments, filingLimits } = settings;
   const all = encounterIds.flatMap((id) => factsOf(records, id) ?? []);
+  const asked = all.filter(
+    (facts) => mayBeBilled(facts.encounter.id) || filingEnd(facts, filingLimits) !== undefined,
+  );
   const compared = choiceOf(settings, suspectedDuplicate) === 'off' ? [] : encounters;
   const [documents, billed, sameVisits] = await Promise.all([
     documentCategories(readModels, workspace, encounters, requiredDocuments),
-    readBilling(eventLog, workspace, all, filingLimits),
+    readBilling(eventLog, workspace, asked),
     loadSameVisits(readModels, workspace, positions, compared),
   ]);
   return new Map(
@@ -58,10 +64,10 @@ export async function evaluate(
       const { id } = named.encounter;
       const billing = billed.get(id);
       if (billing instanceof UnreadableError) return [];
-      const { firstBilled, position = 0 } = billing ?? {};
+      const { position = 0, ...billedFacts } = billing ?? {};
       const facts = {
-        ...named,
-        ...{ documents: documents.get(id), firstBilled, sameVisit: sameVisits.get(id) },
+        ...{ ...named, ...billedFacts },
+        ...{ documents: documents.get(id), sameVisit: sameVisits.get(id) },
       };
       const findings = findingsOf(facts, settings);
       const parts = [...Object.values(partsOf(facts)), ...(facts.merged ?? [])];

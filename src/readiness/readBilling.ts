@@ -1,33 +1,43 @@
 import { asUnreadable, type UnreadableError } from '../errors.ts';
+import type { Position } from '../events/event.ts';
 import { encounterReadinessStream } from '../events/streamNames.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import { foldStream } from '../reads/foldStream.ts';
-import { type Billing, evolveBilling } from './billing.ts';
-import { type FilingLimits, filingEnd } from './filingLimits.ts';
+import { BilledVersions } from './BilledVersions.ts';
+import { evolveBilling } from './billing.ts';
 import type { BillingFacts } from './rule.ts';
 
 const AT_ONCE = 50;
 
+/** What rules look at of what was billed, and where in the log the last event on it is. */
+export interface BilledFacts extends Required<Pick<BillingFacts, 'billed' | 'firstBilled'>> {
+  position: Position;
+}
+
 /**
- * What was billed of encounters, by their ids and by what the log has; only of those for which a filing limit holds, and an error for
- * one that cannot be read. Rejects with `unavailable`.
+ * What was billed of encounters, by their ids and by what the log has: nothing for one that was not, and an error for one that cannot be
+ * read. Rejects with `unavailable`.
  */
 export async function readBilling(
   eventLog: EventLog,
   workspace: string,
   encounters: readonly BillingFacts[],
-  limits: FilingLimits,
-): Promise<Map<string, Billing | UnreadableError>> {
-  const wanted = encounters.filter((facts) => filingEnd(facts, limits) !== undefined);
-  const found = new Map<string, Billing | UnreadableError>();
-  const look = async ({ encounter: { id } }: BillingFacts) => {
-    const stream = encounterReadinessStream(workspace, id);
-    const state = await foldStream(eventLog, stream, evolveBilling).catch(asUnreadable);
-    if (state instanceof Error) found.set(id, state);
-    else if (state?.billing) found.set(id, state.billing);
+): Promise<Map<string, BilledFacts | UnreadableError>> {
+  const found = new Map<string, BilledFacts | UnreadableError>();
+  const versions = new BilledVersions(eventLog, workspace);
+  const read = async (facts: BillingFacts): Promise<BilledFacts | undefined> => {
+    const stream = encounterReadinessStream(workspace, facts.encounter.id);
+    const billing = (await foldStream(eventLog, stream, evolveBilling))?.billing;
+    if (billing === undefined) return undefined;
+    const { firstBilled, position } = billing;
+    return { billed: await versions.of(billing, facts), firstBilled, position };
   };
-  for (let at = 0; at < wanted.length; at += AT_ONCE) {
-    await Promise.all(wanted.slice(at, at + AT_ONCE).map(look));
+  const look = async (facts: BillingFacts) => {
+    const billed = await read(facts).catch(asUnreadable);
+    if (billed !== undefined) found.set(facts.encounter.id, billed);
+  };
+  for (let at = 0; at < encounters.length; at += AT_ONCE) {
+    await Promise.all(encounters.slice(at, at + AT_ONCE).map(look));
   }
   return found;
 }

@@ -18,7 +18,7 @@ export async function readinessOf(
   await caughtUp(ports, recordsModel, 'readiness');
   const settings = await readRuleSettings(ports.eventLog, workspace);
   if (settings.requiredDocuments.size > 0) await caughtUp(ports, documentsModel, 'readiness');
-  const evaluated = await evaluate(ports, workspace, encounterIds, settings);
+  const evaluated = await evaluate(ports, workspace, encounterIds, settings, () => true);
   const now = Date.now();
   return new Map(
     [...evaluated].map(([id, { facts, findings }]) => [

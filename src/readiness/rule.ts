@@ -33,7 +33,7 @@ export interface BillingFacts {
   documents?: ReadonlySet<DocumentCategory> | undefined;
   /** The other encounters of its visit, in the order of creation; undefined where nobody looked. */
   sameVisit?: readonly BilledRecord[] | undefined;
-  /** What was billed of the encounter last, or acknowledged since. Undefined where it was not, or the log was not asked. */
+  /** What was billed of the encounter last, or acknowledged since. Undefined where it was not. */
   billed?: readonly BilledVersion[] | undefined;
   /**
    * When it was first billed to each payer, in milliseconds since 1970, by the payers' ids. Undefined where it was not, or nobody looked, as
@@ -76,8 +76,6 @@ export interface Rule {
   source: string;
   /** The fields that it looks at, each as `kind.field`. */
   reads: readonly string[];
-  /** It goes by what the log alone has, which the worklist does not ask: what it finds blocks in no workspace, so that both tell the same state. */
-  isFromLogAlone?: true;
   /** It holds the encounter against others: what the encounter says does not suffice. */
   comparesEncounters?: true;
   /** It holds for a void encounter, too: in one, nothing else is found. */

@@ -50,15 +50,9 @@ export const noSettings: RuleSettings = {
   requiredDocuments: new Map(),
 };
 
-/** What may be chosen of this rule. */
-export function choicesFor({ isFromLogAlone }: Rule): readonly RuleChoice[] {
-  return isFromLogAlone ? ruleChoices.filter((choice) => choice !== 'blocks') : ruleChoices;
-}
-
-/** The choice of a workspace for a rule; one that may no longer be made counts as `warns`. */
+/** The choice of a workspace for a rule. */
 export function choiceOf({ choices }: RuleSettings, rule: Rule): RuleChoice {
-  const choice = choices.get(rule.code) ?? rule.severity;
-  return choicesFor(rule).includes(choice) ? choice : 'warns';
+  return choices.get(rule.code) ?? rule.severity;
 }
 
 /** Folds the next event of the stream of settings; the state before stays as it is. Throws an `UnreadableError`. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { EncounterBilled } from '../../src/events/encounterReadiness.ts';
 import { newEvent } from '../../src/events/newEvent.ts';
-import { encounterReadinessStream, readinessStream } from '../../src/events/streamNames.ts';
+import { encounterReadinessStream } from '../../src/events/streamNames.ts';
 import type { Claim } from '../support/billing.ts';
 import { billedPath, freshClaim, readiness, sendClaim, sendLater } from '../support/claims.ts';
 import { temporaryFolder } from '../support/cli.ts';
@@ -15,7 +15,7 @@ import { expectDocumented, fetchDocument } from '../support/openapi.ts';
 import { phi } from '../support/phi.ts';
 import { samples } from '../support/samples.ts';
 import { appendedBy, changesBy, type TestService } from '../support/service.ts';
-import { inWorkspace, worklist } from '../support/worklists.ts';
+import { inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
 const LONG_MS = 60_000;
 
@@ -182,27 +182,40 @@ onEveryEngine((start) => {
     expect(last.billed?.acknowledged).toBeUndefined();
   });
 
-  test('that it blocks cannot be set; where it was set, it warns, and the worklist tells the same state', async () => {
-    const principal = { type: 'operator', id: 'test' } as const;
-    const caller = { workspace: clinic(), principal, requestId: randomUUID() };
-    const set = (choice: string) => {
-      const event = newEvent(caller, 'ReadinessRuleSet', { rule: 'changed_after_billing', choice });
-      return service.eventLog.append(readinessStream(clinic()), { ...event, id: randomUUID() }, 'any');
-    };
-    await set('blocks');
+  test('the worklist lists what has changed since it was billed, as it is announced; a workspace can let it block', async () => {
     const { claim } = await billedClaim();
+    const ofFacility = `&facility_id=${claim.facility.id}`;
+    const listed = async () => {
+      const { items, counts } = await worklist(service, ofFacility);
+      return { counts: counts.rules, found: items.map(({ state, findings }) => [state, ...findings]) };
+    };
+    const announced = async () => {
+      const stream = encounterReadinessStream(clinic(), String(claim.encounter.id));
+      const events = await service.eventLog.readStream(stream, { limit: 100 });
+      return events.filter(({ type }) => type === 'EncounterReadinessChanged').map(({ data }) => data);
+    };
+    expect(await listed()).toEqual({ counts: {}, found: [['ready']] });
     await sendLater(service, claim, 'provider', { npi: '2000000002' });
-    expect(await readiness(service, claim)).toMatchObject({
-      state: 'ready',
-      findings: [{ rule: 'changed_after_billing', severity: 'warns' }],
+    const rule = 'changed_after_billing';
+    const record = { kind: 'provider', id: claim.provider.id };
+    const finding = { rule, severity: 'warns', field: 'npi', record };
+    const changed = { counts: { [rule]: 1 }, found: [['ready', finding]] };
+    expect(await listed()).toEqual(changed);
+    expect((await announced()).at(-1)).toMatchObject({
+      ...{ from: 'ready', to: 'ready', rules: [rule], cause: { kind: 'provider', version: 2 } },
     });
-    const { items } = await worklist(service);
-    expect(items.find(({ id }) => id === claim.encounter.id)?.state).toBe('ready');
-    const listed = JSON.parse((await cli('readiness', 'rules', '--json')).stdout);
-    expect(listed).toContainEqual(
-      expect.objectContaining({ rule: 'changed_after_billing', choice: 'warns' }),
-    );
-    await set('default');
+    expect((await inStores(service, 'projections', 'rebuild', 'readiness')).code).toBe(0);
+    expect(await listed()).toEqual(changed);
+    await cli('readiness', 'set', rule, 'blocks');
+    expect(await listed()).toMatchObject({ found: [['blocked', { severity: 'blocks' }]] });
+    expect(await readiness(service, claim)).toMatchObject({
+      ...{ state: 'blocked', findings: [{ rule, severity: 'blocks', field: 'npi' }] },
+    });
+    await cli('readiness', 'set', rule, 'default');
+    expect(await listed()).toEqual(changed);
+    await acknowledge(claim, { reason: phi('Accepted') });
+    expect(await listed()).toEqual({ counts: {}, found: [['ready']] });
+    expect((await announced()).at(-1)).toMatchObject({ rules: [], cause: { kind: 'readiness' } });
   });
 
   test(

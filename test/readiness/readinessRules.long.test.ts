@@ -70,13 +70,6 @@ onEveryEngine((start) => {
     );
     expect(await cli('set', 'no_such_rule', 'off')).toMatchObject({ code: 1, stdout: '' });
     expect((await cli('set', 'payer_code_missing', 'maybe')).code).not.toBe(0);
-    const refused = await appendedBy(service, async () => {
-      expect(await cli('set', 'changed_after_billing', 'blocks')).toEqual({
-        ...{ code: 1, stdout: '' },
-        stderr: expect.stringContaining('only to warns, off, default'),
-      });
-    });
-    expect(refused).toEqual([]);
     await set('taxonomy_code_missing', 'default');
   });
 

@@ -88,7 +88,6 @@ onEveryEngine((start) => {
     for (const [value, named] of [
       [{ rules: { nothing: 'off' } }, 'nothing'],
       [{ rules: { [rule]: 'maybe' } }, rule],
-      [{ rules: { changed_after_billing: 'blocks' } }, 'changed_after_billing'],
       [{ filing_limits: { default: 0 } }, 'filing_limits.default'],
       [{ filing_limit: 90 }, 'filing_limit'],
     ] as const) {

@@ -5,17 +5,13 @@ import type { Shown } from '../../src/events/shown.ts';
 import { readinessCountsStream } from '../../src/events/streamNames.ts';
 import { minuteOf } from '../../src/readiness/worklist/worklistLists.ts';
 import { sendBatch } from '../support/batches.ts';
-import type { Claim } from '../support/billing.ts';
-import { choices } from '../support/choices.ts';
-import { freshClaim, readinessPath, sendClaim } from '../support/claims.ts';
+import { freshClaim, neighbours, sendClaim } from '../support/claims.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
 import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.ts';
 
-const SEED = 11;
-const CHANGES = 40;
 /** More than are evaluated with the change itself. */
 const MANY = 230;
 
@@ -38,77 +34,6 @@ onEveryEngine((start) => {
   });
   afterAll(() => service.stop());
 
-  /** Claims that share payers, facilities and providers. */
-  const neighbours = (count: number): Claim[] => {
-    const [one, other] = [freshClaim(), freshClaim()];
-    return Array.from({ length: count }, (_, index) => {
-      const shared = index % 2 === 0 ? one : other;
-      const claim = freshClaim({ encounter: { date_of_service: `2026-03-${10 + (index % 3)}` } });
-      const { payer, provider, facility } = shared;
-      claim.patient.primary_insurance = {
-        ...(claim.patient.primary_insurance as object),
-        payer_id: payer.id,
-      };
-      Object.assign(claim.encounter, {
-        ...{ provider_id: provider.id, rendering_provider_id: provider.id, facility_id: facility.id },
-      });
-      return { ...claim, payer, provider, facility };
-    });
-  };
-
-  test('tells of every encounter what its readiness tells, and counts them, whatever changes', async () => {
-    const claims = neighbours(6);
-    for (const claim of claims) await sendClaim(service, claim);
-    const insured = ({ patient }: Claim, change: object) => ({
-      primary_insurance: { ...(patient.primary_insurance as object), ...change },
-    });
-    const changes: ((claim: Claim) => [keyof Claim, object])[] = [
-      () => ['encounter', { is_completed: false }],
-      () => ['encounter', { is_completed: true }],
-      () => ['encounter', { voided_at: '2026-03-20' }],
-      () => ['encounter', { voided_at: null }],
-      () => ['encounter', { date_of_service: '2031-05-01' }],
-      () => ['encounter', { date_of_service: '2026-03-11' }],
-      () => ['encounter', { facility_id: null }],
-      () => ['encounter', { patient_id: claims[0]?.patient.id }],
-      (claim) => ['patient', insured(claim, { policy_number: null })],
-      (claim) => ['patient', insured(claim, { policy_number: 'W1' })],
-      (claim) => ['patient', insured(claim, { payer_id: claims[1]?.payer.id })],
-      () => ['patient', { zip_code: '10001' }],
-      () => ['provider', { npi: '0000000006' }],
-      () => ['provider', { npi: '1234567893' }],
-      () => ['facility', { tax_id: null }],
-      () => ['facility', { tax_id: '12-3456789' }],
-      () => ['payer', { payer_code: null }],
-      () => ['payer', { payer_code: '60054' }],
-    ];
-    const next = choices(SEED);
-    for (let change = 0; change < CHANGES; change += 1) {
-      const claim = claims[next(claims.length)] as Claim;
-      const [kind, fields] = (changes[next(changes.length)] as (typeof changes)[number])(claim);
-      Object.assign(claim[kind], fields);
-      await sendClaim(service, claim, kind);
-      if (change === 20)
-        expect((await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'off')).code).toBe(0);
-      if (change % 10 !== 9) continue;
-      const { items, counts } = await worklist(service);
-      for (const { encounter } of claims) {
-        const { body } = await service.get(readinessPath({ encounter } as Claim));
-        const found = (body.findings as (typeof items)[number]['findings']).map(
-          ({ rule, severity, field, record }) => ({
-            ...{ rule, severity, field },
-            record: { kind: record.kind, id: record.id },
-          }),
-        );
-        const item = items.find(({ id }) => id === encounter.id);
-        expect(item?.state).toBe(body.state);
-        expect(new Set(item?.findings)).toEqual(new Set(found));
-      }
-      expect(counts).toEqual(countsOf(items));
-    }
-    await inWorkspace(service, 'readiness', 'set', 'facility_tax_id', 'default');
-  });
-
   test('is narrowed by all of its filters, with counts, in pages', async () => {
     const claims = neighbours(9);
     for (const [index, claim] of claims.entries()) {
@@ -122,7 +47,7 @@ onEveryEngine((start) => {
       await sendClaim(service, claim);
     }
     const { items: all } = await worklist(service);
-    const [{ payer, facility, provider }] = claims as [Claim];
+    const { payer, facility, provider } = claims[0] as (typeof claims)[number];
     const rule = 'policy_number_missing';
     const has = (item: (typeof all)[number]) => item.findings.some((finding) => finding.rule === rule);
     const day = (item: (typeof all)[number]) => item.date_of_service?.slice(0, 10) ?? '';

@@ -39,6 +39,24 @@ export function freshClaim(changes: Partial<Claim> = {}): Claim {
   );
 }
 
+/** Claims that share payers, facilities and providers. */
+export function neighbours(count: number): Claim[] {
+  const [one, other] = [freshClaim(), freshClaim()];
+  return Array.from({ length: count }, (_, index) => {
+    const shared = index % 2 === 0 ? one : other;
+    const claim = freshClaim({ encounter: { date_of_service: `2026-03-${10 + (index % 3)}` } });
+    const { payer, provider, facility } = shared;
+    claim.patient.primary_insurance = {
+      ...(claim.patient.primary_insurance as object),
+      payer_id: payer.id,
+    };
+    Object.assign(claim.encounter, {
+      ...{ provider_id: provider.id, rendering_provider_id: provider.id, facility_id: facility.id },
+    });
+    return { ...claim, payer, provider, facility };
+  });
+}
+
 /** Sends a claim, or some of its records. */
 export async function sendClaim(client: Client, claim: Claim, ...parts: (keyof Claim)[]): Promise<void> {
   for (const kind of parts.length > 0 ? parts : kinds) {

@@ -28,8 +28,7 @@ export async function triggerByLog(
   let wasSo = false;
   for (const step of steps) {
     replay.take(step);
-    const { facts } = replay;
-    const findings = replay.findings.filter(({ rule }) => !rule.isFromLogAlone);
+    const { facts, findings } = replay;
     const then = facts && worklistEntry({ facts, findings }, now);
     const isSo = then?.state === entry.state && finds(then, codesOf(entry));
     if (isSo && !wasSo) found = step;

@@ -4,6 +4,7 @@ import { recordKey } from '../factsOf.ts';
 import { type CausedFinding, ReadinessReplay } from '../ReadinessReplay.ts';
 import type { BilledRecord, BillingFacts, Severity } from '../rule.ts';
 import type { RuleSettings } from '../ruleSettings.ts';
+import { changedAfterBilling } from '../rules/encounter/changedAfterBilling.ts';
 
 /** What is wrong in a field since a write of its record, for as long as an encounter that was completed had it. */
 export interface Defect {
@@ -42,7 +43,7 @@ export function defectsOf(encounterId: string, steps: readonly Step[], at: numbe
     const findings = facts?.encounter.fields.is_completed === true ? replay.findings : [];
     for (const finding of findings) {
       // That something was mended after it was billed is no defect.
-      if (finding.rule.isFromLogAlone) continue;
+      if (finding.rule === changedAfterBilling) continue;
       const key = keyOf(finding);
       const known = standing.get(key);
       const defect =

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { documentFieldsSchema } from '../../records/document.ts';
 import { visitTypes } from '../../records/kinds/encounter.ts';
-import { choicesFor, type RuleSettings } from '../ruleSettings.ts';
+import { type RuleSettings, ruleChoices } from '../ruleSettings.ts';
 import { rules } from '../rules/index.ts';
 
 /** The file is an operator's own: what it has too much may be named. */
@@ -19,7 +19,7 @@ const days = z.int().min(1).nullable();
 /** Settings that are not in force: only what is to be another than now; `null` and `default` take a setting away. */
 export const candidateSettingsSchema = z.strictObject(
   {
-    rules: someOf(rules.map((rule) => [rule.code, z.enum([...choicesFor(rule), 'default'])])),
+    rules: someOf(rules.map((rule) => [rule.code, z.enum([...ruleChoices, 'default'])])),
     filing_limits: z
       .strictObject(
         { default: days.optional(), payers: z.record(z.string(), days).optional() },

@@ -60,12 +60,15 @@ export async function* simulate(
       after: result.after,
       limit: AT_ONCE,
     });
-    const ids = rows.flatMap((row) => {
-      const entry = entryOf(row);
-      return entry && isWithin(entry, question) ? [entry.encounter_id] : [];
-    });
+    const entries = rows.flatMap((row) => entryOf(row) ?? []).filter((entry) => isWithin(entry, question));
+    const ids = entries.map(({ encounter_id }) => encounter_id);
+    const billed = new Set(
+      entries.flatMap(({ is_billed, encounter_id }) => (is_billed ? [encounter_id] : [])),
+    );
     const [now, then] = await Promise.all(
-      [present, candidate].map((settings) => evaluate(ports, workspace, ids, settings)),
+      [present, candidate].map((settings) =>
+        evaluate(ports, workspace, ids, settings, (id) => billed.has(id)),
+      ),
     );
     const at = Date.now();
     for (const [id, evaluation] of now ?? []) {

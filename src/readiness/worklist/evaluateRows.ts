@@ -15,6 +15,8 @@ export interface Due {
   trigger: Trigger;
   /** Whether other events led to it as well. */
   isOneOfSeveral?: boolean;
+  /** Whether one of them says that it was billed. */
+  isBilled?: boolean;
 }
 
 /** Encounters of a workspace that are to be evaluated, by their ids. */
@@ -46,7 +48,9 @@ export async function evaluateRows(
   const streamOf = (id: string) => recordStream(workspace, 'encounter', id);
   const stored = await readModels.load(worklistModel, ids.map(streamOf));
   const rowsBefore = new Map(stored.map((row) => [row.id, row]));
-  const evaluated = await evaluate(ports, workspace, ids, settings);
+  const wasBilled = (id: string) => entryOf(rowsBefore.get(streamOf(id)))?.is_billed === true;
+  const mayBeBilled = (id: string) => encounters.get(id)?.isBilled === true || wasBilled(id);
+  const evaluated = await evaluate(ports, workspace, ids, settings, mayBeBilled);
   const now = Date.now();
   const tallies = new TallyChanges(workspace);
   const rows: Row[] = [];

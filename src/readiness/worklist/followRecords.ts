@@ -29,11 +29,11 @@ const POLL_MS = 5;
 /** Changes that are looked at side by side. */
 const SIDE_BY_SIDE = 16;
 
-const ENCOUNTER_BILLED = 'EncounterBilled';
+const billingTypes = ['EncounterBilled', 'BillingChangeAcknowledged'];
 const eventTypes = [
   ...catalog.map(({ eventType }) => eventType),
   ...documentEventTypes,
-  ...[ENCOUNTER_BILLED, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
+  ...[...billingTypes, RECORD_ERASED, ...ruleSettingTypes, CODE_SET_LOADED],
 ];
 
 /** Encounters to be evaluated, by workspace and id. */
@@ -93,7 +93,7 @@ async function changedBy(
   const latest = new Map<string, RecordedEvent>();
   for (const event of events) {
     const kind = kindOfStream(event.stream);
-    const isBilled = event.type === ENCOUNTER_BILLED;
+    const isBilled = billingTypes.includes(event.type);
     if (kind === 'encounter' || isBilled) addTo(due, event.stream, event.position, event);
     if (kind === 'document') addTo(due, encounterOfDocument(event.stream), event.position, event);
     // Nothing rests on what is new, or was billed.
@@ -146,7 +146,8 @@ function othersOf(visits: ReadonlyMap<string, readonly string[]>, evaluated: Enc
 function addTo(due: AllDue, stream: string, order: number, event: RecordedEvent): void {
   const workspace = workspaceOfStream(stream);
   const encounters = due.get(workspace) ?? new Map<string, Due>();
-  addDue(encounters, recordIdOf(stream), { order, trigger: triggerOf(event) });
+  const isBilled = billingTypes.includes(event.type);
+  addDue(encounters, recordIdOf(stream), { order, trigger: triggerOf(event), isBilled });
   due.set(workspace, encounters);
 }
 
@@ -156,6 +157,7 @@ function addDue(encounters: Map<string, Due>, id: string, due: Due): void {
   if (before === undefined) encounters.set(id, due);
   else {
     const { trigger } = before.trigger.position < due.trigger.position ? due : before;
-    encounters.set(id, { ...before, trigger, isOneOfSeveral: true });
+    const isBilled = before.isBilled === true || due.isBilled === true;
+    encounters.set(id, { ...before, trigger, isOneOfSeveral: true, isBilled });
   }
 }

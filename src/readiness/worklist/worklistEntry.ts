@@ -29,6 +29,8 @@ export interface WorklistEntry {
   date_of_service?: string | undefined;
   state: ReadinessState;
   findings: WorklistFinding[];
+  /** Whether it was billed: then what it rests on is compared with what was billed. */
+  is_billed?: true;
   /** When the next finding begins or ends by itself, in milliseconds since 1970. */
   flips_at?: number;
 }
@@ -66,6 +68,7 @@ export function worklistEntry(
     date_of_service: textOf(encounter, 'date_of_service'),
     state: readinessState(facts, standing),
     findings: standing.map(toWorklist),
+    ...(facts.billed !== undefined && { is_billed: true }),
     ...(flips.length > 0 && { flips_at: Math.min(...flips) }),
   };
 }

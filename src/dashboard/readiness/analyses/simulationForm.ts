@@ -1,5 +1,5 @@
 import type { RequiredDocuments } from '../../../readiness/documents/requiredDocuments.ts';
-import { choiceOf, choicesFor, type RuleSettings } from '../../../readiness/ruleSettings.ts';
+import { choiceOf, type RuleSettings, ruleChoices } from '../../../readiness/ruleSettings.ts';
 import { rules } from '../../../readiness/rules/index.ts';
 import {
   type CandidateSettings,
@@ -39,12 +39,7 @@ export function simulationForm(
 <form method="post" action="${simulationPath(workspace)}">${csrf}
 <details${refusal && html` open`}><summary>Rules</summary>
 <div class="filter-fields">${rules.map((rule) =>
-    choice(
-      `rules.${rule.code}`,
-      rule.title,
-      [...choicesFor(rule), 'default'],
-      `Now: ${choiceOf(settings, rule)}`,
-    ),
+    choice(`rules.${rule.code}`, rule.title, [...ruleChoices, 'default'], `Now: ${choiceOf(settings, rule)}`),
   )}</div>
 </details>
 <div class="filter-fields">

@@ -16,7 +16,6 @@ export const changedAfterBilling: Rule = {
       .filter((field) => isUsedField(kind, field))
       .map((field) => `${kind}.${field}`),
   ),
-  isFromLogAlone: true,
   holdsForVoid: true,
   check(facts) {
     const now = partsOf(facts);
