@@ -10,7 +10,7 @@ import { onEveryEngine } from '../support/engines.ts';
 import { eventually } from '../support/eventually.ts';
 import { phi } from '../support/phi.ts';
 import { accessesBy, appendedBy, refusalsBy, type TestService } from '../support/service.ts';
-import { countsOf, inStores, inWorkspace, worklist } from '../support/worklists.ts';
+import { countsOf, inStores, worklist } from '../support/worklists.ts';
 
 /** More than are evaluated with the change itself. */
 const MANY = 230;
