@@ -39,6 +39,15 @@ export const sealingKey = z
   .base64({ error: 'must be base64' })
   .refine((value) => Buffer.from(value, 'base64').length === 32, { error: 'must be 32 bytes' });
 
+/** A key; while it is changed the old and the new one, separated by a comma. */
+export const oneOrTwo = (key: z.ZodType<string>) =>
+  z.string().superRefine((value, { addIssue }) => {
+    const parts = value.split(',');
+    if (parts.length > 2) addIssue('must be one key, or two separated by a comma');
+    for (const part of parts)
+      for (const { message } of key.safeParse(part).error?.issues ?? []) addIssue(message);
+  });
+
 const url = (...schemes: string[]) =>
   z.string().regex(new RegExp(`^(?:${schemes.join('|').replaceAll('+', '\\+')}):.`), {
     error: `must begin with ${schemes.map((scheme) => `${scheme}:`).join(' or ')} and go on with a place`,

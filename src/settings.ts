@@ -7,6 +7,7 @@ import {
   MAX_RETENTION_YEARS,
   MIN_RETENTION_YEARS,
   networks,
+  oneOrTwo,
   onOff,
   pathUrl,
   portNumbers,
@@ -116,8 +117,8 @@ export const settings = z.object({
     'for ever',
   ),
   SIGNING_KEY: variable(
-    base64(32).optional(),
-    'Signs exports and tree heads: an Ed25519 private key (PKCS#8, DER, base64). All instances share one.',
+    oneOrTwo(base64(32)).optional(),
+    'Signs exports and tree heads: an Ed25519 private key (PKCS#8, DER, base64). All instances share one. While it is changed: the old and the new one, separated by a comma.',
     '`signing-key` in `DATA_DIR`, made when first needed',
   ),
   HEADS_TO: variable(

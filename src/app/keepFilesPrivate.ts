@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { keyFiles } from './keyFiles.ts';
+import { keyFiles } from './keys/keyFiles.ts';
 import { pathOf } from './openBackend.ts';
 import { type OpenToOthers, PrivateFiles } from './PrivateFiles.ts';
 

@@ -16,7 +16,7 @@ import { createAddressRules } from '../webhooks/settings/addressRules.ts';
 import { disableWebhook } from '../webhooks/settings/disableWebhook.ts';
 import { maySend } from '../webhooks/settings/maySend.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
-import { lastingKeys } from './keyFiles.ts';
+import { lastingKeys } from './keys/keyFiles.ts';
 import { openEventLog, openLeases, openReadModels, openStateStore } from './openBackend.ts';
 
 const NOTE_EVERY_MS = 60_000;

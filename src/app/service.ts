@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Config } from '../config.ts';
-import { parseSigningKey } from '../evidence/signing.ts';
 import type { ArrivalTimes } from '../http/server/createHttpServer.ts';
 import type { ConnectionTimes } from '../mllp/MllpConnection.ts';
 import { type Clock, systemClock } from '../ports/clock.ts';
@@ -14,7 +13,8 @@ import { SharedFlag } from '../threads/SharedFlag.ts';
 import type { RetrySchedule } from '../webhooks/delivery/schedule.ts';
 import { requireRestored } from './backup/restoreMarker.ts';
 import { keepFilesPrivate } from './keepFilesPrivate.ts';
-import { checkKeys, type LastingKeyName } from './keyFiles.ts';
+import { checkKeys, type LastingKeyName } from './keys/keyFiles.ts';
+import { openSigningKey } from './keys/signingKey.ts';
 import { exportsMetrics, startMetrics } from './metrics/startMetrics.ts';
 import { openStores } from './requests/openStores.ts';
 import { sharedMemory } from './requests/SharedMemory.ts';
@@ -147,7 +147,7 @@ async function openHeads(
   pauses: HeadPauses | undefined,
 ): Promise<HeadsRole | undefined> {
   if (headsTo === undefined || !config.roles.includes('heads')) return undefined;
-  const signingKey = async () => parseSigningKey(await stores.knownKeys.load('signing'));
+  const signingKey = () => openSigningKey(stores.eventLog, stores.knownKeys);
   return startHeads({ ...config, headsTo }, logger, { ...stores, signingKey }, pauses);
 }
 

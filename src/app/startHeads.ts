@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { treeModel } from '../../projections/tree.ts';
@@ -8,7 +7,7 @@ import { describeError, ServiceError } from '../errors.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
 import { tellHeadsStatus } from '../evidence/heads/headsStatus.ts';
 import { type HeadPorts, sendHeads } from '../evidence/heads/sendHeads.ts';
-import { publicKeyPem } from '../evidence/signing.ts';
+import { publicKeysOf, type SigningKey } from '../evidence/keys/SigningKey.ts';
 import type { Finding } from '../health/finding.ts';
 import type { EventLog } from '../ports/eventLog.ts';
 import type { KeyDirectory } from '../principals/keys/KeyDirectory.ts';
@@ -29,7 +28,7 @@ const LAST_MS = 15_000;
 export interface HeadStores extends Omit<HeadPorts, 'target'> {
   eventLog: EventLog;
   directory: KeyDirectory;
-  signingKey(): Promise<KeyObject>;
+  signingKey(): Promise<SigningKey>;
 }
 
 /** Pauses in milliseconds; set by tests alone. */
@@ -97,13 +96,13 @@ class HeadSender {
   /** Sends notices of erasures and, where they are due, heads; says whether all were sent. Never rejects. */
   async send(isDue: boolean): Promise<boolean> {
     const before = this.#problem;
-    let key: KeyObject | undefined;
+    let key: SigningKey | undefined;
     try {
       key = await this.#ports.signingKey();
       // Neither waits for what is in the way of the other alone.
       const failures: unknown[] = [];
       await this.#notices.send(key, isDue).catch((error) => failures.push(error));
-      if (isDue) await this.#sendHeads(key).catch((error) => failures.push(error));
+      if (isDue) await this.#sendHeads().catch((error) => failures.push(error));
       if (failures.length > 0) throw failures[0];
       if (this.#problem !== undefined) this.#logger.info('heads are sent again');
       this.#problem = undefined;
@@ -114,12 +113,12 @@ class HeadSender {
     return this.#problem === undefined;
   }
 
-  async #sendHeads(key: KeyObject): Promise<void> {
+  async #sendHeads(): Promise<void> {
     const { eventLog, readModels, directory } = this.#ports;
     // What the projector has not reached by then is in the next head.
     await untilReached(readModels, treeModel, await eventLog.head(), 'hash tree').catch(() => undefined);
     const workspaces = [INSTALLATION, ...directory.known.workspaces.keys()];
-    this.#tellContradicted(await sendHeads(this.#ports, workspaces, key));
+    this.#tellContradicted(await sendHeads(this.#ports, workspaces, this.#ports.signingKey));
   }
 
   findings(): Finding[] {
@@ -128,13 +127,13 @@ class HeadSender {
   }
 
   /** For the dashboard of all processes, which may lag: what matters is told by the log and `/readyz`. */
-  async #tellStatus(key: KeyObject | undefined): Promise<void> {
+  async #tellStatus(key: SigningKey | undefined): Promise<void> {
     const { stateStore, target } = this.#ports;
     await tellHeadsStatus(stateStore, {
       place: target.place,
       tried_at: new Date().toISOString(),
       problem: this.#problem ?? null,
-      public_key: key === undefined ? null : publicKeyPem(key),
+      public_key: key === undefined ? null : publicKeysOf(key).text(),
     }).catch(() => undefined);
   }
 

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { v7 as uuidv7 } from 'uuid';
@@ -7,6 +6,7 @@ import { asUnreadable, ServiceError } from '../errors.ts';
 import type { Principal } from '../events/eventMetadata.ts';
 import type { Actor, Caller } from '../events/newEvent.ts';
 import { INSTALLATION } from '../events/streamNames.ts';
+import type { SigningKey } from '../evidence/keys/SigningKey.ts';
 import { listeningAddress } from '../listeningAddress.ts';
 import type { DocumentStore } from '../ports/documentStore.ts';
 import type { EventLog } from '../ports/eventLog.ts';
@@ -26,7 +26,8 @@ import type { WebhookCaller } from '../webhooks/settings/payloadPermissions.ts';
 import { WebhookDirectory } from '../webhooks/settings/WebhookDirectory.ts';
 import { WebhookManager } from '../webhooks/settings/WebhookManager.ts';
 import { requireRestored } from './backup/restoreMarker.ts';
-import { lastingKeys, loadSigningKey as openSigningKey } from './keyFiles.ts';
+import { lastingKeys } from './keys/keyFiles.ts';
+import { findSigningKey, openSigningKey } from './keys/signingKey.ts';
 import { openDocumentStore, openEventLog, openReadModels, openStateStore, pathOf } from './openBackend.ts';
 import { type Terminal, terminal } from './terminal.ts';
 
@@ -283,9 +284,14 @@ export function withWebhooks<Result>(
   );
 }
 
-/** The key that signs exports and tree heads, as the environment has it (`src/config.ts`). */
-export async function loadSigningKey(): Promise<KeyObject> {
+/** The key that signs, as `findSigningKey` gives it where it is here. */
+export function ownSigningKey(eventLog: EventLog): Promise<SigningKey | undefined> {
+  return findSigningKey(eventLog, loadConfig(terminal().env), false);
+}
+
+/** The key that signs exports and tree heads now, as `openSigningKey` gives it. */
+export async function loadSigningKey(eventLog: EventLog): Promise<SigningKey> {
   const config = loadConfig(terminal().env);
   requireKeyFolder(config.signingKey, config.dataDir);
-  return openSigningKey(config);
+  return openSigningKey(eventLog, config);
 }

@@ -1,6 +1,5 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
-import { signatureProblem } from '../evidence/signing.ts';
+import { publicKeysOf, type SigningKey } from '../evidence/keys/SigningKey.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { StateStore, StateTable } from '../ports/stateStore.ts';
 import { version } from '../version.ts';
@@ -16,8 +15,8 @@ export interface BackupPorts extends ObjectPorts {
   stateStore: StateStore;
   /** The tables of the state store that belong to a backup. */
   tables: readonly StateTable<object>[];
-  keys: ServiceKeys;
-  signingKey: KeyObject;
+  keys(): Promise<ServiceKeys>;
+  signingKey(): Promise<SigningKey>;
 }
 
 export interface BackupOptions {
@@ -54,10 +53,11 @@ export async function takeBackup(
   ports: BackupPorts,
   { passphrase, isNewPassphrase, onProgress }: BackupOptions,
 ): Promise<BackupResult> {
-  const { eventLog, stateStore, target, tables, keys, signingKey } = ports;
+  const { eventLog, stateStore, target, tables } = ports;
   const previous = await previousBackup(ports);
   const present = await ownFiles(target, previous === undefined);
   const log = await eventLog.identity();
+  const keys = await ports.keys();
   const sealed = await sealKeys(target, log, keys, isNewPassphrase ? undefined : previous, passphrase);
   const created_at = new Date().toISOString();
   const { state, messages } = await backupState(stateStore, target, tables);
@@ -67,15 +67,18 @@ export async function takeBackup(
   const removed = await removeErased(eventLog, target, logPart.segments, listed);
   const wanted = [...uploads, ...messages];
   const objects = await backupObjects(ports, previous?.objects ?? [], wanted, present);
+  // A key that the log came to know meanwhile.
+  const keysNow = await ports.keys();
+  const sealedNow = isSame(keys, keysNow) ? sealed : await writeKeys(target, log, keysNow, passphrase);
   const { segments, erasing } = removed;
   const manifest = await writeManifest(
     target,
     {
       type: 'chartledger.backup.v1',
       ...{ version, log, created_at },
-      ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealed },
+      ...{ ...logPart, segments, erasing, state, objects: objects.files, keys: sealedNow },
     },
-    signingKey,
+    await ports.signingKey(),
   );
   const objectFiles = [...objects.index.values()].map(({ id }) => objectName(id));
   const kept = new Set([...filesOf(manifest), ...objectFiles]);
@@ -93,7 +96,7 @@ async function previousBackup({ eventLog, target, signingKey }: BackupPorts): Pr
   const isOther = previous.log !== (await eventLog.identity());
   const problem = isOther
     ? 'is of another event log'
-    : signatureProblem(previous, createPublicKey(signingKey))
+    : publicKeysOf(await signingKey()).problem(previous)
       ? 'was signed with another key, or changed since'
       : (await eventLog.hasPosition(previous.last_position))
         ? undefined
@@ -123,6 +126,9 @@ async function sealKeys(
 ): Promise<BackupFile> {
   if (previous === undefined) return writeKeys(target, log, keys, passphrase);
   const before = await readKeys(target, previous, passphrase);
-  const isSame = before.size === keys.size && [...keys].every(([name, key]) => before.get(name)?.equals(key));
-  return isSame ? previous.keys : writeKeys(target, log, keys, passphrase);
+  return isSame(before, keys) ? previous.keys : writeKeys(target, log, keys, passphrase);
+}
+
+function isSame(before: ServiceKeys, keys: ServiceKeys): boolean {
+  return before.size === keys.size && [...keys].every(([name, key]) => before.get(name)?.equals(key));
 }

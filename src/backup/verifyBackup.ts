@@ -1,5 +1,5 @@
-import type { KeyObject } from 'node:crypto';
 import { ServiceError } from '../errors.ts';
+import type { PublicKeys } from '../evidence/keys/PublicKeys.ts';
 import type { BackupTarget } from '../ports/backupTarget.ts';
 import type { CopiedPlace } from '../ports/logCopy.ts';
 import type { OnProgress } from './backupLog.ts';
@@ -31,10 +31,10 @@ export interface VerifiedBackup {
  */
 export async function verifyBackup(
   target: BackupTarget,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
   onProgress: OnProgress = () => undefined,
 ): Promise<VerifiedBackup> {
-  const manifest = await requireManifest(target, publicKey);
+  const manifest = await requireManifest(target, publicKeys);
   const problems: string[] = [];
   const noted = <Result>(work: Promise<Result>) => work.catch((error) => note(error, problems));
   const log = new LogCheck();

@@ -26,6 +26,7 @@ import { addProveCommands } from './proveCommand.ts';
 import { addReadinessCommands } from './readiness/readinessCommands.ts';
 import { addRecordsCommands } from './records/recordsCommands.ts';
 import { addReferenceCommands } from './reference/referenceCommands.ts';
+import { addSecretsCommands } from './secrets/secretsCommands.ts';
 import { addServeCommand } from './serveCommand.ts';
 import { addSourceCommands } from './sources/sourceCommands.ts';
 import { addEventsCommands } from './stream/eventsCommands.ts';
@@ -65,6 +66,7 @@ export function commandProgram(): Command {
   addDemoCommand(program);
   addUserCommands(program);
   addProjectionCommands(program);
+  addSecretsCommands(program);
   addDoctorCommand(program);
   addBackupCommands(program);
   addImportCommand(program);

@@ -14,6 +14,7 @@ import {
 } from '../evidence/export/exportEvents.ts';
 import type { ExportFormat } from '../evidence/export/exportLines.ts';
 import { manifestPath, signManifest } from '../evidence/export/manifest.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { eventTypesOf, subjectKinds } from '../records/eventSubject.ts';
 import { addTermOptions, type TermOptions, termsOfOptions } from './disclosures/termOptions.ts';
 import { createLogProgress } from './logProgress.ts';
@@ -56,7 +57,7 @@ async function exportToFile(
   const file = await ExportFile.open(path, job, force);
   try {
     const progress = await run(tools, job, file);
-    await finish(file, job, progress);
+    await finish(file, job, progress, tools.eventLog);
   } finally {
     await file.close();
   }
@@ -96,8 +97,13 @@ async function run(
   return progress;
 }
 
-async function finish(file: ExportFile, job: ExportJob, progress: ExportProgress): Promise<void> {
-  const signingKey = await loadSigningKey();
+async function finish(
+  file: ExportFile,
+  job: ExportJob,
+  progress: ExportProgress,
+  eventLog: EventLog,
+): Promise<void> {
+  const signingKey = await loadSigningKey(eventLog);
   await file.finish((digest) => signManifest(job, progress, digest, signingKey));
   writeLine(`${count(progress.events)} events in ${file.path}; ${manifestPath(file.path)} tells of them.`);
 }

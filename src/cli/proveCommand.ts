@@ -1,4 +1,3 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import { Argument, type Command } from 'commander';
 import {
   loadSigningKey,
@@ -19,7 +18,7 @@ import { catalog, catalogEntry } from '../records/catalog.ts';
 import { ofFile } from './ofFile.ts';
 import { parsePositive } from './options/parsePositive.ts';
 import { count, example, writeLine } from './output.ts';
-import { readHead, readPublicKey } from './signedFiles.ts';
+import { checkingKeys, readHead } from './signedFiles.ts';
 
 interface ProveOptions {
   workspace: string;
@@ -57,11 +56,6 @@ function subjectOf(kind: string, id: string, { workspace, encounter }: ProveOpti
   };
 }
 
-/** The key that heads are checked with: the one in the file, else the own one. */
-async function checkingKey(publicKey: string | undefined): Promise<KeyObject> {
-  return publicKey === undefined ? createPublicKey(await loadSigningKey()) : readPublicKey(publicKey);
-}
-
 async function writeProof(proof: Proof, out: string | undefined, said: string): Promise<void> {
   if (out === undefined) return writeLine(JSON.stringify(proof, undefined, 2));
   await ofFile(out, () => writeWhole(out, proof));
@@ -72,10 +66,10 @@ async function prove(kind: string, id: string, options: ProveOptions, command: C
   const { workspace, version, encounter, head: headFile, publicKey, out } = options;
   if ((kind === 'document') !== (encounter !== undefined))
     command.error('error: --encounter names the encounter of a document, and belongs to that kind');
-  const head =
-    headFile === undefined ? undefined : await readHead(headFile, await checkingKey(publicKey), workspace);
   const subject = subjectOf(kind, id, options);
   await withWorkspace(workspace, async (tools) => {
+    const keys = async () => checkingKeys(tools.eventLog, publicKey);
+    const head = headFile === undefined ? undefined : await readHead(headFile, await keys(), workspace);
     const proof = await provenVersion(tools, subject, version, head);
     const { index, tree_head } = proof;
     const said = `Version ${version} is event ${count(index + 1)} of ${count(tree_head.size)} of ${workspace}: the proof is`;
@@ -95,7 +89,7 @@ async function provenVersion(
     const { proof, stored } = await proveEvent({ eventLog, readModels }, event, { treeSize: head?.size });
     if (head && head.root !== proof.tree_head.root) throw otherLog(head);
     const tree_head =
-      head ?? signTreeHead(caller.workspace, stored.head, stored.head.last, await loadSigningKey());
+      head ?? signTreeHead(caller.workspace, stored.head, stored.head.last, await loadSigningKey(eventLog));
     const query = { version, ...(head && { tree_size: head.size }) };
     await recordAccess(eventLog, caller, { ...access, query });
     return { ...proof, tree_head };
@@ -107,11 +101,11 @@ async function proveTwoHeads(
   secondFile: string,
   { workspace, publicKey, out }: Pick<ProveOptions, 'workspace' | 'publicKey' | 'out'>,
 ): Promise<void> {
-  const key = await checkingKey(publicKey);
-  const first = await readHead(firstFile, key, workspace);
-  const second = await readHead(secondFile, key, workspace);
   await withLogToVerify(workspace, ({ eventLog }) =>
     withReadModels(async (readModels) => {
+      const keys = await checkingKeys(eventLog, publicKey);
+      const first = await readHead(firstFile, keys, workspace);
+      const second = await readHead(secondFile, keys, workspace);
       const found = await proveConsistency({ eventLog, readModels }, first, second);
       if ('differs' in found) throw otherLog(found.differs);
       const said = `The ${count(first.size)} events are those with which the ${count(second.size)} begin: the proof is`;

@@ -1,27 +1,38 @@
-import type { KeyObject } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadSigningKey } from '../app/withStores.ts';
 import { NOTICES } from '../erasure/notices/erasureNotice.ts';
 import { ServiceError } from '../errors.ts';
 import { manifestSchema } from '../evidence/export/manifest.ts';
-import { parsePublicKey, signatureProblem } from '../evidence/signing.ts';
+import { keysOfLog } from '../evidence/keys/loggedRotations.ts';
+import { PublicKeys } from '../evidence/keys/PublicKeys.ts';
+import { publicKeysOf } from '../evidence/keys/SigningKey.ts';
 import { type TreeHead, treeHeadSchema } from '../evidence/treeHead.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { ofFile } from './ofFile.ts';
 
-/** The public key in a file (PEM). Rejects with `validation_failed` or `conflict`. */
-export const readPublicKey = (path: string): Promise<KeyObject> =>
-  ofFile(path, async () => parsePublicKey(await readFile(path, 'utf8')));
+/** What a file with a public key (PEM) checks signatures with. Rejects with `validation_failed` or `conflict`. */
+export const readPublicKeys = (path: string): Promise<PublicKeys> =>
+  ofFile(path, async () => PublicKeys.parse(await readFile(path, 'utf8')));
 
 /**
- * The tree head in a file, which may be the manifest of an export, signed with the key; of one workspace, where that is
+ * What heads are checked with: the key in the file, else the own one, and the rotations that the log tells of. Rejects as
+ * `readPublicKeys` and `loadSigningKey`.
+ */
+export async function checkingKeys(eventLog: EventLog, path: string | undefined): Promise<PublicKeys> {
+  if (path === undefined) return publicKeysOf(await loadSigningKey(eventLog));
+  const given = await readPublicKeys(path);
+  return (await keysOfLog(eventLog, given)).publicKeys ?? given;
+}
+
+/**
+ * The tree head in a file, which may be the manifest of an export, signed with a key of its time; of one workspace, where that is
  * given. Rejects with `validation_failed` or `conflict`.
  */
-export async function readHead(path: string, publicKey: KeyObject, workspace?: string): Promise<TreeHead> {
+export async function readHead(path: string, publicKeys: PublicKeys, workspace?: string): Promise<TreeHead> {
   const text = await ofFile(path, () => readFile(path, 'utf8'));
   const head = parseHead(text);
-  const problem = head
-    ? signatureProblem(head, publicKey)
-    : 'it is no tree head and no manifest of an export';
+  const problem = head ? publicKeys.problem(head) : 'it is no tree head and no manifest of an export';
   if (head === undefined || problem) {
     throw new ServiceError('validation_failed', `${path} does not hold: ${problem}.`);
   }
@@ -30,19 +41,19 @@ export async function readHead(path: string, publicKey: KeyObject, workspace?: s
 }
 
 /**
- * The heads of a workspace in the files `*.json` of a folder that are no notices of erasures, signed with the key. Rejects with `validation_failed` at the
+ * The heads of a workspace in the files `*.json` of a folder that are no notices of erasures, signed with keys of their times. Rejects with `validation_failed` at the
  * first that does not hold, or when there is none; with `conflict` when one cannot be read.
  */
 export async function readHeads(
   folder: string,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
   workspace: string,
 ): Promise<TreeHead[]> {
   const names = await ofFile(folder, () => readdir(folder));
   const heads: TreeHead[] = [];
   const isHead = (name: string) => name.endsWith('.json') && !name.startsWith(NOTICES);
   for (const name of names.filter(isHead).toSorted()) {
-    const head = await readHead(join(folder, name), publicKey);
+    const head = await readHead(join(folder, name), publicKeys);
     if (head.workspace === workspace) heads.push(head);
   }
   if (heads.length > 0) return heads;

@@ -1,19 +1,28 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Command } from 'commander';
 import { terminal } from '../app/terminal.ts';
-import { loadSigningKey, type WorkspaceTools, withLogToVerify, withReadModels } from '../app/withStores.ts';
+import {
+  loadSigningKey,
+  ownSigningKey,
+  type WorkspaceTools,
+  withEventLog,
+  withLogToVerify,
+  withReadModels,
+} from '../app/withStores.ts';
 import { recordAccess } from '../audit/recordAccess.ts';
 import { writeWhole } from '../evidence/export/ExportFile.ts';
-import { publicKeyPem } from '../evidence/signing.ts';
+import { keysOfLog } from '../evidence/keys/loggedRotations.ts';
+import type { PublicKeys } from '../evidence/keys/PublicKeys.ts';
+import { publicKeysOf } from '../evidence/keys/SigningKey.ts';
 import { signTreeHead, type TreeHead } from '../evidence/treeHead.ts';
 import { verifiedTexts } from '../evidence/verifiedTexts.ts';
 import { type Verified, verifyWorkspace } from '../evidence/verifyWorkspace.ts';
 import { treeRoot } from '../hashing/hashTree.ts';
+import type { EventLog } from '../ports/eventLog.ts';
 import { erasureLines } from './erasure/erasureLines.ts';
 import { createLogProgress } from './logProgress.ts';
 import { ofFile } from './ofFile.ts';
 import { count, example, fail, writeLine } from './output.ts';
-import { readHead, readHeads, readPublicKey } from './signedFiles.ts';
+import { readHead, readHeads, readPublicKeys } from './signedFiles.ts';
 import { verifyFile } from './verifyFile.ts';
 import { verifyStoredDocuments } from './verifyStoredDocuments.ts';
 
@@ -38,26 +47,38 @@ function summary({ tree, compared }: Verified, heads: readonly TreeHead[]): stri
 async function headsOf(
   workspace: string,
   { head, heads }: VerifyOptions,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
 ): Promise<TreeHead[]> {
-  const one = head === undefined ? [] : [await readHead(head, publicKey, workspace)];
-  return heads === undefined ? one : [...one, ...(await readHeads(heads, publicKey, workspace))];
+  const one = head === undefined ? [] : [await readHead(head, publicKeys, workspace)];
+  return heads === undefined ? one : [...one, ...(await readHeads(heads, publicKeys, workspace))];
+}
+
+/** The key that was given, else the own one; none where that is not here, and is not needed. */
+async function trustedKeys(
+  eventLog: EventLog,
+  { head, heads, saveHead, publicKey }: VerifyOptions,
+): Promise<PublicKeys | undefined> {
+  if (publicKey !== undefined) return readPublicKeys(publicKey);
+  const isNeeded = (head ?? heads ?? saveHead) !== undefined;
+  const own = await (isNeeded ? loadSigningKey(eventLog) : ownSigningKey(eventLog));
+  return own && publicKeysOf(own);
 }
 
 async function verifyLog(workspace: string, options: VerifyOptions) {
-  const { saveHead, publicKey } = options;
-  const signingKey = await loadSigningKey();
-  const key = publicKey === undefined ? createPublicKey(signingKey) : await readPublicKey(publicKey);
-  const heads = await headsOf(workspace, options, key);
+  const { saveHead } = options;
   const verifyTree = async ({ eventLog, caller }: Pick<WorkspaceTools, 'eventLog' | 'caller'>) => {
+    const trusted = await trustedKeys(eventLog, options);
+    const { publicKeys, ends, problems: keyProblems } = await keysOfLog(eventLog, trusted);
+    const heads = publicKeys === undefined ? [] : await headsOf(workspace, options, publicKeys);
     await recordAccess(eventLog, caller, { action: 'verify' });
     const bar = createLogProgress(terminal().stderr.isTTY === true);
     const found = await withReadModels((readModels) =>
-      verifyWorkspace({ eventLog, readModels }, workspace, { heads, onProgress: bar.at }),
+      verifyWorkspace({ eventLog, readModels }, workspace, { heads, keyEnds: ends, onProgress: bar.at }),
     ).finally(() => bar.stop());
-    const { problems, remarks } = verifiedTexts(found, eventLog.timesRise);
+    const texts = verifiedTexts(found, eventLog.timesRise);
+    const problems = [...keyProblems, ...texts.problems];
     for (const problem of problems) fail(problem);
-    for (const remark of remarks) writeLine(`Remark: ${remark}`);
+    for (const remark of texts.remarks) writeLine(`Remark: ${remark}`);
     if (problems.length > 0) return;
     if (heads.length === 0 && found.compared === 0) {
       fail(
@@ -69,7 +90,8 @@ async function verifyLog(workspace: string, options: VerifyOptions) {
     }
     for (const line of erasureLines(found.erased)) writeLine(line);
     if (saveHead === undefined) return;
-    const signed = signTreeHead(workspace, found.tree, found.lastEvent, signingKey);
+    const key = await loadSigningKey(eventLog);
+    const signed = signTreeHead(workspace, found.tree, found.lastEvent, key);
     await ofFile(saveHead, () => writeWhole(saveHead, signed));
   };
   await withLogToVerify(workspace, verifyTree);
@@ -114,7 +136,7 @@ export function addVerifyCommand(program: Command): void {
     .option('--documents', 'read every stored document as well, and compare it with its digest in the log')
     .option(
       '--public-key <file>',
-      'the public key (PEM) that signed; with --workspace, by default the own one',
+      'the public key (PEM) that signed, or one before or after it; with --workspace, by default the own one',
     )
     .addHelpText(
       'after',
@@ -132,7 +154,12 @@ export function addVerifyCommand(program: Command): void {
 
   program
     .command('signing-key')
-    .description('Print the public key (PEM) that checks exports and signed heads.')
+    .description(
+      'Print the public key (PEM) that checks exports and signed heads, and behind it how it came after those before it, so that what they signed is checked as well.',
+    )
     .addHelpText('after', example('chartledger signing-key > chartledger.pem'))
-    .action(async () => writeLine(publicKeyPem(await loadSigningKey()).trimEnd()));
+    .action(async () => {
+      const key = await withEventLog(loadSigningKey);
+      writeLine(publicKeysOf(key).text().trimEnd());
+    });
 }

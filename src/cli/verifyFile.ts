@@ -1,35 +1,36 @@
-import type { KeyObject } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { MAX_EVENT_BYTES } from '../events/event.ts';
 import { verifyExport } from '../evidence/export/verifyExport.ts';
+import type { PublicKeys } from '../evidence/keys/PublicKeys.ts';
 import {
   certificateProblem,
   certifiedErasures,
   type ErasureCertificate,
   parseCertificate,
 } from '../evidence/proof/erasureCertificate.ts';
+
 import { type Proof, parseProof, proofProblem } from '../evidence/proof/proof.ts';
 import { ofFile } from './ofFile.ts';
 import { count, fail, writeLine } from './output.ts';
-import { readHead, readPublicKey } from './signedFiles.ts';
+import { readHead, readPublicKeys } from './signedFiles.ts';
 
 /** No proof or certificate is nearly as long: those of a patient hold a tombstone for each encounter and document. */
 const MAX_PROOF_BYTES = 64 * MAX_EVENT_BYTES;
 
-/** Checks an export, a proof or a certificate of an erasure with the public key alone, and says what it found. */
+/** Checks an export, a proof or a certificate of an erasure with public keys alone, and says what it found. */
 export async function verifyFile(path: string, publicKey: string, headFile?: string): Promise<void> {
-  const key = await readPublicKey(publicKey);
+  const keys = await readPublicKeys(publicKey);
   const text = await ofFile(path, () => readShort(path));
   const certificate = text === undefined ? undefined : parseCertificate(text);
-  if (certificate) return verifyCertificate(certificate, key, headFile);
+  if (certificate) return verifyCertificate(certificate, keys, headFile);
   const found = text === undefined ? undefined : parseProof(text);
-  if (found === undefined) return verifyExportFile(path, key, headFile);
+  if (found === undefined) return verifyExportFile(path, keys, headFile);
   if ('problem' in found) return fail(`The proof does not hold: ${found.problem}.`);
   const { proof } = found;
   if (headFile && proof.type === 'chartledger.consistency_proof.v1')
     return fail('The proof has both of its heads: it is checked without --head.');
-  const head = headFile === undefined ? undefined : await readHead(headFile, key);
-  const problem = proofProblem(proof, key, head);
+  const head = headFile === undefined ? undefined : await readHead(headFile, keys);
+  const problem = proofProblem(proof, keys, head);
   if (problem) return fail(`The proof does not hold: ${problem}.`);
   writeLine(describeProof(proof));
 }
@@ -39,9 +40,9 @@ async function readShort(path: string): Promise<string | undefined> {
   return size > MAX_PROOF_BYTES ? undefined : readFile(path, 'utf8');
 }
 
-function verifyCertificate(certificate: ErasureCertificate, key: KeyObject, headFile?: string): void {
+function verifyCertificate(certificate: ErasureCertificate, keys: PublicKeys, headFile?: string): void {
   const problem =
-    headFile === undefined ? certificateProblem(certificate, key) : 'it has its own head, without --head';
+    headFile === undefined ? certificateProblem(certificate, keys) : 'it has its own head, without --head';
   if (problem) {
     fail(`The certificate does not hold: ${problem}.`);
     return;
@@ -51,10 +52,10 @@ function verifyCertificate(certificate: ErasureCertificate, key: KeyObject, head
   for (const line of certifiedErasures(certificate)) writeLine(`  ${line}`);
 }
 
-async function verifyExportFile(path: string, key: KeyObject, headFile?: string): Promise<void> {
+async function verifyExportFile(path: string, keys: PublicKeys, headFile?: string): Promise<void> {
   if (headFile !== undefined)
     return fail('An export has its head in its manifest: it is checked without --head.');
-  const { manifest, problem } = await ofFile(path, () => verifyExport(path, key));
+  const { manifest, problem } = await ofFile(path, () => verifyExport(path, keys));
   if (problem !== undefined || manifest === undefined) return fail(problem ?? '');
   const { events, workspace, tree_head } = manifest;
   writeLine(`${count(events)} events of ${workspace} verified; tree head ${tree_head.root}`);

@@ -18,11 +18,17 @@ export function isBookkeeping(stream: string): boolean {
   return !stream.includes('.') && !sharedStreams.includes(stream);
 }
 
+/** Which keys of the service came into use for the first time, or for lack of the one before; it is bookkeeping. */
+export const KEY_ADOPTIONS_STREAM = 'service-keys';
+
 /** Id of a workspace: it is the prefix of its streams, so it has no dot. */
 export const WORKSPACE_ID = /^[a-z0-9_]{2,40}$/;
 
 /** Stands for the workspace in events that concern no single one, such as sign-ins; never the id of a workspace. */
 export const INSTALLATION = '*';
+
+/** Which keys of the service were replaced, of the installation. */
+export const KEY_ROTATIONS_STREAM = `${INSTALLATION}.key_rotations`;
 
 /** `{workspace}.{kind}-{percent-encoded id}`; `id` must be well-formed Unicode. Different ids give different names. */
 export function recordStream(workspace: string, kind: string, id: string): string {

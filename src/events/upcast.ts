@@ -138,6 +138,7 @@ const ownTypes = {
   UserTotpCodeUsed: [],
   UserRecoveryCodeUsed: [],
   SetupLinkIssued: [],
+  KeyRotated: [],
 } as const satisfies UpcastTable;
 
 export const { upcast, currentVersion, addEventType, eventTypes } = createUpcaster(ownTypes);

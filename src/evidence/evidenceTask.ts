@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Position } from '../events/event.ts';
 import type { ExportJob } from './export/exportEvents.ts';
 import type { VerificationJob } from './verification/Verifications.ts';
@@ -7,7 +6,7 @@ import type { VerifiedHistory } from './verification/verifyAgainstHeads.ts';
 /** What a thread of evidence is started for. */
 export type EvidenceTask =
   | ({ kind: 'verify' } & VerificationJob)
-  | { kind: 'export'; job: ExportJob; until: Position; signingKey: KeyObject | undefined };
+  | { kind: 'export'; job: ExportJob; until: Position; isSigned: boolean };
 
 /** What it tells; after `bytes` it waits for the message `more`. */
 export type EvidenceMessage =

@@ -65,7 +65,7 @@ export function keyId(publicKey: KeyObject): string {
 }
 
 /** The object with its signature. It must be what its own JSON gives when parsed: without `undefined`. */
-export function signObject<Body extends object>(body: Body, privateKey: KeyObject): Body & Signature {
+export function signStatement<Body extends object>(body: Body, privateKey: KeyObject): Body & Signature {
   const signed = { ...body, key_id: keyId(createPublicKey(privateKey)) };
   const signature = sign(null, Buffer.from(canonicalJson(signed)), privateKey).toString('base64');
   return { ...signed, signature };

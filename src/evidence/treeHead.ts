@@ -1,14 +1,18 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import type { RecordedEvent } from '../events/event.ts';
 import { type HashTree, treeRoot } from '../hashing/hashTree.ts';
-import { signObject } from './signing.ts';
+import { keyRotationSchema } from './keys/keyRotation.ts';
+import { type SigningKey, signObject } from './keys/SigningKey.ts';
 
 /** SHA-256, lower-case hex. */
 export const hashSchema = z.string().regex(/^[0-9a-f]{64}$/);
 
-/** The fields of what is signed, see `Signature`. */
-export const signatureFields = { key_id: z.string(), signature: z.base64() };
+/** The fields of what is signed, see `Signed`. */
+export const signatureFields = {
+  key_rotations: z.array(keyRotationSchema).optional(),
+  key_id: z.string(),
+  signature: z.base64(),
+};
 
 /** A signed statement of what a workspace's log held at some time: `size` events, and their tree and chain. */
 export const treeHeadSchema = z.strictObject({
@@ -36,7 +40,7 @@ export function signTreeHead(
   workspace: string,
   tree: HashTree,
   last: LastEvent | null,
-  signingKey: KeyObject,
+  signingKey: SigningKey,
 ): TreeHead {
   const { size, chain } = tree;
   return signObject(

@@ -19,6 +19,8 @@ export interface VerifyPorts {
 export interface VerifyOptions {
   /** Heads that were signed earlier, of this workspace; their signatures have been checked. */
   heads?: readonly TreeHead[];
+  /** By the ids of keys that were replaced, where the log has the event of that: they sign nothing of what stands behind. */
+  keyEnds?: ReadonlyMap<string, Position>;
   /** Told of how far into the log it is, where it will end, and how many events held. */
   onProgress?: ((position: Position, until: Position, events: number) => void) | undefined;
 }
@@ -62,7 +64,7 @@ export interface Verified {
 export async function verifyWorkspace(
   { eventLog, readModels }: VerifyPorts,
   workspace: string,
-  { heads = [], onProgress }: VerifyOptions,
+  { heads = [], keyEnds = new Map(), onProgress }: VerifyOptions,
 ): Promise<Verified> {
   // In this order: what the read model holds by now, the log holds when its end is asked for.
   const stored = await storedLeaves(readModels, workspace);
@@ -93,10 +95,9 @@ export async function verifyWorkspace(
       }
       erasures.take(event);
       if (expected) result.compared += 1;
-      const head = bySize.get(result.tree.size)?.find((one) => !holds(result.tree, one));
-      if (head) {
-        const problem = `its first ${head.size} events are not those that were signed`;
-        return { ...result, headProblem: { head, problem } };
+      for (const head of bySize.get(result.tree.size) ?? []) {
+        const problem = headProblem(head, result.tree, event.position, keyEnds);
+        if (problem) return { ...result, headProblem: { head, problem } };
       }
     }
     onProgress?.(batch.position, until, result.tree.size);
@@ -135,8 +136,19 @@ async function unnamedErasure(
   return erasures.unnamed;
 }
 
-function holds(tree: HashTree, head: TreeHead): boolean {
-  return treeRoot(tree) === head.root && tree.chain === head.chain;
+/** What is the matter with a head of as many events as the tree has, the last of which is at a position. */
+function headProblem(
+  { size, root, chain, key_id }: TreeHead,
+  tree: HashTree,
+  position: Position,
+  keyEnds: ReadonlyMap<string, Position>,
+): string | undefined {
+  if (treeRoot(tree) !== root || tree.chain !== chain)
+    return `its first ${size} events are not those that were signed`;
+  const end = keyEnds.get(key_id);
+  return end !== undefined && position >= end
+    ? `the key ${key_id}, which signed it, was replaced at position ${end}, and the head goes up to position ${position}`
+    : undefined;
 }
 
 function comparePlaces(event: Placed, expected: TreeLeaf): Difference | undefined {

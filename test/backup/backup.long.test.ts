@@ -239,3 +239,29 @@ test('a restore that was cut off is not served, and is begun anew', async () => 
   expect(await folder.restore([], dataDir)).toMatchObject({ code: 0 });
   await (await startTestService({ DATA_DIR: dataDir })).stop();
 });
+
+test('a backup goes on over a change of the signing key, is checked with either key, and restores the new one', async () => {
+  const own = await startTestService();
+  const env = { ...storesOf(own.config), DATA_DIR: own.config.dataDir };
+  const pem = async (name: string) => {
+    const path = join(temporaryFolder(), name);
+    writeFileSync(path, (await runCli(['signing-key'], { env })).stdout);
+    return path;
+  };
+  const folder = new BackupFolder(own.config);
+  const before = await pem('before.pem');
+  expect(await folder.take()).toMatchObject({ code: 0, stderr: '' });
+  expect(await runCli(['secrets', 'rotate', 'signing'], { env })).toMatchObject({ code: 0, stderr: '' });
+  await own.post('/integration/payers', samples.payer());
+  const after = await pem('after.pem');
+  expect(await folder.verify('--public-key', after)).toMatchObject({ code: 0, stderr: '' });
+  const taken = await folder.take();
+  expect(taken).toMatchObject({ code: 0, stderr: '', stdout: expect.stringMatching(/^[1-9]\d? new events/) });
+  for (const key of [[], ['--public-key', before], ['--public-key', after]])
+    expect(await folder.verify(...key)).toMatchObject({ code: 0, stderr: '' });
+  const { dataDir, ...restored } = await folder.restore();
+  expect(restored).toMatchObject({ code: 0, stderr: '' });
+  const key = await runCli(['signing-key'], { env: { DATA_DIR: dataDir } });
+  expect(key.stdout).toBe(readFileSync(after, 'utf8'));
+  await own.stop();
+});

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
+import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
 import { certificateProblem, parseCertificate } from '../../src/evidence/proof/erasureCertificate.ts';
 import { parseSigningKey } from '../../src/evidence/signing.ts';
 import {
@@ -144,7 +145,9 @@ async function certified(): Promise<number> {
   const certificate = parseCertificate(await readFile(await (await downloading).path(), 'utf8'));
   if (certificate === undefined) throw new Error('it is no certificate');
   const key = await readFile(join(service.config.dataDir, 'signing-key'));
-  expect(certificateProblem(certificate, createPublicKey(parseSigningKey(key)))).toBeUndefined();
+  expect(
+    certificateProblem(certificate, new PublicKeys([createPublicKey(parseSigningKey(key))])),
+  ).toBeUndefined();
   return certificate.tombstones.length;
 }
 

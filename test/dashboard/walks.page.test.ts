@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
 import { parseProof, proofProblem } from '../../src/evidence/proof/proof.ts';
 import { parseSigningKey } from '../../src/evidence/signing.ts';
 import { expectAccessible, startDashboard, type TestDashboard } from '../support/dashboard.ts';
@@ -217,7 +218,7 @@ test('a record leads to its signed proof, which anybody can check', async () => 
   const parsed = parseProof(await readFile(await (await downloading).path(), 'utf8'));
   if (parsed === undefined || !('proof' in parsed)) throw new Error('it is no proof');
   const key = await readFile(join(service.config.dataDir, 'signing-key'));
-  expect(proofProblem(parsed.proof, createPublicKey(parseSigningKey(key)))).toBeUndefined();
+  expect(proofProblem(parsed.proof, new PublicKeys([createPublicKey(parseSigningKey(key))]))).toBeUndefined();
   expect(parsed.proof).toMatchObject({ event: { revision: 1, data: { id: patient.id } } });
 });
 

@@ -8,6 +8,7 @@ import { readNotices } from '../../src/erasure/notices/readNotices.ts';
 import { unavailable } from '../../src/errors.ts';
 import { dataAs } from '../../src/events/event.ts';
 import { type RecordErased, restorer } from '../../src/events/recordErased.ts';
+import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
 import type { EventLog } from '../../src/ports/eventLog.ts';
 import type { HeadTarget, KeptHead } from '../../src/ports/headTarget.ts';
 import type { StateStore } from '../../src/ports/stateStore.ts';
@@ -17,6 +18,7 @@ import { appendTombstones, erase, type Removal } from '../support/erasure.ts';
 import { TestWorkspace } from '../support/newEvents.ts';
 
 const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+const signingKey = { privateKey, rotations: [] };
 
 /** A place that takes notices while it is not `away`. */
 class Place implements HeadTarget {
@@ -65,21 +67,21 @@ onEveryEngine((_, engines) => {
   test('an erasure is told once it is finished, and in a later notice where one before it was under way', async () => {
     const place = new Place();
     const notices = new ErasureNotices({ eventLog, stateStore, target: place });
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     const streams = [await stream(), await stream(), await stream()] as const;
     const begun = await Promise.all(streams.map(firstPosition));
     await erase(eventLog, workspace, streams[0], 2);
     const removal: Removal = await appendTombstones(eventLog, workspace, streams[1], 2);
     await erase(eventLog, workspace, streams[2]);
     place.files.length = 0;
-    await notices.send(privateKey, false);
+    await notices.send(signingKey, false);
     expect(told(place)).toEqual([begun[0]]);
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     expect(told(place)).toEqual([begun[0]]);
     await eventLog.erase(...removal);
-    await notices.send(privateKey, false);
+    await notices.send(signingKey, false);
     expect(told(place)).toEqual(begun);
-    await notices.send(privateKey, false);
+    await notices.send(signingKey, false);
     expect(place.files).toHaveLength(2);
     // Nothing in it names a stream.
     expect(place.files.filter(({ text }) => text.includes(workspace.prefix))).toEqual([]);
@@ -90,14 +92,14 @@ onEveryEngine((_, engines) => {
     const notices = new ErasureNotices({ eventLog, stateStore, target: place });
     const name = await stream();
     await appendTombstones(eventLog, workspace, name);
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     expect(place.files).toEqual([]);
     const [tombstone] = await eventLog.readStream(name, { direction: 'backwards', limit: 1 });
     const { erasure_id: requestId } = dataAs<RecordErased>(tombstone?.data ?? {});
     const event = workspace.event();
     const metadata = { ...event.metadata, principal: restorer, requestId };
     await eventLog.append(name, { ...event, metadata }, 'any');
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     expect(place.notices()).toMatchObject([{ erasures: [] }]);
   });
 
@@ -109,7 +111,7 @@ onEveryEngine((_, engines) => {
     await erase(eventLog, workspace, name);
     await workspace.append(eventLog, name);
     await erase(eventLog, workspace, name);
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     expect(told(place)).toEqual([begun]);
   });
 
@@ -121,20 +123,20 @@ onEveryEngine((_, engines) => {
     await erase(eventLog, workspace, name);
     place.isAway = true;
     const notices = new ErasureNotices({ eventLog, stateStore, target: place });
-    await expect(notices.send(privateKey, true)).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(notices.send(signingKey, true)).rejects.toMatchObject({ code: 'unavailable' });
     place.isAway = false;
-    await notices.send(privateKey, true);
+    await notices.send(signingKey, true);
     await workspace.append(eventLog, workspace.stream());
-    await new ErasureNotices({ eventLog, stateStore, target: place }).send(privateKey, true);
+    await new ErasureNotices({ eventLog, stateStore, target: place }).send(signingKey, true);
     const [first] = place.notices();
     const copy = { log, last_position: first?.after ?? 0, created_at: '2026-01-01T00:00:00.000Z' };
-    const later = await readNotices(place, copy, publicKey);
+    const later = await readNotices(place, copy, new PublicKeys([publicKey]));
     expect(later).toMatchObject({ problems: [], asOf: place.notices().at(-1)?.as_of });
     expect(later.erasures.map(({ first: { position } }) => position)).toEqual([begun]);
     // Where the state is lost, all are told once more.
     const again = new Place();
     const empty = await openStateStore(`sqlite:${join(temporaryFolder(), 'state.db')}`);
-    await new ErasureNotices({ eventLog, stateStore: empty, target: again }).send(privateKey, true);
+    await new ErasureNotices({ eventLog, stateStore: empty, target: again }).send(signingKey, true);
     await empty.close();
     expect(told(again)).toContain(begun);
     expect(again.notices()[0]?.after).toBe(0);

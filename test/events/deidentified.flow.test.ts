@@ -107,31 +107,6 @@ onEveryEngine((start) => {
     });
   });
 
-  test('the hashes are the same after a restart, and others under another key', async () => {
-    const payer = samples.payer();
-    const appended = await appendedBy(service, () => service.post('/integration/payers', payer));
-    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
-    const before = await read();
-    await service.restart();
-    // The schemas are at the address that was asked, which is another one.
-    const hashed = (text: string) => eventsIn(text).map(({ dataschema: _address, ...event }) => event);
-    expect(hashed(await read())).toEqual(hashed(before));
-    const other = await service.another({
-      ROLES: 'api',
-      DEIDENTIFICATION_KEY: randomBytes(32).toString('base64'),
-      ALLOW_OTHER_KEYS: 'true',
-    });
-    try {
-      const sending = await other.send('/events', { headers: { ...ndjson, 'x-api-key': key } });
-      const [was, is] = [eventsIn(before), eventsIn(sending.text)];
-      expect(is.map(({ sequence }) => sequence)).toEqual(was.map(({ sequence }) => sequence));
-      const ids = [...was, ...is].map(({ id }) => id);
-      expect(new Set(ids).size).toBe(ids.length);
-    } finally {
-      await other.stop();
-    }
-  });
-
   test('the time at which an event was recorded cannot be found by trying', async () => {
     const year = new Date().getUTCFullYear();
     const appended = await appendedBy(service, async () => {
@@ -155,5 +130,30 @@ onEveryEngine((start) => {
       expect([status, body.code]).toEqual([403, 'permission_denied']);
     });
     expect(appended).toEqual([]);
+  });
+
+  test('the hashes are the same after a restart, and others under another key', async () => {
+    const payer = samples.payer();
+    const appended = await appendedBy(service, () => service.post('/integration/payers', payer));
+    expect(appended).toEqual([`clinic.payer-${payer.id}: PayerUpserted`]);
+    const before = await read();
+    await service.restart();
+    // The schemas are at the address that was asked, which is another one.
+    const hashed = (text: string) => eventsIn(text).map(({ dataschema: _address, ...event }) => event);
+    expect(hashed(await read())).toEqual(hashed(before));
+    const other = await service.another({
+      ROLES: 'api',
+      DEIDENTIFICATION_KEY: randomBytes(32).toString('base64'),
+      ALLOW_OTHER_KEYS: 'true',
+    });
+    try {
+      const sending = await other.send('/events', { headers: { ...ndjson, 'x-api-key': key } });
+      const [was, is] = [eventsIn(before), eventsIn(sending.text)];
+      expect(is.map(({ sequence }) => sequence)).toEqual(was.map(({ sequence }) => sequence));
+      const ids = [...was, ...is].map(({ id }) => id);
+      expect(new Set(ids).size).toBe(ids.length);
+    } finally {
+      await other.stop();
+    }
   });
 });

@@ -53,7 +53,13 @@ function listed(state: unknown): unknown {
 }
 
 /** Types that are read one by one. */
-const readOneByOne = ['AccessRecorded', 'UserTotpCodeUsed', 'EncounterReadinessChanged', 'ReadinessCounted'];
+const readOneByOne = [
+  'AccessRecorded',
+  'UserTotpCodeUsed',
+  'EncounterReadinessChanged',
+  'ReadinessCounted',
+  'KeyRotated',
+];
 
 const billingTypes = [...encounterReadinessTypes, 'ReadinessErased'];
 

@@ -16,7 +16,7 @@ import {
   WEBHOOKS_STREAM,
 } from '../../src/events/streamNames.ts';
 import { eventTypes } from '../../src/events/upcast.ts';
-import { signObject } from '../../src/evidence/signing.ts';
+import { signStatement } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../src/hashing/hashTree.ts';
 import { configureSource } from '../../src/ingest/sources/configureSource.ts';
@@ -136,7 +136,9 @@ onEveryEngine((start) => {
     await projected();
     const own = await events();
     const written = new Set(own.map(({ type }) => type));
-    const types = eventTypes().filter((type) => !/^(?:Webhook|User|SetupLink|CodeSet)|Erased$/.test(type));
+    const types = eventTypes().filter(
+      (type) => !/^(?:Webhook|User|SetupLink|CodeSet|KeyRotated)|Erased$/.test(type),
+    );
     expect(written).toEqual(new Set([...types, 'WebhookPinged']));
     const [row] = await readModels.load(treeModel, [clinic()]);
     const { leaves, last, ...head } = (row as Row).body as unknown as TreeHeadRow;
@@ -198,7 +200,7 @@ onEveryEngine((start) => {
       const good = JSON.parse(readFileSync(inFolder('good.json'), 'utf8'));
       const { privateKey, publicKey } = generateKeyPairSync('ed25519');
       const { signature, key_id, ...body } = good;
-      const foreign = (changes: object) => signObject({ ...body, ...changes }, privateKey);
+      const foreign = (changes: object) => signStatement({ ...body, ...changes }, privateKey);
       const pem = inFolder('foreign.pem');
       writeFileSync(pem, publicKey.export({ type: 'spki', format: 'pem' }));
       const withForeignKey = ['--public-key', pem];
@@ -239,14 +241,23 @@ onEveryEngine((start) => {
       privateKeyEncoding: { type: 'pkcs8', format: 'der' },
       publicKeyEncoding: { type: 'spki', format: 'pem' },
     });
-    const configured = { ...storesOf(service.config), SIGNING_KEY: privateKey.toString('base64') };
-    expect((await runCli(['signing-key'], { env: configured })).stdout).toBe(publicKey);
+    const configured = { DATA_DIR: temporaryFolder(), SIGNING_KEY: privateKey.toString('base64') };
+    expect((await runCli(['signing-key', '--init'], { env: configured })).stdout).toBe(publicKey);
+    const other = await runCli(['signing-key'], { env: { ...storesOf(service.config), ...configured } });
+    expect(other).toMatchObject({ code: 1, stdout: '' });
+    expect(other.stderr).toMatch(
+      /^SIGNING_KEY: the key in SIGNING_KEY \(\w+\) is not the one that the event log knows/,
+    );
     const rsa = generateKeyPairSync('rsa', {
       modulusLength: 2048,
       privateKeyEncoding: { type: 'pkcs8', format: 'der' },
       publicKeyEncoding: { type: 'spki', format: 'pem' },
     }).privateKey;
-    expect(await runCli(['signing-key'], { env: { SIGNING_KEY: rsa.toString('base64') } })).toEqual({
+    expect(
+      await runCli(['signing-key', '--init'], {
+        env: { DATA_DIR: temporaryFolder(), SIGNING_KEY: rsa.toString('base64') },
+      }),
+    ).toEqual({
       code: 1,
       stdout: '',
       stderr: 'SIGNING_KEY is no Ed25519 private key (PKCS#8, DER). Restore it from a backup.\n',

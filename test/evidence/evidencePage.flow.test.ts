@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signObject } from '../../src/evidence/signing.ts';
+import { signStatement } from '../../src/evidence/signing.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
 import { readAll } from '../support/events.ts';
@@ -95,7 +95,7 @@ onEveryEngine((start) => {
       const { key_id: _id, signature: _signature, ...body } = lastHead();
       const { privateKey } = generateKeyPairSync('ed25519');
       const forged = join(heads, `${clinic()}-000000000001-forged.json`);
-      writeFileSync(forged, JSON.stringify(signObject(body, privateKey)));
+      writeFileSync(forged, JSON.stringify(signStatement(body, privateKey)));
       const shown = await page.verified();
       rmSync(forged);
       expect(shown).toContain('It does not hold');

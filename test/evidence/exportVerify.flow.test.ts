@@ -3,7 +3,8 @@ import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { verifyExport } from '../../src/evidence/export/verifyExport.ts';
-import { parsePublicKey, signObject } from '../../src/evidence/signing.ts';
+import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
+import { signStatement } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -48,7 +49,7 @@ onEveryEngine((start) => {
   }
 
   async function expectProblem(path: string, problem: RegExp, key = publicKey) {
-    const found = await verifyExport(path, parsePublicKey(readFileSync(key, 'utf8')));
+    const found = await verifyExport(path, PublicKeys.parse(readFileSync(key, 'utf8')));
     expect(found.problem).toMatch(problem);
   }
 
@@ -152,8 +153,9 @@ onEveryEngine((start) => {
       const head = manifest.tree_head as Record<string, unknown>;
       const { signature: _, ...unsignedHead } = head;
       const { privateKey, publicKey: foreign } = generateKeyPairSync('ed25519');
+      const set = service.config.signingKey;
       const own = createPrivateKey({
-        key: readFileSync(inFolder('signing-key')),
+        key: set === undefined ? readFileSync(inFolder('signing-key')) : Buffer.from(set, 'base64'),
         format: 'der',
         type: 'pkcs8',
       });
@@ -164,14 +166,14 @@ onEveryEngine((start) => {
         [{ ...manifest, events: 3 }, /^The manifest does not hold: its signature does not fit/],
         [{ ...manifest, sha256: digest }, /^The manifest does not hold: its signature does not fit/],
         [{ ...manifest, workspace: 'other' }, /^The manifest does not hold: its signature does not fit/],
-        [signObject(body, privateKey), /^The manifest does not hold: it was signed with the key/],
+        [signStatement(body, privateKey), /^The manifest does not hold: it was signed with the key/],
         [manifest, /^The manifest does not hold: it was signed with the key/, inFolder('foreign.pem')],
         [
-          signObject({ ...body, tree_head: { ...head, size: 2 } }, own),
+          signStatement({ ...body, tree_head: { ...head, size: 2 } }, own),
           /^The manifest's tree head does not hold: /,
         ],
         [
-          signObject({ ...body, tree_head: signObject({ ...unsignedHead, root: digest }, own) }, own),
+          signStatement({ ...body, tree_head: signStatement({ ...unsignedHead, root: digest }, own) }, own),
           /root differs\./,
         ],
         [{ ...manifest, more: 1 }, /is not the manifest of an export\./],

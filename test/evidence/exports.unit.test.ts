@@ -11,7 +11,7 @@ const job = {
 
 function exportsOf() {
   const run = vi.fn((_job: unknown, _until: number) => new Readable({ read: () => undefined }));
-  return { run, exports: new Exports({ run, signingKey: async () => undefined }) };
+  return { run, exports: new Exports({ run, signs: async () => false }) };
 }
 
 test('two run at a time; one that ends, or is broken off, gives its place to the next', async () => {

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { signObject } from '../../src/evidence/signing.ts';
+import { signStatement } from '../../src/evidence/signing.ts';
 import type { TreeHead } from '../../src/evidence/treeHead.ts';
 import { runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { onEveryEngine } from '../support/engines.ts';
@@ -100,7 +100,7 @@ onEveryEngine((start) => {
     mkdirSync(mine);
     const resign = (name: string, changes: object) => {
       const { signature, key_id, ...head } = read(name);
-      writeFileSync(join(mine, name), JSON.stringify(signObject({ ...head, ...changes }, privateKey)));
+      writeFileSync(join(mine, name), JSON.stringify(signStatement({ ...head, ...changes }, privateKey)));
     };
     const names = namesOfClinic();
     for (const name of names) resign(name, {});

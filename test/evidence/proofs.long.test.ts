@@ -4,7 +4,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { RecordedEvent } from '../../src/events/event.ts';
-import { signObject } from '../../src/evidence/signing.ts';
+import { signStatement } from '../../src/evidence/signing.ts';
 import { eventLeaf } from '../../src/hashing/eventLeaf.ts';
 import { type CliResult, runCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { createEncounter, documentForm, documentsPath } from '../support/documents.ts';
@@ -231,7 +231,10 @@ onEveryEngine((start) => {
         { ...good, tree_head: { ...tree_head, signature: 'AAAA' } },
         /: tree_head: its signature does not fit/,
       ],
-      [{ ...good, tree_head: signObject(unsigned, privateKey) }, /: tree_head: it was signed with the key/],
+      [
+        { ...good, tree_head: signStatement(unsigned, privateKey) },
+        /: tree_head: it was signed with the key/,
+      ],
       [
         { ...good, tree_head: { ...tree_head, type: 'chartledger.tree_root.v1' } },
         /: tree_head\.\w+ is not as/,
@@ -274,7 +277,7 @@ onEveryEngine((start) => {
     const { privateKey, publicKey } = generateKeyPairSync('ed25519');
     writeFileSync(inFolder('forged.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
     const forge = ({ signature, key_id, ...head }: Record<string, unknown>, changes: object) =>
-      signObject({ ...head, ...changes }, privateKey);
+      signStatement({ ...head, ...changes }, privateKey);
     write('forged1.json', forge(one, { root: 'ab'.repeat(32) }));
     write('forged2.json', forge(two, {}));
     const forged = await consistency('forged1.json', 'forged2.json', '--public-key', inFolder('forged.pem'));

@@ -49,7 +49,7 @@ const target = {
   },
 };
 const send = (...workspaces: string[]) =>
-  sendHeads({ readModels, stateStore, target }, workspaces, privateKey);
+  sendHeads({ readModels, stateStore, target }, workspaces, async () => ({ privateKey, rotations: [] }));
 const sizes = (workspace: string) =>
   [...kept.values()].filter((head) => head.workspace === workspace).map(({ size }) => size);
 

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { openStateStore } from '../../src/app/openBackend.ts';
 import { unavailable } from '../../src/errors.ts';
+import { PublicKeys } from '../../src/evidence/keys/PublicKeys.ts';
 import { type RunVerification, Verifications } from '../../src/evidence/verification/Verifications.ts';
 import { verificationTable } from '../../src/evidence/verification/verification.ts';
 import type { VerifiedHistory } from '../../src/evidence/verification/verifyAgainstHeads.ts';
@@ -55,8 +56,8 @@ function verifications({ key = privateKey, store = stateStore }: Partial<Ports> 
   const created = new Verifications({
     stateStore: store,
     run,
-    signingKey: async () => key ?? undefined,
-    publicKey: async () => publicKey,
+    signingKey: async () => (key ? { privateKey: key, rotations: [] } : undefined),
+    publicKeys: async () => new PublicKeys([publicKey]),
     onFailure: (error) => failures.push(error),
   });
   made.push(created);

@@ -45,7 +45,18 @@ export const rooms: Record<string, string[]> = {
   projector: ['metrics', 'tracing', 'errors', 'events', 'ports', 'projections', 'sameLog'],
   audit: ['errors', 'events', 'ports', 'records', 'projections', 'reads', 'readiness'],
   evidence: [
-    ...['errors', 'events', 'ports', 'records', 'hashing', 'projections', 'threads', 'runs', 'reads'],
+    ...[
+      'errors',
+      'events',
+      'ports',
+      'records',
+      'sameLog',
+      'hashing',
+      'projections',
+      'threads',
+      'runs',
+      'reads',
+    ],
   ],
   principals: [
     ...['errors', 'sealing', 'settingTypes', 'config', 'events', 'ports', 'records', 'threads', 'audit'],

@@ -1,5 +1,5 @@
 import { TOTP } from 'otpauth';
-import { lastingKeys } from '../../src/app/keyFiles.ts';
+import { lastingKeys } from '../../src/app/keys/keyFiles.ts';
 import { SecondFactor } from '../../src/principals/users/SecondFactor.ts';
 import { UserDirectory } from '../../src/principals/users/UserDirectory.ts';
 import type { TestUser } from './dashboard.ts';

@@ -6,7 +6,7 @@ import { destination } from 'pino';
 import { analyseInThread } from '../../src/app/analyses/analyseInThread.ts';
 import { openEvidence } from '../../src/app/evidence/openEvidence.ts';
 import { feedThread } from '../../src/app/feedThread.ts';
-import { lastingKeys, loadSessionSecret } from '../../src/app/keyFiles.ts';
+import { lastingKeys, loadSessionSecret } from '../../src/app/keys/keyFiles.ts';
 import {
   openDocumentStore,
   openRateLimiters,
@@ -124,7 +124,7 @@ export async function startFaultyApp(
     webhooksOf: (workspace: string) => webhookDirectory.idsOf(workspace),
     publicUrl: undefined,
   };
-  const evidence = openEvidence(service.config, logger, { stateStore, knownKeys });
+  const evidence = openEvidence(service.config, logger, { eventLog, stateStore, knownKeys });
   const analyses = openAnalyses({
     stateStore,
     run: analyseInThread(service.config),

@@ -100,6 +100,7 @@ export function storesOf(config: Config): Record<string, string> {
     DEIDENTIFICATION_KEY: config.deidentificationKey ?? '',
     WEBHOOK_SECRETS_KEY: config.webhookSecretsKey ?? '',
     TOTP_SECRETS_KEY: config.totpSecretsKey ?? '',
+    SIGNING_KEY: config.signingKey ?? '',
   };
 }
 

@@ -80,13 +80,20 @@ export function ownDatabase(): StandIn | undefined {
 
 const placeOf = (log: StandIn | undefined) => (log ? { EVENT_LOG_URL: log.url } : {});
 
+/** Of an Ed25519 private key (PKCS#8, DER), before its 32 bytes. */
+const SIGNING_KEY_BEGIN = Buffer.from('302e020100300506032b657004220420', 'hex');
+const keyNamed = (name: string) => createHash('sha256').update(name).digest();
+
 /** The services of a log have one set of keys, though each has a data folder of its own. */
-const sharedKeys = Object.fromEntries(
-  ['DEIDENTIFICATION_KEY', 'WEBHOOK_SECRETS_KEY', 'TOTP_SECRETS_KEY'].map((name) => [
-    name,
-    createHash('sha256').update(name).digest('base64'),
-  ]),
-);
+const sharedKeys = {
+  ...Object.fromEntries(
+    ['DEIDENTIFICATION_KEY', 'WEBHOOK_SECRETS_KEY', 'TOTP_SECRETS_KEY'].map((name) => [
+      name,
+      keyNamed(name).toString('base64'),
+    ]),
+  ),
+  SIGNING_KEY: Buffer.concat([SIGNING_KEY_BEGIN, keyNamed('SIGNING_KEY')]).toString('base64'),
+};
 
 /** Settings for fresh read models and documents on the production engines; services share the log. */
 export function productionSettings(): Record<string, string> {

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { lastingKeys } from '../../src/app/keyFiles.ts';
+import { lastingKeys } from '../../src/app/keys/keyFiles.ts';
 import type { RecordedEvent } from '../../src/events/event.ts';
 import { unseal } from '../../src/webhooks/settings/sealSecret.ts';
 import type { Client, TestResponse } from './client.ts';

@@ -1,8 +1,7 @@
 import { type BackupOptions, type BackupResult, takeBackup } from '../../backup/takeBackup.ts';
 import { ConfigError, loadConfig } from '../../config.ts';
-import { parseSigningKey } from '../../evidence/signing.ts';
-import { KnownKeys } from '../../sameLog/KnownKeys.ts';
-import { findKeys, lastingKeys } from '../keyFiles.ts';
+import { findKeys } from '../keys/keyFiles.ts';
+import { openSigningKey } from '../keys/signingKey.ts';
 import { openBackupTarget, openStateStore } from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores.ts';
@@ -27,9 +26,15 @@ export async function backUp(place: string, options: BackupOptions): Promise<Bac
       const stateStore = await openStateStore(config.stateUrl);
       try {
         return await asOnlyOne(config.stateUrl, async () => {
-          const signing = await new KnownKeys(eventLog, lastingKeys(config)).load('signing');
           const ports = { eventLog, documentStore, stateStore, target, tables: backedUpTables };
-          const keys = { keys: await findKeys(config), signingKey: parseSigningKey(signing) };
+          const keys = {
+            async keys() {
+              // Made where there is none, to be in the backup.
+              await openSigningKey(eventLog, config);
+              return findKeys(config);
+            },
+            signingKey: () => openSigningKey(eventLog, config),
+          };
           return takeBackup({ ...ports, ...keys }, options);
         });
       } finally {

@@ -1,4 +1,4 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
+import { createPublicKey } from 'node:crypto';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { makeOwnedFolders } from '../../backends/folderOwner.ts';
@@ -12,12 +12,13 @@ import { eraseAgain, type UnknownErasure } from '../../erasure/notices/eraseAgai
 import { type LaterErasures, readNotices } from '../../erasure/notices/readNotices.ts';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
+import { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { parseSigningKey } from '../../evidence/signing.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
 import type { DocumentStore } from '../../ports/documentStore.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
-import { unsetKeyFiles } from '../keyFiles.ts';
+import { signingKeyFiles, unsetKeyFiles } from '../keys/keyFiles.ts';
 import {
   openBackupTarget,
   openDocumentStore,
@@ -59,17 +60,20 @@ export interface RepeatedErasures extends Pick<LaterErasures, 'asOf' | 'problems
   erased: number;
 }
 
-/** The keys of a backup, and the public one that its manifest was signed with. Rejects as `readKeys`. */
+/** The keys of a backup, and what checks its manifest. Rejects as `readKeys`. */
 export async function openKeys(
   target: BackupTarget,
   passphrase: string,
-): Promise<{ keys: ServiceKeys; publicKey: KeyObject }> {
+): Promise<{ keys: ServiceKeys; publicKeys: PublicKeys }> {
   const unchecked = await readManifest(target);
   if (unchecked === undefined) throw noBackup(target);
   const keys = await readKeys(target, unchecked, passphrase);
-  const signing = keys.get('signing-key');
+  const [signing, ...others] = signingKeyFiles.flatMap((name) => {
+    const key = keys.get(name);
+    return key ? [createPublicKey(parseSigningKey(key))] : [];
+  });
   if (signing === undefined) throw new ServiceError('conflict', 'The backup lacks the signing key.');
-  return { keys, publicKey: createPublicKey(parseSigningKey(signing)) };
+  return { keys, publicKeys: new PublicKeys([signing, ...others]) };
 }
 
 /**
@@ -80,9 +84,9 @@ export async function openKeys(
 export async function restore(place: string, options: RestoreOptions): Promise<Restored> {
   const config = configOf(options.dataDir);
   const target = await openBackupTarget(place);
-  const { keys, publicKey } = await openKeys(target, options.passphrase);
-  const manifest = await requireManifest(target, publicKey);
-  const later = await laterErasures(config, manifest, publicKey, options);
+  const { keys, publicKeys } = await openKeys(target, options.passphrase);
+  const manifest = await requireManifest(target, publicKeys);
+  const later = await laterErasures(config, manifest, publicKeys, options);
   clear(config);
   const { dataDir } = config;
   makeOwnedFolders(dataDir);
@@ -101,12 +105,12 @@ export async function restore(place: string, options: RestoreOptions): Promise<R
 async function laterErasures(
   { headsTo }: Config,
   manifest: Manifest,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
   { erasures, allowMissingErasures = false }: RestoreOptions,
 ): Promise<LaterErasures | undefined> {
   const place = erasures ?? (headsTo?.startsWith('http') ? undefined : headsTo);
   if (place === undefined) return undefined;
-  const later = await readNotices(await openHeadTarget(place), manifest, publicKey);
+  const later = await readNotices(await openHeadTarget(place), manifest, publicKeys);
   if (later.problems.length === 0 || allowMissingErasures) return later;
   const advice = 'With --allow-missing-erasures the backup is restored all the same.';
   throw new ServiceError('conflict', [...later.problems, advice].join('\n'));

@@ -24,7 +24,7 @@ export function verifyInThread(config: Config): RunVerification {
 
 /** Makes exports in a thread each. */
 export function exportInThread(config: Config): RunExport {
-  return (job, until, signingKey) => {
+  return (job, until, isSigned) => {
     let isOwed = false;
     let stalled: NodeJS.Timeout | undefined;
     /** Lets the thread go on that waits since its last bytes. */
@@ -41,7 +41,7 @@ export function exportInThread(config: Config): RunExport {
       },
     });
     const onFailure = (error: Error) => stream.destroy(error);
-    const task: EvidenceTask = { kind: 'export', job, until, signingKey };
+    const task: EvidenceTask = { kind: 'export', job, until, isSigned };
     const onMessage = (message: EvidenceMessage) => {
       if (message.kind === 'exported') stream.push(null);
       if (message.kind !== 'bytes' || stream.destroyed) return;

@@ -4,11 +4,13 @@ import type { Config } from '../../config.ts';
 import type { EvidenceMessage, EvidenceTask } from '../../evidence/evidenceTask.ts';
 import { startOfExport } from '../../evidence/export/exportEvents.ts';
 import { zipExport } from '../../evidence/export/zipExport.ts';
+import { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { verifyAgainstHeads } from '../../evidence/verification/verifyAgainstHeads.ts';
 import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
 import { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import { PrincipalNames } from '../../reads/history/PrincipalNames.ts';
 import { yieldToRequests } from '../../threads/yieldToRequests.ts';
+import { openSigningKey } from '../keys/signingKey.ts';
 import { openEventLog, openHeadTarget, openReadModels } from '../openBackend.ts';
 import { taskFailure } from '../tasks/taskFailure.ts';
 
@@ -21,25 +23,26 @@ function tell(message: EvidenceMessage): void {
   port.postMessage(message);
 }
 
-async function verify({ workspace, ...known }: EvidenceTask & { kind: 'verify' }): Promise<void> {
+async function verify({ workspace, sent, publicKeys }: EvidenceTask & { kind: 'verify' }): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const readModels = await openReadModels(config.readModelUrl);
   const target = config.headsTo === undefined ? undefined : await openHeadTarget(config.headsTo);
   const history = await verifyAgainstHeads(
     { eventLog, readModels },
     workspace,
-    { ...known, target },
+    { sent, target, publicKeys: publicKeys === undefined ? undefined : PublicKeys.parse(publicKeys) },
     (position, until, events) => tell({ kind: 'reached', position, until, events }),
   );
   tell({ kind: 'verified', history });
 }
 
-async function exportWorkspace({ job, until, signingKey }: EvidenceTask & { kind: 'export' }): Promise<void> {
+async function exportWorkspace({ job, until, isSigned }: EvidenceTask & { kind: 'export' }): Promise<void> {
   const eventLog = await openEventLog(config.eventLogUrl);
   const names = new PrincipalNames({
     api_key: await KeyDirectory.open(eventLog),
     user: await UserDirectory.open(eventLog),
   });
+  const signingKey = isSigned ? () => openSigningKey(eventLog, config) : undefined;
   const context = { nameOf: names.nameOf.bind(names), signingKey };
   for await (const chunk of zipExport(eventLog, job, startOfExport(until), context)) {
     tell({ kind: 'bytes', bytes: chunk });

@@ -27,7 +27,7 @@ import { WebhookManager } from '../../webhooks/settings/WebhookManager.ts';
 import { analyseInThread } from '../analyses/analyseInThread.ts';
 import { openEvidence } from '../evidence/openEvidence.ts';
 import { feedThread } from '../feedThread.ts';
-import type { LastingKeyName } from '../keyFiles.ts';
+import type { LastingKeyName } from '../keys/keyFiles.ts';
 import { openIngestPorts } from './openIngestPorts.ts';
 import type { TaskPlaces } from './SharedMemory.ts';
 
@@ -59,7 +59,7 @@ export async function openApiPorts(
   const users = await UserDirectory.open(eventLog);
   const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
-  const evidence = openEvidence(config, logger, { stateStore, knownKeys }, places);
+  const evidence = openEvidence(config, logger, { eventLog, stateStore, knownKeys }, places);
   const onFailure = (error: Record<string, unknown>) => logger.error({ error }, 'an analysis failed');
   const analyses = openAnalyses({
     stateStore,

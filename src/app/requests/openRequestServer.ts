@@ -17,7 +17,7 @@ import type { EndpointContext } from '../../http/server/serveEndpoint.ts';
 import { MessageStore } from '../../messages/MessageStore.ts';
 import type { UserDirectory } from '../../principals/users/UserDirectory.ts';
 import { watchEventLoop } from '../../threads/watchEventLoop.ts';
-import { loadSessionSecret } from '../keyFiles.ts';
+import { loadSessionSecret } from '../keys/keyFiles.ts';
 import { type OpenStores, openApiPorts } from './openApiPorts.ts';
 import type { TaskPlaces } from './SharedMemory.ts';
 

@@ -9,7 +9,7 @@ import { isMeasured } from '../../threads/reportMeasurements.ts';
 import type { SharedFlag } from '../../threads/SharedFlag.ts';
 import { isTracing } from '../../tracing/traced.ts';
 import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
-import { lastingKeys } from '../keyFiles.ts';
+import { lastingKeys } from '../keys/keyFiles.ts';
 import { measuredAppends } from '../metrics/measuredAppends.ts';
 import { measuredLimiters } from '../metrics/measuredLimiters.ts';
 import {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { giveToFolderOwner, makeOwnedFolders } from '../folderOwner.ts';
+import { syncFolder } from './durableFiles.ts';
 
 /** The secret in a file; undefined where there is none. Rejects with the file system's error. */
 export async function readSecretFile(path: string): Promise<Buffer | undefined> {
@@ -12,7 +13,7 @@ export async function readSecretFile(path: string): Promise<Buffer | undefined> 
 }
 
 /**
- * The secret in a file that its owner alone may read, made by `generate` when it is not there. Of several processes that
+ * The secret in a file that its owner alone may read, made by `generate`, durably, when it is not there. Of several processes that
  * make it at once one wins, and all get its secret. Rejects with the file system's error.
  */
 export async function secretFile(path: string, generate: () => Buffer): Promise<Buffer> {
@@ -29,6 +30,7 @@ export async function secretFile(path: string, generate: () => Buffer): Promise<
     await link(draft, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
+    await syncFolder(dirname(path));
   } finally {
     await rm(draft, { force: true });
   }

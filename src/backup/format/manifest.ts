@@ -1,8 +1,9 @@
-import { createHash, type KeyObject } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { z } from 'zod';
 import { ServiceError } from '../../errors.ts';
-import { signatureProblem, signObject } from '../../evidence/signing.ts';
+import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
+import { type SigningKey, signObject } from '../../evidence/keys/SigningKey.ts';
 import { hashSchema, signatureFields } from '../../evidence/treeHead.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
 
@@ -62,8 +63,8 @@ const NAME = 'manifest.json';
 /** Signs a manifest and puts it in the place of the one before: the backup is then the new one, whole. */
 export async function writeManifest(
   target: BackupTarget,
-  manifest: Omit<Manifest, 'key_id' | 'signature'>,
-  signingKey: KeyObject,
+  manifest: Omit<Manifest, keyof typeof signatureFields>,
+  signingKey: SigningKey,
 ): Promise<Manifest> {
   const signed = signObject(manifest, signingKey);
   const text = `${JSON.stringify(signed, undefined, 2)}\n`;
@@ -97,10 +98,10 @@ export async function readManifest(target: BackupTarget): Promise<Manifest | und
 }
 
 /** The same; rejects with `not_found` where there is none, and with `conflict` when its signature does not hold. */
-export async function requireManifest(target: BackupTarget, publicKey: KeyObject): Promise<Manifest> {
+export async function requireManifest(target: BackupTarget, publicKeys: PublicKeys): Promise<Manifest> {
   const manifest = await readManifest(target);
   if (manifest === undefined) throw noBackup(target);
-  const problem = signatureProblem(manifest, publicKey);
+  const problem = publicKeys.problem(manifest);
   if (problem) throw broken(target, problem);
   return manifest;
 }

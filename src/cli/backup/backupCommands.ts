@@ -7,7 +7,7 @@ import { readManifest } from '../../backup/format/manifest.ts';
 import { verifyBackup } from '../../backup/verifyBackup.ts';
 import { createLogProgress } from '../logProgress.ts';
 import { count, example, fail, writeLine } from '../output.ts';
-import { readPublicKey } from '../signedFiles.ts';
+import { readPublicKeys } from '../signedFiles.ts';
 import { addPassphraseOption, type PassphraseOptions, readPassphrase } from './readPassphrase.ts';
 
 const BYTES_A_MB = 1_000_000;
@@ -36,11 +36,11 @@ async function takeOne(to: string, options: PassphraseOptions & { newPassphrase?
 
 async function verifyOne(from: string, options: PassphraseOptions & { publicKey?: string }): Promise<void> {
   const target = await openBackupTarget(from);
-  const publicKey =
+  const publicKeys =
     options.publicKey === undefined
-      ? (await openKeys(target, await readPassphrase(options, false))).publicKey
-      : await readPublicKey(options.publicKey);
-  const { manifest, objects, problems } = await withBar((at) => verifyBackup(target, publicKey, at));
+      ? (await openKeys(target, await readPassphrase(options, false))).publicKeys
+      : await readPublicKeys(options.publicKey);
+  const { manifest, objects, problems } = await withBar((at) => verifyBackup(target, publicKeys, at));
   for (const problem of problems) fail(problem);
   if (problems.length > 0) return;
   writeLine(

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { openFiles } from '../../app/keepFilesPrivate.ts';
-import { keyFiles } from '../../app/keyFiles.ts';
+import { keyFiles } from '../../app/keys/keyFiles.ts';
 import { pathOf } from '../../app/openBackend.ts';
 import type { Config } from '../../config.ts';
 import { count } from '../output.ts';

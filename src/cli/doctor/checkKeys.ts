@@ -1,4 +1,4 @@
-import { findSessionSecret, type LastingKeyName, lastingKeys } from '../../app/keyFiles.ts';
+import { findSessionSecret, type LastingKeyName, lastingKeys } from '../../app/keys/keyFiles.ts';
 import type { Config } from '../../config.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { KnownKeys } from '../../sameLog/KnownKeys.ts';
@@ -8,14 +8,15 @@ import { type CheckResult, failed, looked, ok, warn } from './checkResult.ts';
 export async function checkKeys(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
   const keys = lastingKeys(config);
   const known = new KnownKeys(eventLog, keys);
-  const checks = (Object.keys(keys) as LastingKeyName[]).map((name) =>
+  const names = Object.keys(keys) as LastingKeyName[];
+  const checks = names.map((name) =>
     looked('keys', async () => {
       const problem = await known.problem(name);
       const advice =
         'Put the key back from a backup. If it is lost for good, start once with ALLOW_OTHER_KEYS=true.';
       if (problem === undefined) return [];
       // The signing key may be kept elsewhere on purpose: a service starts without it.
-      const isElsewhere = name === 'signing' && (await keys.signing.find()) === undefined;
+      const isElsewhere = name === 'signing' && (await keys.signing.find()).length === 0;
       return [(isElsewhere ? warn : failed)('keys', 'other_key', `${problem} ${advice}`)];
     }),
   );
@@ -24,5 +25,14 @@ export async function checkKeys(eventLog: EventLog, config: Config): Promise<Che
     return [];
   });
   const found = (await Promise.all([...checks, session])).flat();
-  return found.length > 0 ? found : [ok('keys', 'those that the log knows are there, and can be used')];
+  if (found.length > 0) return found;
+  const ages = await Promise.all(names.map(async (name) => ({ name, known: await known.since(name) })));
+  const told = ages.flatMap(({ name, known: key }) =>
+    key ? [`${keys[name].setting} ${key.fingerprint} since ${key.since.slice(0, 10)}`] : [],
+  );
+  const said = [
+    'those that the log knows are there, and can be used',
+    ...(told.length > 0 ? [told.join(', ')] : []),
+  ];
+  return [ok('keys', said.join(': '))];
 }

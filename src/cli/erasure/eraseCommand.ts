@@ -90,8 +90,9 @@ async function writeCertificate(
   { tombstones, isComplete }: RecordedErasure,
   path: string,
 ): Promise<void> {
-  const signingKey = await loadSigningKey();
-  const signed = isComplete && (await unlessUnavailable(certifyErasure(ports, tombstones, signingKey)));
+  const signed =
+    isComplete &&
+    (await unlessUnavailable(certifyErasure(ports, tombstones, () => loadSigningKey(ports.eventLog))));
   if (signed) await ofFile(path, () => writeWhole(path, signed));
   else
     writeLine(

@@ -5,7 +5,8 @@ import { notFound, ServiceError } from '../../errors.ts';
 import { termsOf } from '../../events/disclosureTerms.ts';
 import type { ExportFormat } from '../../evidence/export/exportLines.ts';
 import { sentHeads } from '../../evidence/heads/sentHeads.ts';
-import { publicKeyPem } from '../../evidence/signing.ts';
+import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
+import { keyId } from '../../evidence/signing.ts';
 import { type Html, html } from '../shell/html.ts';
 import { type DashboardRoute, phiReaders, type Reply, type Visit } from '../shell/route.ts';
 import { textOf } from '../shell/sentForm.ts';
@@ -47,7 +48,7 @@ export function evidenceRoutes(ports: EvidencePagePorts): DashboardRoute[] {
 async function page(ports: EvidencePagePorts, { workspace, csrf }: Visit): Promise<Reply> {
   const evidence = await readEvidence(ports, workspace);
   const signs = (await ports.evidence.signingKey()) !== undefined;
-  const isKeyKnown = signs || (await ports.evidence.publicKey()) !== undefined;
+  const keys = await ports.evidence.publicKeys();
   const body = html`<div class="page-head"><h1>${SECTION}</h1>
 <div hx-get="${evidencePath(workspace, '/state')}" hx-trigger="every 3s" hx-swap="none"></div></div>
 <p class="muted">The history of a workspace is a hash tree. A signed head that is kept outside of the service shows later that nothing of it was changed, removed or inserted.</p>
@@ -60,7 +61,7 @@ ${place('verification', evidence)}
 <h2>Export</h2>
 ${exportForm(workspace, csrf, signs)}
 <h2>Public key</h2>
-${isKeyKnown ? keyLink(workspace) : html`<p>This process does not know the key that signs. Ask for it with <code>chartledger signing-key</code>.</p>`}`;
+${keys ? keyLink(workspace, keys) : html`<p>This process does not know the key that signs. Ask for it with <code>chartledger signing-key</code>.</p>`}`;
   return { page: { title: SECTION, section: SECTION, body } };
 }
 
@@ -82,8 +83,8 @@ ${termFields()}
 </form>`;
 }
 
-function keyLink(workspace: string): Html {
-  return html`<p>It checks heads, manifests, proofs and certificates. Compare it once with what <code>chartledger signing-key</code> prints: whoever could change the page could change the key.</p>
+function keyLink(workspace: string, { newest }: PublicKeys): Html {
+  return html`<p>It is the key <code>${keyId(newest)}</code>, and how it came after those before it. It checks heads, manifests, proofs and certificates. Compare it once with what <code>chartledger signing-key</code> prints: whoever could change the page could change the key.</p>
 <p><a href="${evidencePath(workspace, '/public-key')}" download>Download the public key</a></p>`;
 }
 
@@ -137,9 +138,9 @@ function headFile(name: string, head: object | undefined, workspace: string): Re
 }
 
 async function publicKey({ evidence }: EvidencePagePorts): Promise<Reply> {
-  const key = await evidence.publicKey();
-  if (key === undefined) throw notFound('Public key');
-  return file('application/x-pem-file', 'chartledger.pem', publicKeyPem(key));
+  const keys = await evidence.publicKeys();
+  if (keys === undefined) throw notFound('Public key');
+  return file('application/x-pem-file', 'chartledger.pem', keys.text());
 }
 
 function file(type: string, name: string, text: string): Reply {

@@ -34,14 +34,14 @@ async function certificate(ports: CertificatePorts, { req, workspace, caller }: 
     throw new ServiceError('not_found', `There is no ${kind} of that ID that is erased.`);
   // The encounters and documents that go with it are in its certificate.
   if (!erasure.isComplete) throw unavailable('certificate');
-  const signingKey = await ports.evidence.signingKey();
-  if (signingKey === undefined) {
+  const signed = await certifyErasure(ports, erasure.tombstones, async () => {
+    const signingKey = await ports.evidence.signingKey();
+    if (signingKey) return signingKey;
     throw new ServiceError(
       'conflict',
       'This process does not have the key that signs. Where it is, the command chartledger erase writes the certificate of an erased record with --certificate.',
     );
-  }
-  const signed = await certifyErasure(ports, erasure.tombstones, signingKey);
+  });
   await recordAccess(ports.eventLog, caller, {
     action: 'record.proof',
     kind,

@@ -38,6 +38,7 @@ async function signedProof(ports: ProofPorts, { req, workspace, caller }: Visit)
   const version =
     asked && 'version' in asked ? asked.version : (await readRecord(ports, workspace, entry, id)).version;
   const event = await eventOfVersion(eventLog, recordStream(workspace, kind, id), version, title);
+  const { proof, stored } = await proveEvent(ports, event);
   const signingKey = await evidence.signingKey();
   if (signingKey === undefined) {
     throw new ServiceError(
@@ -45,7 +46,6 @@ async function signedProof(ports: ProofPorts, { req, workspace, caller }: Visit)
       'This process does not have the key that signs. Where it is, the command chartledger prove writes the proof.',
     );
   }
-  const { proof, stored } = await proveEvent(ports, event);
   const tree_head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);
   await recordAccess(eventLog, caller, { action: 'record.proof', kind, record_id: id, query: { version } });
   const body = Readable.from([`${JSON.stringify({ ...proof, tree_head }, undefined, 2)}\n`]);

@@ -1,8 +1,8 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import { erasureStep, tombstoneTypes } from '../../events/recordErased.ts';
+import type { SigningKey } from '../../evidence/keys/SigningKey.ts';
 import type { EventBatch, EventLog } from '../../ports/eventLog.ts';
 import type { HeadTarget } from '../../ports/headTarget.ts';
 import type { StateStore, StateTable } from '../../ports/stateStore.ts';
@@ -42,7 +42,7 @@ export class ErasureNotices {
    * Sends notices of the erasures that were finished since the last one; where there are none but the log has grown, one that says
    * so, if it `isDue`. An erasure that is under way holds up those behind it. Rejects with `unavailable`, and with `unreadable`.
    */
-  async send(signingKey: KeyObject, isDue: boolean): Promise<void> {
+  async send(signingKey: SigningKey, isDue: boolean): Promise<void> {
     const { eventLog } = this.#ports;
     const log = await eventLog.identity();
     let after = await this.#noticed(log);
@@ -84,7 +84,7 @@ export class ErasureNotices {
     return 0;
   }
 
-  async #send(notice: Parameters<typeof signNotice>[0], signingKey: KeyObject): Promise<void> {
+  async #send(notice: Parameters<typeof signNotice>[0], signingKey: SigningKey): Promise<void> {
     const { stateStore, target } = this.#ports;
     const { name, text } = signNotice(notice, signingKey);
     await target.keep(name, text);

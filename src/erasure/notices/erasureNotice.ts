@@ -1,7 +1,6 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { principalTypes } from '../../events/eventMetadata.ts';
-import { signObject } from '../../evidence/signing.ts';
+import { type SigningKey, signObject } from '../../evidence/keys/SigningKey.ts';
 import { signatureFields } from '../../evidence/treeHead.ts';
 
 /**
@@ -44,8 +43,8 @@ const POSITION_DIGITS = 16;
 
 /** Signs a notice, for a file of that name. */
 export function signNotice(
-  notice: Omit<ErasureNotice, 'type' | 'key_id' | 'signature'>,
-  signingKey: KeyObject,
+  notice: Omit<ErasureNotice, 'type' | keyof typeof signatureFields>,
+  signingKey: SigningKey,
 ): { name: string; text: string } {
   const signed = signObject({ type: 'chartledger.erasures.v1' as const, ...notice }, signingKey);
   const [after, until] = [notice.after, notice.until].map((at) => String(at).padStart(POSITION_DIGITS, '0'));

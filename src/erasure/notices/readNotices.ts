@@ -1,7 +1,6 @@
-import type { KeyObject } from 'node:crypto';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
-import { signatureProblem } from '../../evidence/signing.ts';
+import type { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import type { HeadTarget } from '../../ports/headTarget.ts';
 import { type ErasureNotice, erasureNoticeSchema, NOTICES, type NoticedErasure } from './erasureNotice.ts';
 
@@ -28,7 +27,7 @@ export interface LaterErasures {
 export async function readNotices(
   target: HeadTarget,
   copy: Copy,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
 ): Promise<LaterErasures> {
   const { place } = target;
   if (target.kept === undefined) {
@@ -43,7 +42,7 @@ export async function readNotices(
     const notice = parse(text);
     // What it tells of is in the copy; whether it is true of this log no longer matters.
     if (notice && notice.log === copy.log && notice.until <= copy.last_position) continue;
-    const problem = notice ? problemOf(notice, copy, publicKey) : 'it is no notice of erasures';
+    const problem = notice ? problemOf(notice, copy, publicKeys) : 'it is no notice of erasures';
     if (notice === undefined || problem)
       problems.push(`The notice ${name} in ${place} does not hold: ${problem}.`);
     else notices.push(notice);
@@ -62,8 +61,8 @@ export async function readNotices(
   return { erasures: notices.flatMap((notice) => notice.erasures), asOf, problems };
 }
 
-function problemOf(notice: ErasureNotice, { log }: Copy, publicKey: KeyObject): string | undefined {
-  return notice.log === log ? signatureProblem(notice, publicKey) : 'it is of another event log';
+function problemOf(notice: ErasureNotice, { log }: Copy, publicKeys: PublicKeys): string | undefined {
+  return notice.log === log ? publicKeys.problemAt(notice, notice.as_of) : 'it is of another event log';
 }
 
 function parse(text: string): ErasureNotice | undefined {

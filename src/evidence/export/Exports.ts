@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { ServiceError } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
@@ -9,12 +8,12 @@ import type { ExportJob } from './exportEvents.ts';
 export const MOST_EXPORTS = 2;
 
 /** Makes a ZIP of an export off the request path, at the pace at which it is read. */
-export type RunExport = (job: ExportJob, until: Position, signingKey: KeyObject | undefined) => Readable;
+export type RunExport = (job: ExportJob, until: Position, isSigned: boolean) => Readable;
 
 export interface ExportsPorts {
   run: RunExport;
-  /** The key that signs manifests; undefined in a process from which it is kept. */
-  signingKey(): Promise<KeyObject | undefined>;
+  /** Whether manifests can be signed: not in a process from which the key is kept. */
+  signs(): Promise<boolean>;
   /** Of `MOST_EXPORTS`; its own, where no other thread makes exports. */
   places?: SharedPlaces;
 }
@@ -42,7 +41,7 @@ export class Exports {
       );
     }
     try {
-      const stream = this.#ports.run(job, await record(), await this.#ports.signingKey());
+      const stream = this.#ports.run(job, await record(), await this.#ports.signs());
       this.#streams.add(stream);
       stream.once('close', () => {
         this.#streams.delete(stream);

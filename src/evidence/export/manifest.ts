@@ -1,6 +1,5 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
-import { signObject } from '../signing.ts';
+import { type SigningKey, signObject } from '../keys/SigningKey.ts';
 import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
 import type { FileDigest } from './ExportFile.ts';
 import type { ExportJob, ExportProgress } from './exportEvents.ts';
@@ -45,7 +44,7 @@ export function signManifest(
   job: ExportJob,
   { tree, lastEvent, events, first, last }: ExportProgress,
   digest: FileDigest,
-  signingKey: KeyObject,
+  signingKey: SigningKey,
 ): ExportManifest {
   return signObject(
     {

@@ -1,4 +1,4 @@
-import { createHash, type KeyObject } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CsvError, parse } from 'csv-parse';
@@ -6,7 +6,8 @@ import { MAX_EVENT_BYTES } from '../../events/event.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { addLeaf, emptyTree, treeRoot } from '../../hashing/hashTree.ts';
 import { ErasureCheck } from '../ErasureCheck.ts';
-import { type Signature, signatureProblem } from '../signing.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
+import type { Signed } from '../keys/SigningKey.ts';
 import type { ErasedLine, ExportedEvent } from './exportLines.ts';
 import { type ExportManifest, isComplete, manifestPath, manifestSchema } from './manifest.ts';
 
@@ -29,21 +30,21 @@ interface FileReading {
 }
 
 /**
- * Checks an export against the manifest beside it with the public key alone: the signatures, the file's hash, its
+ * Checks an export against the manifest beside it with public keys alone: the signatures, the file's hash, its
  * number of events, each line of NDJSON, and of a complete NDJSON export the tree's root. Rejects with the file
  * system's error when a file cannot be read.
  */
-export async function verifyExport(path: string, publicKey: KeyObject): Promise<ExportCheck> {
+export async function verifyExport(path: string, publicKeys: PublicKeys): Promise<ExportCheck> {
   const parsed = manifestSchema.safeParse(parseJson(await readFile(manifestPath(path), 'utf8')));
   if (!parsed.success) return { problem: `${manifestPath(path)} is not the manifest of an export.` };
   const manifest = parsed.data;
-  const problem = signaturesProblem(manifest, publicKey) ?? (await fileProblem(path, manifest));
+  const problem = signaturesProblem(manifest, publicKeys) ?? (await fileProblem(path, manifest));
   return problem === undefined ? { manifest } : { manifest, problem };
 }
 
-function signaturesProblem(manifest: ExportManifest, publicKey: KeyObject): string | undefined {
-  const check = (name: string, signed: Signature) => {
-    const problem = signatureProblem(signed, publicKey);
+function signaturesProblem(manifest: ExportManifest, publicKeys: PublicKeys): string | undefined {
+  const check = (name: string, signed: Signed & { created_at: string }) => {
+    const problem = publicKeys.problem(signed);
     return problem && `The ${name} does not hold: ${problem}.`;
   };
   return check('manifest', manifest) ?? check("manifest's tree head", manifest.tree_head);

@@ -1,17 +1,17 @@
-import { createHash, type KeyObject } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { PassThrough, type Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import type { EventLog } from '../../ports/eventLog.ts';
-import { publicKeyPem } from '../signing.ts';
+import { publicKeysOf, type SigningKey } from '../keys/SigningKey.ts';
 import { type ExportJob, type ExportProgress, exportEvents } from './exportEvents.ts';
 import type { LineContext } from './exportLines.ts';
 import { manifestPath, signManifest } from './manifest.ts';
 
 /** What the files of an export are made with. */
 export interface ZipContext extends Pick<LineContext, 'nameOf'> {
-  /** Signs the manifest; without it, there is none. */
-  signingKey: KeyObject | undefined;
+  /** Gives the key that signs the manifest, when the events are through; without it, there is none. */
+  signingKey: (() => Promise<SigningKey>) | undefined;
 }
 
 /**
@@ -42,13 +42,18 @@ export function zipExport(
   // Its size is not known beforehand, and may be beyond what the older form of a ZIP can hold.
   zip.addReadStream(events, name, { forceZip64Format: true });
   if (signingKey) {
-    // Asked for when the events are through.
-    zip.addReadStreamLazy(manifestPath(name), (give) => {
+    const addLast = (path: string, textOf: (key: SigningKey) => string) =>
+      zip.addReadStreamLazy(path, (give) => {
+        signingKey().then(
+          (key) => give(null, new PassThrough().end(textOf(key))),
+          (error) => give(error, new PassThrough()),
+        );
+      });
+    addLast(manifestPath(name), (key) => {
       const digest = { bytes: progress.bytes, sha256: hash.digest('hex') };
-      const manifest = signManifest(job, progress, digest, signingKey);
-      give(null, new PassThrough().end(`${JSON.stringify(manifest, undefined, 2)}\n`));
+      return `${JSON.stringify(signManifest(job, progress, digest, key), undefined, 2)}\n`;
     });
-    zip.addBuffer(Buffer.from(publicKeyPem(signingKey)), 'chartledger.pem');
+    addLast('chartledger.pem', (key) => publicKeysOf(key).text());
   }
   const bytes = zip.outputStream as Readable;
   zip.on('error', (error: Error) => bytes.destroy(error));

@@ -9,7 +9,7 @@ export interface HeadsStatus {
   tried_at: string;
   /** Why it failed; null: it did not. */
   problem: string | null;
-  /** PEM; of the key that signs, for processes that do not have it. Null while that could not be opened. */
+  /** `PublicKeys.text()` of the key that signs, for processes that do not have it. Null while that could not be opened. */
   public_key: string | null;
 }
 

@@ -1,12 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import type { KeptHead } from '../../ports/headTarget.ts';
-import { signatureProblem } from '../signing.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { type TreeHead, treeHeadSchema } from '../treeHead.ts';
 
 /** Heads that were sent, as they are where they were sent to. */
 export interface KeptHeads {
   heads: TreeHead[];
-  /** A line for each file that is no head of the workspace, or that the key did not sign. */
+  /** A line for each file that is no head of the workspace, or that no key of its time signed. */
   problems: string[];
 }
 
@@ -14,7 +13,7 @@ export interface KeptHeads {
 export async function keptHeads(
   files: AsyncIterable<KeptHead>,
   workspace: string,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
 ): Promise<KeptHeads> {
   const found: KeptHeads = { heads: [], problems: [] };
   for await (const { name, text } of files) {
@@ -23,7 +22,7 @@ export async function keptHeads(
       head === undefined
         ? 'it is no tree head'
         : head.workspace === workspace
-          ? signatureProblem(head, publicKey)
+          ? publicKeys.problem(head)
           : `it is of the workspace ${head.workspace}`;
     if (head === undefined || problem)
       found.problems.push(`The saved head ${name} does not hold: ${problem}.`);

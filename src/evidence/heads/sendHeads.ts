@@ -1,8 +1,8 @@
-import type { KeyObject } from 'node:crypto';
 import { INSTALLATION } from '../../events/streamNames.ts';
 import type { HeadTarget } from '../../ports/headTarget.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
+import type { SigningKey } from '../keys/SigningKey.ts';
 import { StoredTree } from '../proof/StoredTree.ts';
 import { signTreeHead, type TreeHead } from '../treeHead.ts';
 import { rememberSentHead, sentHeads } from './sentHeads.ts';
@@ -25,7 +25,7 @@ export interface HeadPorts {
 export async function sendHeads(
   ports: HeadPorts,
   workspaces: readonly string[],
-  signingKey: KeyObject,
+  signingKey: () => Promise<SigningKey>,
 ): Promise<Set<string>> {
   const contradicted = new Set<string>();
   for (let at = 0; at < workspaces.length; at += ASKED_AT_ONCE) {
@@ -44,14 +44,15 @@ async function sendHead(
   { readModels, stateStore, target }: HeadPorts,
   workspace: string,
   last: TreeHead | undefined,
-  signingKey: KeyObject,
+  signingKey: () => Promise<SigningKey>,
 ): Promise<boolean> {
   const stored = await StoredTree.open(readModels, workspace);
   // One that is smaller is being built anew, or of a log that was restored.
   if (stored === undefined || stored.head.size < (last?.size ?? 1)) return true;
   const holds = last === undefined || (await stored.rootAt(last.size)) === last.root;
   if (stored.head.size === last?.size) return holds;
-  const head = signTreeHead(workspace, stored.head, stored.head.last, signingKey);
+  // Asked for after the tree: a key that was replaced never signs what came after that.
+  const head = signTreeHead(workspace, stored.head, stored.head.last, await signingKey());
   // A head that contradicts the last one goes out all the same: it is what shows the contradiction.
   await target.keep(fileName(head), `${JSON.stringify(head, undefined, 2)}\n`);
   await rememberSentHead(stateStore, head);

@@ -1,9 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { dataAs, type RecordedEvent } from '../../events/event.ts';
 import { erasureStep, type RecordErased } from '../../events/recordErased.ts';
 import type { QueryPorts } from '../../reads/readRecord.ts';
-import { signatureProblem, signObject } from '../signing.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
+import { type SigningKey, signObject } from '../keys/SigningKey.ts';
 import { signatureFields, signTreeHead, treeHeadSchema } from '../treeHead.ts';
 import { inclusionProofSchema, proofProblem } from './proof.ts';
 import { proveEvent } from './proveEvent.ts';
@@ -28,7 +28,7 @@ export type ErasureCertificate = z.infer<typeof certificateSchema>;
 export async function certifyErasure(
   ports: QueryPorts,
   tombstones: readonly RecordedEvent[],
-  signingKey: KeyObject,
+  signingKey: () => Promise<SigningKey>,
 ): Promise<ErasureCertificate> {
   const inLogOrder = tombstones.toSorted((a, b) => a.position - b.position);
   const last = inLogOrder.at(-1) as RecordedEvent;
@@ -40,14 +40,16 @@ export async function certifyErasure(
     const { type: _type, tree_head: _head, ...tombstone } = proof;
     proofs.push(tombstone);
   }
+  // After the tree, see `SigningKey`.
+  const key = await signingKey();
   const body = {
     type: CERTIFICATE as typeof CERTIFICATE,
     workspace,
     tombstones: proofs,
-    tree_head: signTreeHead(workspace, stored.head, stored.head.last, signingKey),
+    tree_head: signTreeHead(workspace, stored.head, stored.head.last, key),
     created_at: new Date().toISOString(),
   };
-  return signObject(body, signingKey);
+  return signObject(body, key);
 }
 
 /** The certificate in a JSON text; undefined when the text is something else. */
@@ -62,15 +64,15 @@ export function parseCertificate(text: string): ErasureCertificate | undefined {
 /** What is wrong with a certificate, in words that go on after `The certificate does not hold: `; undefined: nothing. */
 export function certificateProblem(
   certificate: ErasureCertificate,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
 ): string | undefined {
   const { workspace, tombstones, tree_head } = certificate;
-  const problem = signatureProblem(certificate, publicKey);
+  const problem = publicKeys.problem(certificate);
   if (problem) return problem;
   if (tree_head.workspace !== workspace) return `tree_head is of the workspace ${tree_head.workspace}`;
   for (const [index, tombstone] of tombstones.entries()) {
     if (!erasureStep(tombstone.event)) return `tombstones.${index} is none`;
-    const wrong = proofProblem({ type: 'chartledger.proof.v1', ...tombstone, tree_head }, publicKey);
+    const wrong = proofProblem({ type: 'chartledger.proof.v1', ...tombstone, tree_head }, publicKeys);
     if (wrong) return `tombstones.${index}: ${wrong}`;
   }
   return undefined;

@@ -1,10 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { z } from 'zod';
 import { isJsonObject, type JsonObject } from '../../events/event.ts';
 import type { EventMetadata } from '../../events/eventMetadata.ts';
 import { eventLeaf } from '../../hashing/eventLeaf.ts';
 import { areConsistent, rootOfInclusion } from '../../hashing/treeProofs.ts';
-import { signatureProblem } from '../signing.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
 import { hashSchema, type TreeHead, treeHeadSchema } from '../treeHead.ts';
 
 /** The root of a workspace's tree at some size: what a signed head says, without a signature. */
@@ -81,19 +80,23 @@ function parseJson(text: string): unknown {
  * What is wrong with a proof: goes on after `The proof does not hold: `, and names the field at fault; undefined when
  * nothing is. A proof whose head is not signed needs `head`, one of the same tree whose signature has been checked.
  */
-export function proofProblem(proof: Proof, publicKey: KeyObject, head?: TreeHead): string | undefined {
+export function proofProblem(proof: Proof, publicKeys: PublicKeys, head?: TreeHead): string | undefined {
   return proof.type === 'chartledger.proof.v1'
-    ? inclusionProblem(proof, publicKey, head)
-    : consistencyProblem(proof, publicKey);
+    ? inclusionProblem(proof, publicKeys, head)
+    : consistencyProblem(proof, publicKeys);
 }
 
-function inclusionProblem(proof: InclusionProof, publicKey: KeyObject, head?: TreeHead): string | undefined {
+function inclusionProblem(
+  proof: InclusionProof,
+  publicKeys: PublicKeys,
+  head?: TreeHead,
+): string | undefined {
   const { event, leaf, index, inclusion, tree_head } = proof;
   if (eventLeaf(event) !== leaf) return 'event, or leaf, was changed: the event has another hash';
   const { workspace, size, root } = tree_head;
   if (event.metadata.workspace !== workspace)
     return `event is of the workspace ${event.metadata.workspace}, tree_head of ${workspace}`;
-  const problem = headProblem(proof, publicKey, head);
+  const problem = headProblem(proof, publicKeys, head);
   if (problem) return problem;
   if (index >= size) return `index is ${index}, and tree_head has ${size} events`;
   const reached = rootOfInclusion(leaf, index, size, inclusion);
@@ -105,21 +108,21 @@ function inclusionProblem(proof: InclusionProof, publicKey: KeyObject, head?: Tr
 
 function headProblem(
   { tree_head }: InclusionProof,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
   head?: TreeHead,
 ): string | undefined {
   if (head && (head.workspace !== tree_head.workspace || head.size !== tree_head.size))
     return `tree_head is of ${tree_head.size} events of ${tree_head.workspace}, the given head of ${head.size} of ${head.workspace}`;
   if (head && head.root !== tree_head.root) return 'tree_head has another root than the given head';
-  if (tree_head.type === 'chartledger.tree_head.v1') return signedProblem('tree_head', tree_head, publicKey);
+  if (tree_head.type === 'chartledger.tree_head.v1') return signedProblem('tree_head', tree_head, publicKeys);
   return head ? undefined : 'tree_head is not signed: give the signed head of the same size with --head';
 }
 
 function consistencyProblem(
   { first, second, consistency }: ConsistencyProof,
-  publicKey: KeyObject,
+  publicKeys: PublicKeys,
 ): string | undefined {
-  const problem = signedProblem('first', first, publicKey) ?? signedProblem('second', second, publicKey);
+  const problem = signedProblem('first', first, publicKeys) ?? signedProblem('second', second, publicKeys);
   if (problem) return problem;
   if (first.workspace !== second.workspace)
     return `first is of the workspace ${first.workspace}, second of ${second.workspace}`;
@@ -129,7 +132,7 @@ function consistencyProblem(
     : 'consistency does not lead from first to second';
 }
 
-function signedProblem(name: string, signed: TreeHead, publicKey: KeyObject): string | undefined {
-  const problem = signatureProblem(signed, publicKey);
+function signedProblem(name: string, signed: TreeHead, publicKeys: PublicKeys): string | undefined {
+  const problem = publicKeys.problem(signed);
   return problem && `${name}: ${problem}`;
 }

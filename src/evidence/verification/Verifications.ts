@@ -1,10 +1,11 @@
-import type { KeyObject } from 'node:crypto';
 import type { Position } from '../../events/event.ts';
 import type { Principal } from '../../events/eventMetadata.ts';
 import type { StateStore } from '../../ports/stateStore.ts';
 import { Runs } from '../../runs/Runs.ts';
 import { SharedPlaces } from '../../threads/SharedPlaces.ts';
 import { sentHeads } from '../heads/sentHeads.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
+import type { SigningKey } from '../keys/SigningKey.ts';
 import { signTreeHead, type TreeHead } from '../treeHead.ts';
 import { type Verification, type VerificationOutcome, verificationTable } from './verification.ts';
 import type { VerifiedHistory } from './verifyAgainstHeads.ts';
@@ -17,8 +18,8 @@ export interface VerificationJob {
   workspace: string;
   /** The last head that was sent, if there is one. */
   sent: TreeHead | undefined;
-  /** Of the key that signed the heads. */
-  publicKey: KeyObject | undefined;
+  /** `PublicKeys.text()`: what checks the heads. */
+  publicKeys: string | undefined;
 }
 
 /** Verifies off the request path, until it is through or the signal; tells now and then how far it is. */
@@ -32,9 +33,9 @@ export interface VerificationPorts {
   stateStore: StateStore;
   run: RunVerification;
   /** The key that signs heads; undefined in a process from which it is kept. */
-  signingKey(): Promise<KeyObject | undefined>;
-  /** The public key of heads, wherever it is known from. */
-  publicKey(): Promise<KeyObject | undefined>;
+  signingKey(): Promise<SigningKey | undefined>;
+  /** What checks heads, wherever it is known from. */
+  publicKeys(): Promise<PublicKeys | undefined>;
   /** Told of why one failed. */
   onFailure(error: Record<string, unknown>): void;
   /** Of `MOST_VERIFICATIONS`; its own, where no other thread verifies. */
@@ -71,13 +72,13 @@ export class Verifications {
 }
 
 async function verify(
-  { stateStore, run, signingKey, publicKey }: VerificationPorts,
+  { stateStore, run, signingKey, publicKeys }: VerificationPorts,
   workspace: string,
   reached: (changes: Partial<Verification>) => void,
   signal: AbortSignal,
 ): Promise<Partial<Verification>> {
   const sent = (await sentHeads(stateStore, [workspace])).get(workspace);
-  const job = { workspace, sent, publicKey: await publicKey() };
+  const job = { workspace, sent, publicKeys: (await publicKeys())?.text() };
   signal.throwIfAborted();
   const onProgress = (position: Position, until: Position, events: number) =>
     reached({ position, until, events });

@@ -1,8 +1,9 @@
-import type { KeyObject } from 'node:crypto';
 import { ServiceError } from '../../errors.ts';
 import type { HeadTarget } from '../../ports/headTarget.ts';
 import { type KeptHeads, keptHeads } from '../heads/keptHeads.ts';
 import { headFilesOf } from '../heads/sendHeads.ts';
+import { keysOfLog } from '../keys/loggedRotations.ts';
+import type { PublicKeys } from '../keys/PublicKeys.ts';
 import type { TreeHead } from '../treeHead.ts';
 import { verifiedTexts } from '../verifiedTexts.ts';
 import { type Verified, type VerifyOptions, type VerifyPorts, verifyWorkspace } from '../verifyWorkspace.ts';
@@ -17,8 +18,8 @@ export interface KnownHeads {
   sent: TreeHead | undefined;
   /** Where all of them are; undefined where this process does not know. */
   target: HeadTarget | undefined;
-  /** Of the key that signed them; undefined: no head can be checked. */
-  publicKey: KeyObject | undefined;
+  /** What checks them; undefined: no head can be checked. */
+  publicKeys: PublicKeys | undefined;
 }
 
 /** What was found, and what a head of it is made of. */
@@ -35,8 +36,9 @@ export async function verifyAgainstHeads(
   known: KnownHeads,
   onProgress: VerifyOptions['onProgress'],
 ): Promise<VerifiedHistory> {
-  const { heads, problems: headProblems, remark } = await headsOf(workspace, known);
-  const found = await verifyWorkspace(ports, workspace, { heads, onProgress });
+  const { publicKeys, ends, problems: keyProblems } = await keysOfLog(ports.eventLog, known.publicKeys);
+  const { heads, problems: headProblems, remark } = await headsOf(workspace, { ...known, publicKeys });
+  const found = await verifyWorkspace(ports, workspace, { heads, keyEnds: ends, onProgress });
   const { problems, remarks } = verifiedTexts(found, ports.eventLog.timesRise);
   const { tree, lastEvent, compared, erased } = found;
   const told = erased.told.slice(-TOLD);
@@ -45,7 +47,7 @@ export async function verifyAgainstHeads(
       events: tree.size,
       compared,
       heads: heads.length,
-      problems: [...headProblems, ...problems],
+      problems: [...keyProblems, ...headProblems, ...problems],
       remarks: remark === undefined ? remarks : [remark, ...remarks],
       erased: { count: erased.count, erasures: erased.told.length, told },
     },
@@ -60,16 +62,16 @@ export async function verifyAgainstHeads(
 /** Those that are kept where they were sent to, and the last one that the service remembers. */
 async function headsOf(
   workspace: string,
-  { sent, target, publicKey }: KnownHeads,
+  { sent, target, publicKeys }: KnownHeads,
 ): Promise<KeptHeads & { remark?: string }> {
   const remembered = sent === undefined ? [] : [sent];
-  if (target === undefined || publicKey === undefined) return { heads: remembered, problems: [] };
+  if (target === undefined || publicKeys === undefined) return { heads: remembered, problems: [] };
   if (target.kept === undefined) {
     const remark = `What was sent to ${target.place} cannot be read from there: the history was held against the last head alone.`;
     return { heads: remembered, problems: [], remark };
   }
   try {
-    const found = await keptHeads(target.kept(headFilesOf(workspace)), workspace, publicKey);
+    const found = await keptHeads(target.kept(headFilesOf(workspace)), workspace, publicKeys);
     const isKept = (head: TreeHead) => found.heads.some(({ signature }) => signature === head.signature);
     return { ...found, heads: [...remembered.filter((head) => !isKept(head)), ...found.heads] };
   } catch (error) {

@@ -566,6 +566,8 @@ class ProofTreeHead2(TypedDict):
     last_event_id: str
     last_event_recorded_at: NotRequired[str]
     created_at: str
+    # How the key came after those before it, where there were some
+    key_rotations: NotRequired[list[dict[str, Any]]]
     key_id: str
     signature: str
 

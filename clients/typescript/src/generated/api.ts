@@ -2365,6 +2365,10 @@ export interface components {
                 last_event_id: string;
                 last_event_recorded_at?: string;
                 created_at: string;
+                /** @description How the key came after those before it, where there were some */
+                key_rotations?: {
+                    [key: string]: unknown;
+                }[];
                 key_id: string;
                 signature: string;
             };

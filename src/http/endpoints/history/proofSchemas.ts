@@ -58,6 +58,10 @@ export const proofSchema = z
           last_event_id: z.string(),
           last_event_recorded_at: z.string().optional(),
           created_at: z.string(),
+          key_rotations: z
+            .array(z.record(z.string(), z.unknown()))
+            .optional()
+            .meta({ description: 'How the key came after those before it, where there were some' }),
           key_id: z.string(),
           signature: z.string(),
         }),

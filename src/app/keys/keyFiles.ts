@@ -1,26 +1,14 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { fileProblem } from '../backends/fileProblem.ts';
-import { readSecretFile, secretFile } from '../backends/localFiles/secretFile.ts';
-import type { Config } from '../config.ts';
-import { ServiceError } from '../errors.ts';
-import { generateSigningKey, parseSigningKey } from '../evidence/signing.ts';
-import type { LastingKey } from '../sameLog/KnownKeys.ts';
-import { SEALING_KEY_BYTES } from '../sealing.ts';
+import type { Config } from '../../config.ts';
+import { ServiceError } from '../../errors.ts';
+import { generateSigningKey, parseSigningKey } from '../../evidence/signing.ts';
+import type { LastingKey } from '../../sameLog/KnownKeys.ts';
+import { SEALING_KEY_BYTES } from '../../sealing.ts';
+import { filesOf, findAll, isDenied, type Key, load, nextKey, settle } from './keyPlace.ts';
 
 const LEAST_SECRET_BYTES = 32;
-
-/** A key of the service: in a setting, else in a file of the data folder that is made when the key is first needed. */
-interface Key {
-  setting: string;
-  file: string;
-  /** Base64. */
-  set(config: Config): string | undefined;
-  generate(): Buffer;
-  /** What is wrong with its bytes: goes on after the name of the file. */
-  problem(bytes: Buffer): string | undefined;
-}
 
 const keys = {
   /** Of the hashes in the de-identified view. */
@@ -62,18 +50,25 @@ const keys = {
     set: ({ signingKey }) => signingKey,
     generate: generateSigningKey,
     problem: (bytes) => (isSigningKey(bytes) ? undefined : 'is no Ed25519 private key (PKCS#8, DER)'),
+    mayBeDenied: true,
   },
 } satisfies Record<string, Key>;
 
 /** The names of the files in the data folder that hold keys. */
-export const keyFiles: readonly string[] = Object.values(keys).map(({ file }) => file);
+export const keyFiles: readonly string[] = Object.values<Key>(keys).flatMap(filesOf);
+
+/** Those of them that hold the signing key. */
+export const signingKeyFiles: readonly string[] = filesOf(keys.signing);
 
 /** The keys that are set or there, by the names of their files. Reject as the keys do. */
 export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   for (const key of Object.values<Key>(keys)) {
-    const bytes = await find(key, config);
-    if (bytes) found.set(key.file, bytes);
+    const files = filesOf(key);
+    for (const [index, bytes] of (await findUnlessDenied(key, config)).entries()) {
+      const file = files[index];
+      if (file !== undefined) found.set(file, bytes);
+    }
   }
   return found;
 }
@@ -82,7 +77,7 @@ export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
 export function unsetKeyFiles(config: Config): string[] {
   return Object.values<Key>(keys)
     .filter((key) => key.set(config) === undefined)
-    .map(({ file }) => file);
+    .flatMap(filesOf);
 }
 
 /** What comes of another key, of those that what the log holds depends on. */
@@ -102,8 +97,10 @@ export function lastingKeys(config: Config): Record<LastingKeyName, LastingKey> 
     setting: keys[name].setting,
     consequence: consequences[name],
     place: keys[name].set(config) === undefined ? join(config.dataDir, keys[name].file) : keys[name].setting,
-    find: () => find(keys[name], config),
+    find: () => findUnlessDenied(keys[name], config),
     load: () => load(keys[name], config),
+    next: (current) => nextKey(keys[name], config, current),
+    settle: (key) => settle(keys[name], config, key),
   });
   return {
     deidentification: lasting('deidentification'),
@@ -119,12 +116,8 @@ export function loadSessionSecret(config: Config): Promise<Buffer> {
 }
 
 /** That secret where it is set or there; it is made when the first dashboard needs it. Rejects likewise. */
-export function findSessionSecret(config: Config): Promise<Buffer | undefined> {
-  return find(keys.session, config);
-}
-
-export async function loadSigningKey(config: Config): Promise<KeyObject> {
-  return parseSigningKey(await load(keys.signing, config));
+export async function findSessionSecret(config: Config): Promise<Buffer | undefined> {
+  return (await findAll(keys.session, config))[0];
 }
 
 /**
@@ -133,70 +126,24 @@ export async function loadSigningKey(config: Config): Promise<KeyObject> {
  * the keys do.
  */
 export async function checkKeys(config: Config, logger: Logger): Promise<void> {
-  for (const key of Object.values<Key>(keys)) {
-    const path = join(config.dataDir, key.file);
-    try {
-      const set = key.set(config);
-      const bytes = set === undefined ? await readSecretFile(path) : Buffer.from(set, 'base64');
-      if (bytes) check(key, set === undefined ? path : key.setting, bytes);
-    } catch (error) {
-      const failure = asKeyError(error, path);
-      if (key.file !== keys.signing.file || !isDenied(error)) throw failure;
-      logger.warn({ problem: failure.problem }, 'the signing key is not readable for the service');
-    }
-  }
+  const warn = ({ problem }: ServiceError) =>
+    logger.warn({ problem }, 'the signing key is not readable for the service');
+  for (const key of Object.values<Key>(keys)) await findUnlessDenied(key, config, warn);
 }
 
-async function find(key: Key, config: Config): Promise<Buffer | undefined> {
-  const set = key.set(config);
-  if (set !== undefined) return check(key, key.setting, Buffer.from(set, 'base64'));
-  const path = join(config.dataDir, key.file);
+/** As `findAll`; none of a key that is kept from this process on purpose. */
+async function findUnlessDenied(
+  key: Key,
+  config: Config,
+  onDenied: (error: ServiceError) => void = () => undefined,
+): Promise<Buffer[]> {
   try {
-    const bytes = await readSecretFile(path);
-    return bytes && check(key, path, bytes);
+    return await findAll(key, config);
   } catch (error) {
-    // A signing key may be kept from the service's user on purpose.
-    if (key.file === keys.signing.file && isDenied(error)) return undefined;
-    throw asKeyError(error, path);
+    if (!(key.mayBeDenied && error instanceof ServiceError && isDenied(error))) throw error;
+    onDenied(error);
+    return [];
   }
-}
-
-async function load(key: Key, config: Config): Promise<Buffer> {
-  const set = key.set(config);
-  if (set !== undefined) return check(key, key.setting, Buffer.from(set, 'base64'));
-  const path = join(config.dataDir, key.file);
-  try {
-    return check(key, path, await secretFile(path, key.generate));
-  } catch (error) {
-    throw asKeyError(error, path);
-  }
-}
-
-function check({ problem }: Key, place: string, bytes: Buffer): Buffer {
-  const wrong = problem(bytes);
-  if (wrong !== undefined) throw keyError(`${place} ${wrong}. Restore it from a backup.`);
-  return bytes;
-}
-
-function asKeyError(error: unknown, path: string): ServiceError {
-  if (error instanceof ServiceError) return error;
-  const { code } = error as NodeJS.ErrnoException;
-  if (code === 'ENOTDIR') return keyError(`${fileProblem(path, error)}`, error);
-  const advice = isDenied(error)
-    ? 'Give the file and its folder to the user of the service (chown).'
-    : 'Check the path and its file system.';
-  return keyError(`${path} cannot be read or made (${code}). ${advice}`, error);
-}
-
-function keyError(problem: string, cause?: unknown): ServiceError {
-  return new ServiceError('internal', 'A key of the service cannot be used. Its log says which one.', {
-    problem,
-    cause,
-  });
-}
-
-function isDenied(error: unknown): boolean {
-  return ['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
 }
 
 function tooShort({ length }: Buffer): string | undefined {

@@ -1,0 +1,127 @@
+import { join } from 'node:path';
+import { fileProblem } from '../../backends/fileProblem.ts';
+import { moveDurably } from '../../backends/localFiles/durableFiles.ts';
+import { readSecretFile, secretFile } from '../../backends/localFiles/secretFile.ts';
+import type { Config } from '../../config.ts';
+import { ServiceError } from '../../errors.ts';
+
+/** A key of the service: in a setting, else in a file of the data folder that is made when the key is first needed. */
+export interface Key {
+  setting: string;
+  file: string;
+  /** Base64; while the key is changed two of them, separated by a comma. */
+  set(config: Config): string | undefined;
+  generate(): Buffer;
+  /** What is wrong with its bytes: goes on after the name of the file. */
+  problem(bytes: Buffer): string | undefined;
+  /** It may be kept from the service's user on purpose. */
+  mayBeDenied?: true;
+}
+
+/** The names of a key's files: of the one in use, and while it is changed of the next one. */
+export function filesOf({ file }: Key): [string, string] {
+  return [file, `${file}.next`];
+}
+
+/** The keys that are set or there, the first of which is in its place. Rejects with `internal`, whose `problem` names file or setting. */
+export async function findAll(key: Key, config: Config): Promise<Buffer[]> {
+  const set = setKeys(key, config);
+  if (set !== undefined) return set;
+  const [path, nextPath] = pathsOf(key, config);
+  // In this order: what is renamed in between is found all the same.
+  const next = await readKey(key, nextPath);
+  const current = await readKey(key, path);
+  return [current, next].filter((bytes) => bytes !== undefined);
+}
+
+/** The key in its place, made when there is none. Rejects likewise, as the next do. */
+export async function load(key: Key, config: Config): Promise<Buffer> {
+  const [set] = setKeys(key, config) ?? [];
+  const [path] = pathsOf(key, config);
+  return set ?? makeKey(key, path);
+}
+
+/**
+ * The key that is to take the place of the one in use: in settings the other one, which must be there, else one that is made. Rejects
+ * also with `validation_failed`.
+ */
+export async function nextKey(key: Key, config: Config, current: Buffer): Promise<Buffer> {
+  const set = setKeys(key, config);
+  const [, path] = pathsOf(key, config);
+  const next = set === undefined ? await makeKey(key, path) : set.find((bytes) => !bytes.equals(current));
+  if (next !== undefined) return next;
+  throw new ServiceError(
+    'validation_failed',
+    `${key.setting} is a setting, and names no other key. Give every process the new key behind the old one, separated by a comma, and run this again.`,
+  );
+}
+
+/** Puts a next key in its place, durably. What is set stays as it is. */
+export async function settle(key: Key, config: Config, bytes: Buffer): Promise<void> {
+  if (key.set(config) !== undefined) return;
+  const [path, nextPath] = pathsOf(key, config);
+  const next = await readKey(key, nextPath);
+  // Another process was faster.
+  if (!next?.equals(bytes)) return;
+  try {
+    await moveDurably(nextPath, path);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asKeyError(error, path);
+  }
+}
+
+/** Whether a key is kept from the user of this process. */
+export function isDenied(error: unknown): boolean {
+  const { cause = error } = error as Error;
+  return ['EACCES', 'EPERM'].includes((cause as NodeJS.ErrnoException).code ?? '');
+}
+
+function setKeys(key: Key, config: Config): Buffer[] | undefined {
+  const parts = key.set(config)?.split(',');
+  return parts?.map((part) => check(key, key.setting, Buffer.from(part, 'base64')));
+}
+
+function pathsOf(key: Key, { dataDir }: Config): [string, string] {
+  const [file, next] = filesOf(key);
+  return [join(dataDir, file), join(dataDir, next)];
+}
+
+async function readKey(key: Key, path: string): Promise<Buffer | undefined> {
+  try {
+    const bytes = await readSecretFile(path);
+    return bytes && check(key, path, bytes);
+  } catch (error) {
+    throw asKeyError(error, path);
+  }
+}
+
+async function makeKey(key: Key, path: string): Promise<Buffer> {
+  try {
+    return check(key, path, await secretFile(path, key.generate));
+  } catch (error) {
+    throw asKeyError(error, path);
+  }
+}
+
+function check({ problem }: Key, place: string, bytes: Buffer): Buffer {
+  const wrong = problem(bytes);
+  if (wrong !== undefined) throw keyError(`${place} ${wrong}. Restore it from a backup.`);
+  return bytes;
+}
+
+function asKeyError(error: unknown, path: string): ServiceError {
+  if (error instanceof ServiceError) return error;
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === 'ENOTDIR') return keyError(`${fileProblem(path, error)}`, error);
+  const advice = isDenied(error)
+    ? 'Give the file and its folder to the user of the service (chown).'
+    : 'Check the path and its file system.';
+  return keyError(`${path} cannot be read or made (${code}). ${advice}`, error);
+}
+
+function keyError(problem: string, cause?: unknown): ServiceError {
+  return new ServiceError('internal', 'A key of the service cannot be used. Its log says which one.', {
+    problem,
+    cause,
+  });
+}

@@ -1,0 +1,106 @@
+import { ServiceError } from '../../errors.ts';
+import type { Position } from '../../events/event.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { keyEvents } from '../../sameLog/keyEvents.ts';
+import { type KeyRotation, keyRotationSchema, rotatedKeys } from './keyRotation.ts';
+import type { PublicKeys } from './PublicKeys.ts';
+
+/** How events of keys name the signing key. */
+export const SIGNING_SETTING = 'SIGNING_KEY';
+
+type RotationLog = Pick<EventLog, 'readStream' | 'identity'>;
+
+/** A rotation that both keys signed, and where the log has it: the previous key signs nothing of what stands behind. */
+interface LoggedRotation {
+  rotation: KeyRotation;
+  position: Position;
+}
+
+/** What the log tells of signing keys. */
+interface LoggedRotations {
+  rotations: LoggedRotation[];
+  /** Those behind the last key that came into use without the one before, for it was lost. */
+  last: LoggedRotation[];
+  /** A line for each that is forged. */
+  problems: string[];
+}
+
+/** The rotations of the signing key that hold, in log order. Rejects as `EventLog` does. */
+export async function signingKeyRotations(eventLog: RotationLog): Promise<KeyRotation[]> {
+  return (await loggedRotations(eventLog)).rotations.map(({ rotation }) => rotation);
+}
+
+/** What heads are checked with, of what the log tells. */
+export interface KeysOfLog {
+  /** Undefined where no key is trusted. */
+  publicKeys: PublicKeys | undefined;
+  /** By the ids of keys, where the log has the event of their end. */
+  ends: ReadonlyMap<string, Position>;
+  /** What is wrong with the rotations, a line each. */
+  problems: string[];
+}
+
+/** Trusted keys with the rotations that the log tells of. Rejects with `unavailable`. */
+export async function keysOfLog(eventLog: RotationLog, trusted: PublicKeys | undefined): Promise<KeysOfLog> {
+  let found: LoggedRotations;
+  try {
+    found = await loggedRotations(eventLog);
+  } catch (error) {
+    if (!(error instanceof ServiceError && error.code === 'unreadable')) throw error;
+    const problem =
+      "What the log tells of signing keys cannot be read: see chartledger verify --workspace '*'.";
+    return { publicKeys: trusted, ends: new Map(), problems: [problem] };
+  }
+  const { rotations, last, problems } = found;
+  const publicKeys = trusted?.with(rotations.map(({ rotation }) => rotation));
+  const foreign = last.filter(({ rotation }) => publicKeys?.has(rotation.next_signature.key_id) === false);
+  return {
+    publicKeys,
+    ends: new Map(rotations.map(({ rotation, position }) => [rotation.previous_signature.key_id, position])),
+    problems: [
+      ...problems,
+      ...foreign.map(({ position }) => forged(position, 'it does not lead to the key that signs')),
+    ],
+  };
+}
+
+async function loggedRotations(eventLog: RotationLog): Promise<LoggedRotations> {
+  const events = (await keyEvents(eventLog)).filter(({ data }) => data.setting === SIGNING_SETTING);
+  const found: LoggedRotations = { rotations: [], last: [], problems: [] };
+  if (events.length === 0) return found;
+  const log = await eventLog.identity();
+  for (const event of events) {
+    const before = found.last.at(-1)?.rotation;
+    if (event.type === 'KeyAdopted') {
+      found.last = [];
+      continue;
+    }
+    const rotation = keyRotationSchema.safeParse(event.data.rotation).data;
+    const problem = rotationProblem(rotation, before, log);
+    if (rotation === undefined || problem !== undefined) {
+      found.problems.push(forged(event.position, problem));
+      continue;
+    }
+    const logged = { rotation, position: event.position };
+    found.rotations.push(logged);
+    found.last.push(logged);
+  }
+  return found;
+}
+
+/** `before`: the one before, where the key that came of it was in use. */
+function rotationProblem(
+  rotation: KeyRotation | undefined,
+  before: KeyRotation | undefined,
+  log: string,
+): string | undefined {
+  if (rotation === undefined || rotatedKeys(rotation) === undefined) return 'its keys did not sign it';
+  if (rotation.log !== log) return 'it is of another event log';
+  const { key_id } = rotation.previous_signature;
+  if (before === undefined || before.next_signature.key_id === key_id) return undefined;
+  return `the key ${key_id} was not in use`;
+}
+
+function forged(position: Position, problem = 'it is none'): string {
+  return `The rotation of the signing key at position ${position} does not hold: ${problem}.`;
+}
