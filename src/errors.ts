@@ -39,7 +39,7 @@ export const errorMeanings = {
   headers_too_large: 'The headers of the request are larger than 16 KB.',
   internal: 'The service failed. Quote `requestId` to its operators.',
   overloaded:
-    'Too many request bodies are under way, or too many requests wait for records. Try again in a moment.',
+    'Too many requests, or bodies of requests, are under way, or too many requests wait for records. Try again in a moment.',
   unavailable:
     'A store of the service is away. Try again; an event is written once, however often the request is sent.',
   unreadable:

@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
 import { writeSection } from '../bench/support/writeSection.ts';
 import type { Scenario } from './scenario.ts';
+import { faults } from './scenarios/faults.ts';
 import { kills } from './scenarios/kills.ts';
 import { model } from './scenarios/model.ts';
+import { overload } from './scenarios/overload.ts';
 import { holds, section } from './support/report.ts';
 import { killProcesses } from './support/TorturedService.ts';
 
-const scenarios: Scenario[] = [kills, model];
+const scenarios: Scenario[] = [kills, model, faults, overload];
 const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
 const HIGHEST_SEED = 2_147_483_646;
 

@@ -15,7 +15,7 @@ async function torture(...args: string[]): Promise<{ code: number; stdout: strin
   return { code: await code, stdout, stderr };
 }
 
-test.each(['kills', 'model'])(
+test.each(['kills', 'model', 'faults'])(
   'nothing fails in the short form of %s',
   async (scenario) => {
     const { code, stdout, stderr } = await torture('--scenario', scenario);

@@ -4,8 +4,8 @@ import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Scenario, Torture } from '../scenario.ts';
 import { checkStores } from '../support/checkStores.ts';
 import { Ledger } from '../support/Ledger.ts';
+import { startWriters } from '../support/startWriters.ts';
 import { TorturedService } from '../support/TorturedService.ts';
-import { type Place, Writer } from '../support/Writer.ts';
 
 const WRITERS = 32;
 /** From when it listens to its end, and from the beginning of a start where it does not get to listen. */
@@ -43,36 +43,30 @@ export const kills: Scenario = {
     const stores = await makeStores(torture, { RATE_LIMIT_PER_MINUTE: '0' }, ['write', 'read']);
     const ledger = new Ledger();
     const service = new TorturedService(stores.env);
-    const { key, workspace } = stores.key;
-    const answers = new Map<string, number>();
-    const failures: string[] = [];
-    const place: Place = { url: () => service.url(), key, workspace, ledger, failures, answers };
-    const stopping = new AbortController();
     service.start();
-    const writers = Array.from({ length: WRITERS }, (_, n) => {
-      // Each has choices of its own, whatever becomes of the others.
-      const writer = new Writer(place, `writer-${n}`, choices(seed + n + 1));
-      return writer.run(stopping.signal);
+    const writers = startWriters({
+      service,
+      stores,
+      ledger,
+      count: WRITERS,
+      choices: (n) => choices(seed + n + 1),
     });
-    const writing = Promise.all(writers);
-    writing.catch(() => undefined);
     await service.url();
     await service.end('SIGKILL');
     const many = short ? 5 : 200;
     const listened = await kill(service, many - 1, choose, torture);
     await service.start();
-    stopping.abort();
-    await writing;
+    const written = await writers.stop();
     const checked = await checkStores(stores, await service.url(), ledger);
     await service.end();
     return {
       figures: [
         ['kills', many],
         ['of them while it started', many - 1 - listened],
-        ...[...answers].sort().map(([name, count]): [string, number] => [`answers: ${name}`, count]),
+        ...written.figures,
         ...checked.figures,
       ],
-      failures: [...failures, ...checked.failures],
+      failures: [...written.failures, ...checked.failures],
     };
   },
 };

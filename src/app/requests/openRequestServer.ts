@@ -110,7 +110,7 @@ export async function openRequestServer(
 async function openDashboard(
   config: Config,
   ports: DashboardPorts,
-  { logger, clientIp, draining }: Omit<EndpointContext, 'bodies'>,
+  { logger, clientIp, draining }: Omit<EndpointContext, 'bodies' | 'load'>,
 ): Promise<ReturnType<typeof dashboardApp>> {
   const sessionSecret = await loadSessionSecret(config);
   const { trustProxy } = config;

@@ -15,7 +15,7 @@ import { HeldAnswer } from './HeldAnswer.ts';
 
 /** Who calls, and what of the interface is open to them: as to a key. */
 export interface InProcessCaller
-  extends Pick<Exchange, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies'> {
+  extends Pick<Exchange, 'req' | 'requestId' | 'clientIp' | 'told' | 'bodies' | 'load'> {
   principal: Principal;
   allowed: FoundKey;
 }

@@ -2,9 +2,9 @@ import { ServiceError } from '../../errors.ts';
 
 const RETRY_AFTER_SECONDS = 2;
 
-/** The refusal of a body while too many others are under way. */
-export function overloaded(): ServiceError {
-  return new ServiceError('overloaded', 'Too many request bodies are under way. Try again in a moment.', {
+/** The refusal of a request, or of its body, while too many others are under way. */
+export function overloaded(what: 'requests' | 'request bodies' = 'request bodies'): ServiceError {
+  return new ServiceError('overloaded', `Too many ${what} are under way. Try again in a moment.`, {
     retryAfterSeconds: RETRY_AFTER_SECONDS,
   });
 }

@@ -21,6 +21,12 @@ export interface HttpServerSettings {
   prefix?: string;
 }
 
+/**
+ * Connections that wait to be taken, as far as the system lets them (`net.core.somaxconn`). Node's own are 511: who finds no room
+ * in a burst hears nothing, and tries again after one, three and seven seconds.
+ */
+const BACKLOG = 4_096;
+
 /** The HTTP server of the service. */
 export class HttpServer {
   readonly #server: Server;
@@ -82,7 +88,7 @@ export class HttpServer {
 /** Resolves when the server listens, with `reusePort` beside other threads. */
 async function listening(server: Server, settings: HttpServerSettings, reusePort: boolean): Promise<void> {
   const { host, port } = settings;
-  server.listen({ host, port, reusePort });
+  server.listen({ host, port, reusePort, backlog: BACKLOG });
   await once(server, 'listening').catch((error) => {
     throw unavailable('address', error, listenProblem(settings, error));
   });

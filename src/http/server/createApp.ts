@@ -3,10 +3,11 @@ import express, { type Express, type Request, type Response } from 'express';
 import { ServiceError } from '../../errors.ts';
 import { bodyBudgets } from './BodyBudget.ts';
 import { proxyTrust } from './clientIpReader.ts';
+import { RequestLoad } from './RequestLoad.ts';
 import { Shortcuts } from './Shortcuts.ts';
 import { type EndpointContext, type Route, type ServedEndpoint, serveEndpoint } from './serveEndpoint.ts';
 
-export interface AppContext extends Omit<EndpointContext, 'bodies'> {
+export interface AppContext extends Omit<EndpointContext, 'bodies' | 'load'> {
   /** `TRUST_PROXY`: whose word on `https:` is taken; default: nobody's. */
   trustProxy?: string;
 }
@@ -17,7 +18,7 @@ export function createApp(
   { trustProxy = '0', ...around }: AppContext,
   dashboard?: Express,
 ): RequestListener {
-  const context = { ...around, bodies: bodyBudgets() };
+  const context = { ...around, bodies: bodyBudgets(), load: new RequestLoad() };
   const app = express();
   app.disable('x-powered-by');
   app.set('etag', false);

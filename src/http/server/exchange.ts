@@ -5,6 +5,7 @@ import type { Caller } from '../../events/newEvent.ts';
 import type { FoundKey } from '../../principals/keys/KeyDirectory.ts';
 import { isTraceparent } from '../../tracing/traceparent.ts';
 import type { Bodies } from './BodyBudget.ts';
+import type { RequestLoad } from './RequestLoad.ts';
 
 /** One request under way: what is known of it, and who sent it once that is known. */
 export interface Exchange {
@@ -18,6 +19,8 @@ export interface Exchange {
   told: ToldByClient;
   /** Bounds the bodies that are under way. */
   bodies: Bodies;
+  /** Bounds the requests that are worked on. */
+  load: RequestLoad;
   /** Set when the request was admitted. */
   found: FoundKey | undefined;
   /** Who sent it, where that is not the key. */

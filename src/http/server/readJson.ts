@@ -19,7 +19,7 @@ const unzip = promisify(gunzip);
 const decoder = new TextDecoder('utf-8', { fatal: true });
 const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
 
 /** The refusal of a body beyond what is taken. */
 export function bodyTooLarge(maxBytes = MAX_BODY_BYTES): ServiceError {
@@ -122,12 +122,13 @@ export function parseJson(bytes: Buffer, what: 'body' | 'line' = 'body'): unknow
 }
 
 /**
- * The bytes of a request's body, which may be compressed with gzip. Rejects with `unsupported_media_type`, `payload_too_large` (over so
+ * The bytes of a request's body, which may be compressed with gzip; from then on the request counts among those that are worked on. Rejects with `unsupported_media_type`, `payload_too_large` (over so
  * many bytes, compressed or not), `malformed_body`, `request_timeout` or `overloaded`; no part of the body is in the error.
  */
 export async function readBody(exchange: BodyExchange, maxBytes = MAX_BODY_BYTES): Promise<Buffer> {
   const compressed = isCompressed(exchange.req);
   const received = await collect(exchange, maxBytes);
+  exchange.load.enter(exchange);
   return compressed ? decompressed(received, maxBytes) : received;
 }
 

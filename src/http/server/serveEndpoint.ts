@@ -16,6 +16,7 @@ import type { Bodies } from './BodyBudget.ts';
 import { asServiceError, errorAnswer } from './errorAnswer.ts';
 import { commonHeaders, type Exchange, type ToldByClient, toldByClient } from './exchange.ts';
 import { logFailure } from './logFailure.ts';
+import type { RequestLoad } from './RequestLoad.ts';
 import { recordRefusal } from './recordRefusal.ts';
 import { requireKnownParameters } from './requireKnownParameters.ts';
 
@@ -29,6 +30,7 @@ export interface EndpointContext {
   draining: AbortSignal;
   clientIp(req: IncomingMessage): string;
   bodies: Bodies;
+  load: RequestLoad;
 }
 
 /** An endpoint as the router serves it. */
@@ -54,6 +56,8 @@ export interface Route {
   endpoint: ServedEndpoint;
 }
 
+const withoutBody: ReadonlySet<string> = new Set(['GET', 'HEAD', 'DELETE']);
+
 export type EndpointListener = (req: Request, res: Response) => Promise<void>;
 
 /** What answers an endpoint's requests: admits, handles, answers, logs. It never rejects. */
@@ -73,6 +77,7 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       clientIp: context.clientIp(req),
       told,
       bodies: context.bodies,
+      load: context.load,
       found: undefined,
       input: undefined,
     };
@@ -86,13 +91,19 @@ export function serveEndpoint(context: EndpointContext, served: ServedEndpoint):
       const admitted = permission === 'public' ? undefined : admit(context.gate, exchange, permissions);
       if (admitted) await admitted;
       if (parameters && req.url.includes('?')) requireKnownParameters(req.query, parameters);
-      const sending = send(await handle(exchange));
+      // One with a body is counted when that has come.
+      if (permission !== 'public' && withoutBody.has(req.method)) context.load.enter(exchange);
+      const answer = await handle(exchange);
+      // What is streamed may take as long as its reader likes.
+      context.load.leave(exchange);
+      const sending = send(answer);
       if (sending) await sending;
     } catch (thrown) {
       const error = asServiceError(thrown);
       code = error.code;
       logFailure(context.logger, error, { requestId, route }, 'request');
       await auditRefusal(context, served, exchange, error);
+      context.load.leave(exchange);
       if (res.headersSent) res.destroy();
       else await send(refuse(error, requestId));
     }

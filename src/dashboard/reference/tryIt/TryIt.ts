@@ -3,6 +3,7 @@ import { type AppPorts, apiRoutes } from '../../../http/endpoints/index.ts';
 import { callEndpoint } from '../../../http/inProcess/callEndpoint.ts';
 import { heldRequest } from '../../../http/inProcess/heldRequest.ts';
 import { bodyBudgets } from '../../../http/server/BodyBudget.ts';
+import { RequestLoad } from '../../../http/server/RequestLoad.ts';
 import type { ServedEndpoint } from '../../../http/server/serveEndpoint.ts';
 import type { KeyDirectory } from '../../../principals/keys/KeyDirectory.ts';
 import type { Role } from '../../../principals/users/user.ts';
@@ -64,7 +65,7 @@ ${tryForm(placed, workspaces, visit, sent)}`;
     const workspace = this.#ports.directory.known.workspaces.get(textOf(form, 'workspace'));
     if (workspace === undefined) throw new ServiceError('not_found', 'There is no such workspace.');
     const { principal, requestId: _id, clientIp: _ip, ...told } = actor;
-    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies };
+    const caller = { principal, requestId, clientIp, told, bodies: this.#bodies, load: new RequestLoad() };
     const request = triedRequest(placed, form);
     if (request === undefined) return { answer: html`<p class="banner">Fill in every part of the path.</p>` };
     const { answer, error } = await callEndpoint(

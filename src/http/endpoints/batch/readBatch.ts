@@ -17,7 +17,7 @@ export interface ReadBatch {
   payload: unknown;
 }
 
-type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies'>;
+type BodyExchange = Pick<Exchange, 'req' | 'res' | 'bodies' | 'load'>;
 
 /** The refusal of a body of another type. */
 export function notLines(): ServiceError {

@@ -1,0 +1,57 @@
+import { connect, type Socket } from 'node:net';
+
+export interface FastAnswer {
+  status: number;
+  retryAfter: boolean;
+  milliseconds: number;
+  /** When it came, by `performance.now()`. */
+  at: number;
+}
+
+/** A kept connection on which one request at a time is sent, at a fraction of what a client of HTTP costs. */
+export class FastConnection {
+  readonly #socket: Socket;
+  #text = '';
+  #sentAt = 0;
+  #answered: ((answer: FastAnswer | undefined) => void) | undefined;
+
+  constructor(url: string) {
+    const { hostname, port } = new URL(url);
+    this.#socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.#socket.setEncoding('latin1');
+    this.#socket.on('data', (text: string) => this.#take(text));
+    this.#socket.on('error', () => undefined);
+    this.#socket.on('close', () => this.#answered?.(undefined));
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed && this.#socket.writable;
+  }
+
+  /** Sends the bytes of a request; resolves with its answer, undefined where the connection ended before. */
+  send(request: Buffer): Promise<FastAnswer | undefined> {
+    this.#sentAt = performance.now();
+    this.#text = '';
+    return new Promise((resolve) => {
+      this.#answered = resolve;
+      if (this.#socket.destroyed) resolve(undefined);
+      else this.#socket.write(request);
+    });
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #take(text: string): void {
+    this.#text += text;
+    const end = this.#text.indexOf('\r\n\r\n');
+    if (end === -1) return;
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(this.#text)?.[1] ?? 0);
+    if (this.#text.length < end + 4 + length) return;
+    const at = performance.now();
+    const status = Number(this.#text.slice(9, 12));
+    const retryAfter = /\r\nretry-after: \d/i.test(this.#text);
+    this.#answered?.({ status, retryAfter, milliseconds: at - this.#sentAt, at });
+  }
+}

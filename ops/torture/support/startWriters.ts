@@ -1,0 +1,39 @@
+import type { Stores } from '../../bench/support/chartledger.ts';
+import type { Outcome } from '../scenario.ts';
+import type { Ledger } from './Ledger.ts';
+import type { TorturedService } from './TorturedService.ts';
+import { type Place, Writer } from './Writer.ts';
+
+interface Writing {
+  service: TorturedService;
+  stores: Stores;
+  ledger: Ledger;
+  count: number;
+  /** What a writer chooses by, whatever becomes of the others. */
+  choices(writer: number): (below: number) => number;
+}
+
+/** Lets writers begin; `stop` resolves when all have ended what they began, with what they were answered. */
+export function startWriters({ service, stores, ledger, count, choices }: Writing): {
+  stop(): Promise<Outcome>;
+} {
+  const { key, workspace } = stores.key;
+  const answers = new Map<string, number>();
+  const failures: string[] = [];
+  const place: Place = { url: () => service.url(), key, workspace, ledger, failures, answers };
+  const stopping = new AbortController();
+  const writing = Promise.all(
+    Array.from({ length: count }, (_, n) =>
+      new Writer(place, `writer-${n}`, choices(n)).run(stopping.signal),
+    ),
+  );
+  writing.catch(() => undefined);
+  return {
+    async stop() {
+      stopping.abort();
+      await writing;
+      const figures = [...answers].sort().map(([name, many]): [string, number] => [`answers: ${name}`, many]);
+      return { figures, failures };
+    },
+  };
+}
