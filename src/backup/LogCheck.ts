@@ -29,7 +29,7 @@ export class LogCheck {
   /** What is wrong with the log as a whole. */
   problems(manifest: Manifest): string[] {
     if (!this.#isWhole || this.#problems.length > 0) return this.#problems;
-    if (this.events !== manifest.events || this.#last !== manifest.last_position)
+    if (this.events !== manifest.events)
       return ['The backup does not hold as many events as its manifest says.'];
     return manifest.trees
       .filter(({ workspace, ...tree }) => {

@@ -67,7 +67,8 @@ async function look(store: DocumentStore, event: RecordedEvent): Promise<'verifi
   }
 }
 
-async function isCurrent(eventLog: EventLog, { stream, revision }: RecordedEvent): Promise<boolean> {
+/** Whether a document was neither replaced nor removed since an upload of it. Rejects with `unavailable`, and with `unreadable`. */
+export async function isCurrent(eventLog: EventLog, { stream, revision }: RecordedEvent): Promise<boolean> {
   const [last] = await eventLog.readStream(stream, { direction: 'backwards', limit: 1 });
   return last?.revision === revision;
 }

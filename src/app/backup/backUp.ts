@@ -1,5 +1,5 @@
 import { type BackupOptions, type BackupResult, takeBackup } from '../../backup/takeBackup.ts';
-import { ConfigError, loadConfig } from '../../config.ts';
+import { loadConfig } from '../../config.ts';
 import { findKeys } from '../keys/keyFiles.ts';
 import { openSigningKey } from '../keys/signingKey.ts';
 import { openBackupTarget, openStateStore } from '../openBackend.ts';
@@ -8,17 +8,9 @@ import { requireKeyFolder, withDocumentStore, withEventLog } from '../withStores
 import { asOnlyOne } from './asOnlyOne.ts';
 import { backedUpTables } from './stateTables.ts';
 
-/**
- * Backs up the service that the environment names to a place. Rejects as `takeBackup`, and with `ConfigError` where its event log
- * is on a server.
- */
+/** Backs up the service that the environment names to a place. Rejects as `takeBackup`. */
 export async function backUp(place: string, options: BackupOptions): Promise<BackupResult> {
   const config = loadConfig(terminal().env);
-  if (!config.eventLogUrl.startsWith('sqlite:')) {
-    throw new ConfigError(
-      'The event log is on a server: back it up by the procedure of the server (docs/operate/backup-and-restore.md).',
-    );
-  }
   requireKeyFolder(config.signingKey, config.dataDir);
   const target = await openBackupTarget(place);
   return withEventLog((eventLog) =>

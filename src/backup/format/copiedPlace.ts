@@ -1,3 +1,4 @@
+import { canonicalJson } from '../../events/canonicalJson.ts';
 import type { ErasedEvent, RecordedEvent, UnreadableEvent } from '../../events/event.ts';
 import { isBookkeeping, workspaceOfStream } from '../../events/streamNames.ts';
 import { storedLeaf } from '../../hashing/eventLeaf.ts';
@@ -15,8 +16,9 @@ export function toCopied(place: RecordedEvent | UnreadableEvent | ErasedEvent): 
   return {
     ...at,
     ...{ type, recordedAt },
-    metadata: metadataText ?? JSON.stringify(metadata),
-    data: dataText ?? JSON.stringify(data),
+    // Of a log that holds no texts, those that the event's leaf is made of.
+    metadata: metadataText ?? (dataText === undefined ? canonicalJson(metadata) : JSON.stringify(metadata)),
+    data: dataText ?? canonicalJson(data),
   };
 }
 

@@ -80,7 +80,7 @@ export function addBackupCommands(program: Command): void {
     .command('backup')
     .argument('<to>', 'a folder, or gs://BUCKET/PREFIX')
     .description(
-      'Back up a service with an embedded event log, also while it runs: events, documents, messages, how far webhooks are, and the ' +
+      'Back up a service, also while it runs: events, documents, messages, how far webhooks are, and the ' +
         'keys, sealed with a passphrase. A place that holds a backup already is brought up to date: what is new is ' +
         'written, what was erased since is taken out.',
     )
@@ -108,7 +108,7 @@ export function addBackupCommands(program: Command): void {
     .command('restore')
     .argument('<from>', 'a folder with a backup, or gs://BUCKET/PREFIX')
     .description(
-      'Restore a backup into an empty data folder. The service does not start on it before all is there; cut off, run it again.',
+      'Restore a backup into an empty data folder, for the embedded engines. The service does not start on it before all is there; cut off, run it again.',
     )
     .option(
       '--data-dir <folder>',

@@ -16,12 +16,17 @@ import { type CheckResult, failed, ok, warn } from './checkResult.ts';
 const CATCH_UP_MS = 2_000;
 
 /** A store on this machine that is not there, which opening it would make. */
+export function isMissing(url: string): boolean {
+  return /^(?:sqlite|file):/.test(url) && !existsSync(pathOf(url));
+}
+
 function missing(check: string, url: string, when: string): CheckResult[] | undefined {
-  if (!/^(?:sqlite|file):/.test(url) || existsSync(pathOf(url))) return undefined;
+  if (!isMissing(url)) return undefined;
   return [warn(check, 'not_found', `There is nothing at ${pathOf(url)} yet: it is made ${when}.`)];
 }
 
-async function using<Store extends { close(): Promise<void> }, Result>(
+/** Runs `work` on what was opened, and closes it whatever comes of that. */
+export async function using<Store extends { close(): unknown }, Result>(
   opening: Promise<Store>,
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {

@@ -5,7 +5,9 @@ import { type Config, loadConfig } from '../../config.ts';
 import { misspeltSettings } from '../../misspeltSettings.ts';
 import type { EventLog } from '../../ports/eventLog.ts';
 import { example, FAILED, writeJson, writeLine } from '../output.ts';
+import { checkDocumentBytes } from './checkDocumentBytes.ts';
 import { checkDisk, checkPermissions } from './checkFiles.ts';
+import { checkHeads } from './checkHeads.ts';
 import { checkKeys } from './checkKeys.ts';
 import { checkMllp } from './checkMllp.ts';
 import { type CheckResult, looked, ok, warn } from './checkResult.ts';
@@ -16,6 +18,7 @@ import {
   checkReadModels,
   checkStateStore,
 } from './checkStores.ts';
+import { checkWebhooks } from './checkWebhooks.ts';
 
 function checkSettings(): CheckResult[] {
   const misspelt = misspeltSettings(terminal().env);
@@ -26,24 +29,33 @@ function checkSettings(): CheckResult[] {
 }
 
 /** What needs the event log: without it there is nothing to compare the other stores with. */
-async function examineLog(eventLog: EventLog, config: Config): Promise<CheckResult[]> {
+async function examineLog(
+  eventLog: EventLog,
+  config: Config,
+  withDocuments: boolean,
+): Promise<CheckResult[]> {
   return [
     ...(await looked('event_log', () => checkEventLog(eventLog))),
     ...(await looked('read_models', () => checkReadModels(eventLog, config))),
     ...(await looked('document_store', () => checkDocuments(eventLog, config))),
+    ...(withDocuments ? await looked('documents', () => checkDocumentBytes(eventLog, config)) : []),
     ...(await looked('keys', () => checkKeys(eventLog, config))),
+    ...(await looked('webhooks', () => checkWebhooks(eventLog, config))),
+    ...(await looked('heads', () => checkHeads(eventLog, config))),
     ...(await looked('mllp', () => checkMllp(eventLog, config))),
     ...(await looked('clock', () => checkClock(eventLog))),
   ];
 }
 
 /** What came of all checks, in the order in which they are told. With bad settings there is nothing else to look at. */
-function examine(): Promise<CheckResult[]> {
+function examine(withDocuments: boolean): Promise<CheckResult[]> {
   return looked('settings', async () => {
     const config = loadConfig(terminal().env);
     return [
       ...checkSettings(),
-      ...(await looked('event_log', () => withEventLog((eventLog) => examineLog(eventLog, config)))),
+      ...(await looked('event_log', () =>
+        withEventLog((eventLog) => examineLog(eventLog, config, withDocuments)),
+      )),
       ...(await looked('state_store', () => checkStateStore(config))),
       ...(await looked('permissions', () => checkPermissions(config))),
       ...(await looked('disk', () => checkDisk(config))),
@@ -56,14 +68,15 @@ export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
     .description(
-      'Look at settings, stores, read models, keys, clock, permissions and disk, whether the service runs or not, and say, a line each, ' +
+      'Look at settings, stores and whether they fit one another, keys, clock, permissions and disk, whether the service runs or not, and say, a line each, ' +
         'what is well (ok), what is worth seeing to (warn), and what does not work (fail), with what to do. Changes nothing. Exit ' +
         'code 1: something fails.',
     )
+    .option('--documents', 'look for the bytes of every document, too: reads the log from its beginning')
     .option('--json', 'print a JSON array')
-    .addHelpText('after', example('chartledger doctor'))
-    .action(async ({ json }: { json?: boolean }) => {
-      const results = await examine();
+    .addHelpText('after', example('chartledger doctor', 'chartledger doctor --documents'))
+    .action(async ({ documents = false, json }: { documents?: boolean; json?: boolean }) => {
+      const results = await examine(documents);
       if (json) writeJson(results);
       else
         for (const { check, status, message } of results)

@@ -1,0 +1,43 @@
+import { openDocumentStore } from '../../app/openBackend.ts';
+import { each } from '../../backup/backupObjects.ts';
+import type { Config } from '../../config.ts';
+import type { Position } from '../../events/event.ts';
+import { readLog } from '../../evidence/readLog.ts';
+import { isCurrent } from '../../evidence/verifyDocuments.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { uploadedBy } from '../../records/document.ts';
+import { count } from '../output.ts';
+import { type CheckResult, failed, ok } from './checkResult.ts';
+import { isMissing, using } from './checkStores.ts';
+
+/** Positions that are named; more are only counted. */
+const MOST_NAMED = 10;
+
+/** Whether the document store has the bytes of every document that the log names; they are not read. */
+export async function checkDocumentBytes(
+  eventLog: EventLog,
+  { documentsUrl }: Config,
+): Promise<CheckResult[]> {
+  if (isMissing(documentsUrl)) return [];
+  const missing: Position[] = [];
+  let documents = 0;
+  await using(openDocumentStore(documentsUrl), async (store) => {
+    for await (const { events } of readLog(eventLog, { after: 0, until: await eventLog.head() })) {
+      const uploads = events.filter(({ type }) => type === 'DocumentUploaded');
+      await each(uploads, async (event) => {
+        const isThere = await store.has(uploadedBy(event).object_id);
+        documents += isThere ? 1 : 0;
+        if (!isThere && (await isCurrent(eventLog, event))) missing.push(event.position);
+      });
+    }
+  });
+  if (missing.length === 0) return [ok('documents', `${count(documents)} that the log names are there`)];
+  const named = missing
+    .sort((a, b) => a - b)
+    .slice(0, MOST_NAMED)
+    .join(', ');
+  const message =
+    `The bytes of ${count(missing.length)} documents that the log names are missing, those of the events at the positions ${named}` +
+    `${missing.length > MOST_NAMED ? ' and others' : ''}. Put them back from a backup that is newer than the log's, or have them sent again.`;
+  return [failed('documents', 'missing', message)];
+}

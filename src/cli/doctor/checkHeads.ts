@@ -1,0 +1,59 @@
+import { treeModel } from '../../../projections/tree.ts';
+import { openReadModels, openStateStore } from '../../app/openBackend.ts';
+import type { Config } from '../../config.ts';
+import { INSTALLATION } from '../../events/streamNames.ts';
+import { sentHeads } from '../../evidence/heads/sentHeads.ts';
+import { StoredTree } from '../../evidence/proof/StoredTree.ts';
+import type { TreeHead } from '../../evidence/treeHead.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import type { ReadModels } from '../../ports/readModels.ts';
+import { KeyDirectory } from '../../principals/keys/KeyDirectory.ts';
+import { logMismatch } from '../../sameLog/logMismatch.ts';
+import { count } from '../output.ts';
+import { type CheckResult, failed, ok, warn } from './checkResult.ts';
+import { isMissing, using } from './checkStores.ts';
+
+/** Whether the log still has what the last heads tell that were sent away. */
+export async function checkHeads(
+  eventLog: EventLog,
+  { stateUrl, readModelUrl }: Config,
+): Promise<CheckResult[]> {
+  if (isMissing(stateUrl) || isMissing(readModelUrl)) return [];
+  const workspaces = await using(KeyDirectory.open(eventLog), async ({ known }) => [
+    INSTALLATION,
+    ...known.workspaces.keys(),
+  ]);
+  const heads = await using(openStateStore(stateUrl), (stateStore) => sentHeads(stateStore, workspaces));
+  if (heads.size === 0) return [];
+  return using(openReadModels(readModelUrl), async (readModels) => {
+    // That is told of the read models already.
+    if (!(await isOfLog(eventLog, readModels))) return [];
+    const found = await Promise.all([...heads.values()].map((head) => holdAgainst(readModels, head)));
+    const told = found.flatMap((one) => one ?? []);
+    return told.length > 0 ? told : [ok('heads', 'the log holds what was last sent of each workspace')];
+  });
+}
+
+/** Whether the hash trees are of the log, and all of it. */
+async function isOfLog(eventLog: EventLog, readModels: ReadModels): Promise<boolean> {
+  if (await logMismatch({ eventLog, readModels }, treeModel)) return false;
+  return (await readModels.checkpoint(treeModel)) >= (await eventLog.head());
+}
+
+async function holdAgainst(readModels: ReadModels, head: TreeHead): Promise<CheckResult | undefined> {
+  const { workspace, size, created_at } = head;
+  const tree = await StoredTree.open(readModels, workspace);
+  const has = tree?.head.size ?? 0;
+  const told = `The head of ${workspace} that was sent at ${created_at}`;
+  if (has < size) {
+    const message =
+      `${told} tells of ${count(size)} events, and the log has ${count(has)}: it was put back to an earlier state. What came since is lost: ` +
+      'have it sent again, and erase again what was erased since (docs/operate/backup-and-restore.md).';
+    return warn('heads', 'head_beyond_the_log', message);
+  }
+  if ((await tree?.rootAt(size)) === head.root) return undefined;
+  const message =
+    `${told} is not of this history: events were changed or removed, or the log was put back to an earlier state and has grown since. ` +
+    `See: chartledger verify --workspace '${workspace}' --heads FOLDER`;
+  return failed('heads', 'head_contradicted', message);
+}

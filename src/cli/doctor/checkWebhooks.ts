@@ -1,0 +1,35 @@
+import { openReadModels, openStateStore } from '../../app/openBackend.ts';
+import type { Config } from '../../config.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { loadPositions } from '../../webhooks/delivery/deliveryTable.ts';
+import { resumeDelivery } from '../../webhooks/delivery/resumeDelivery.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { count } from '../output.ts';
+import { type CheckResult, ok, warn } from './checkResult.ts';
+import { isMissing, using } from './checkStores.ts';
+
+/** Whether the state store's notes of how far webhooks have come are of this log, and not further than it. */
+export async function checkWebhooks(
+  eventLog: EventLog,
+  { stateUrl, readModelUrl }: Config,
+): Promise<CheckResult[]> {
+  if (isMissing(stateUrl) || isMissing(readModelUrl)) return [];
+  const lost = await using(WebhookDirectory.open(eventLog), (directory) =>
+    using(openReadModels(readModelUrl), (readModels) =>
+      using(openStateStore(stateUrl), async (stateStore) => {
+        const webhooks = directory.all().filter(({ state }) => state !== 'deleted');
+        const ids = webhooks.map(({ id }) => id);
+        const positions = await loadPositions(stateStore, ids);
+        const found = new Set<string>();
+        const ports = { eventLog, readModels, onStateLost: (id: string) => found.add(id) };
+        for (const webhook of webhooks) await resumeDelivery(ports, webhook, positions.get(webhook.id));
+        return found.size;
+      }),
+    ),
+  );
+  if (lost === 0) return [ok('webhooks', 'how far each has come fits the log')];
+  const message =
+    `How far ${count(lost)} webhooks have come does not fit the log: it, or the state store, was put back to an earlier state. ` +
+    'They go on from the last place that the log notes, and repeat messages; none is skipped.';
+  return [warn('webhooks', 'state_lost', message)];
+}
