@@ -151,10 +151,15 @@ function headProblem(
     : undefined;
 }
 
-function comparePlaces(event: Placed, expected: TreeLeaf): Difference | undefined {
+function comparePlaces(
+  event: RecordedEvent | UnreadableEvent | ErasedEvent,
+  expected: TreeLeaf,
+): Difference | undefined {
   const [position] = expected;
   if (event.position > position) return missing(expected);
-  return event.position < position ? named(event, 'added') : undefined;
+  // The tree holds no event that could not be read when it came by.
+  if (event.position < position) return named(event, leafOf(event) === undefined ? 'unreadable' : 'added');
+  return undefined;
 }
 
 function missing([position, eventId]: TreeLeaf): Difference {

@@ -1,20 +1,11 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parse } from 'yaml';
 import { definitionOf, type MetricName, metricTable } from '../../src/metrics/metricTable.ts';
 import { prometheusName } from '../../src/metrics/prometheusName.ts';
+import { ALERTS, alertRules } from '../support/alertRules.ts';
+import { runbookSections } from '../support/runbook.ts';
 
-interface Rule {
-  alert: string;
-  expr: string;
-  annotations: { summary: string; runbook_url: string };
-}
-
-const RULES = 'ops/alerts.yaml';
-const rules: Rule[] = parse(readFileSync(RULES, 'utf8')).groups.flatMap(
-  ({ rules }: { rules: Rule[] }) => rules,
-);
 const dashboard = JSON.parse(readFileSync('ops/grafana/chartledger.json', 'utf8'));
 const queries: string[] = dashboard.panels.flatMap(({ targets = [] }: { targets?: { expr: string }[] }) =>
   targets.map(({ expr }) => expr),
@@ -40,7 +31,10 @@ const labelsIn = (text: string) =>
   ].filter((label) => label !== 'instance');
 
 describe('alerts and dashboard', () => {
-  const all = [...rules.map(({ expr, annotations }) => [expr, annotations.summary].join(' ')), ...queries];
+  const all = [
+    ...alertRules.map(({ expr, annotations }) => [expr, annotations.summary].join(' ')),
+    ...queries,
+  ];
 
   test.each(all)('%s is about what the service exports', (text) => {
     const known = new Set([...exported.values()].flat());
@@ -61,14 +55,19 @@ describe('alerts and dashboard', () => {
 });
 
 test('each alert leads to its own section of the runbook, and each section is of an alert', () => {
-  const runbook = readFileSync('docs/operate/runbook.md', 'utf8');
-  const sections = [...runbook.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
-  expect(rules.map(({ alert }) => alert)).toEqual(sections);
-  for (const { alert, annotations } of rules)
+  expect(alertRules.map(({ alert }) => alert)).toEqual(runbookSections);
+  for (const { alert, annotations } of alertRules)
     expect(annotations.runbook_url).toBe(`docs/operate/runbook.md#${alert.toLowerCase()}`);
+});
+
+test('each alert is brought about and mended by a test', () => {
+  const tests = globSync('test/metrics/alertsOf*.process.test.ts').map((file) => readFileSync(file, 'utf8'));
+  expect(
+    alertRules.map(({ alert }) => alert).filter((alert) => !tests.join().includes(`'${alert}'`)),
+  ).toEqual([]);
 });
 
 const hasPromtool = spawnSync('promtool', ['--version']).status === 0;
 test.skipIf(!hasPromtool)('promtool takes the rules', () => {
-  expect(execFileSync('promtool', ['check', 'rules', RULES], { encoding: 'utf8' })).toContain('SUCCESS');
+  expect(execFileSync('promtool', ['check', 'rules', ALERTS], { encoding: 'utf8' })).toContain('SUCCESS');
 });

@@ -1,7 +1,12 @@
+export interface Sample {
+  labels: Record<string, string>;
+  value: number;
+}
+
 /** What a service exports, as Prometheus reads it. */
 export class Metrics {
   readonly text: string;
-  readonly #samples: { name: string; labels: Record<string, string>; value: number }[];
+  readonly #samples: (Sample & { name: string })[];
 
   private constructor(text: string) {
     this.text = text;
@@ -30,6 +35,15 @@ export class Metrics {
         Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
     );
     return found.length === 0 ? undefined : found.reduce((sum, { value }) => sum + value, 0);
+  }
+
+  /** The samples of a metric whose labels match these. */
+  select(name: string, matchers: Record<string, RegExp> = {}): Sample[] {
+    return this.#samples.filter(
+      (sample) =>
+        sample.name === name &&
+        Object.entries(matchers).every(([label, matcher]) => matcher.test(sample.labels[label] ?? '')),
+    );
   }
 
   /** Every label of every sample, as `label="value"`. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, mkdtempSync, openSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -14,6 +14,19 @@ export class SmallDisk {
 
   resize(size: string): void {
     execFileSync('mount', ['-o', `remount,size=${size}`, this.path]);
+  }
+
+  /** Something else takes all the room there is; the result gives it back. */
+  fill(): () => void {
+    const dump = join(this.path, 'dump');
+    const file = openSync(dump, 'a');
+    const chunk = Buffer.alloc(4_096);
+    try {
+      for (;;) writeSync(file, chunk);
+    } catch {
+      closeSync(file);
+    }
+    return () => rmSync(dump);
   }
 
   remove(): void {
