@@ -137,8 +137,8 @@ export const settings = z.object({
     '`deidentification-key` in `DATA_DIR`, made when first needed',
   ),
   WEBHOOK_SECRETS_KEY: variable(
-    sealingKey.optional(),
-    'Seals the secrets of webhooks in the event log, and keys the digests of idempotency keys: 32 bytes, base64. All instances and the command line share one.',
+    oneOrTwo(sealingKey).optional(),
+    'Seals the secrets of webhooks in the event log, and keys the digests of idempotency keys: 32 bytes, base64. All instances and the command line share one. While it is changed, and for a day after that: the old and the new one, separated by a comma.',
     '`webhook-secrets-key` in `DATA_DIR`, made when first needed',
   ),
   SESSION_SECRET: variable(

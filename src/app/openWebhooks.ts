@@ -46,7 +46,6 @@ export async function openWebhooks(
   const directory = await WebhookDirectory.open(eventLog);
   const keyDirectory = await KeyDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
-  let secretsKey: Uint8Array | undefined;
   let deidentifier: Deidentifier | undefined;
   const dispatcher = new Dispatcher(
     {
@@ -60,11 +59,8 @@ export async function openWebhooks(
       schedule,
       publicUrl: config.publicUrl,
       changedFields: new ChangedFields(eventLog),
+      secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
       // A key that cannot be used is asked for again: its file may be mended.
-      secretsKey: async () => {
-        secretsKey ??= await keys.load('webhookSecrets');
-        return secretsKey;
-      },
       deidentifier: async () => {
         deidentifier ??= createDeidentifier(await keys.load('deidentification'));
         return deidentifier;

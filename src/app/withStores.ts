@@ -270,9 +270,9 @@ export function withWebhooks<Result>(
           keys,
           names,
           addresses: createAddressRules(config.webhookAllowNetworks),
-          secretsKey: async () => {
+          secretsKeys: async (isNow) => {
             requireKeyFolder(config.webhookSecretsKey, config.dataDir);
-            return knownKeys.load('webhookSecrets');
+            return knownKeys.all('webhookSecrets', isNow);
           },
         });
         return await work(manager, { ...caller, permissions });

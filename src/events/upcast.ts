@@ -121,6 +121,7 @@ const ownTypes = {
   WebhookDisabled: [],
   WebhookEnabled: [],
   WebhookSecretRotated: [],
+  WebhookSecretsSealed: [],
   WebhookRetryRequested: [],
   WebhookReplayRequested: [],
   WebhookPinged: [],

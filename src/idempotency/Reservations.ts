@@ -14,8 +14,8 @@ export const KEPT_MS = 24 * 3_600_000;
 export interface ReservationsPorts {
   stateStore: StateStore;
   clock: Clock;
-  /** Keys the digests; the same in all instances of an installation. */
-  secret(): Promise<Uint8Array>;
+  /** Key the digests; the same in all instances of an installation. The first is in use, the others were before it. */
+  secrets(): Promise<readonly Uint8Array[]>;
 }
 
 /**
@@ -26,7 +26,7 @@ export interface ReservationsPorts {
  */
 export class Reservations {
   readonly #ports: ReservationsPorts;
-  #digests: Promise<KeyDigests> | undefined;
+  readonly #digests = new WeakMap<Uint8Array, KeyDigests>();
 
   constructor(ports: ReservationsPorts) {
     this.#ports = ports;
@@ -40,32 +40,40 @@ export class Reservations {
    */
   async reserve(caller: Caller, key: string, payload?: object): Promise<Reservation | KeptAnswer> {
     const { stateStore, clock } = this.#ports;
-    const digests = await this.#openDigests();
-    const ofCaller = { caller, key };
+    const [digests, ...before] = await this.#openDigests();
     const now = clock.now();
-    const digest = payload && digests.ofPayload(payload);
-    const fresh = newRow(digests.idOf(ofCaller), now, {
-      eventId: caller.requestId,
-      payload: digest,
-      heldUntil: now + HOLD_MS,
-    });
-    const ports = { stateStore, clock, digests };
+    const request: Request = { key: { caller, key }, payload, now, requestId: caller.requestId };
+    for (const earlier of before) {
+      const [found] = await stateStore.load(keptRequests, [earlier.idOf(request.key)]);
+      if (found && found.revision >= expired(now)) return this.#goOn(earlier, request, found);
+    }
+    const fresh = rowOf(digests, request);
     if (await stateStore.swap(keptRequests, fresh, undefined)) {
-      return new Reservation(ports, ofCaller, fresh, false);
+      return new Reservation({ stateStore, clock, digests }, request.key, fresh, false);
     }
     const [found] = await stateStore.load(keptRequests, [fresh.id]);
     // It was released this moment.
     if (found === undefined) throw keyInUse();
-    if (found.revision < expired(now)) return takeOver(ports, ofCaller, found, fresh);
+    return this.#goOn(digests, request, found);
+  }
+
+  /** What comes of a request with a key of which there is a row. */
+  async #goOn(digests: KeyDigests, request: Request, found: KeptRow): Promise<Reservation | KeptAnswer> {
+    const { stateStore, clock } = this.#ports;
+    const { key, now } = request;
+    const ports = { stateStore, clock, digests };
+    const fresh = rowOf(digests, request);
+    if (found.revision < expired(now)) return takeOver(ports, key, found, fresh);
+    const { payload: digest } = fresh.body;
     const { payload: known, heldUntil, result } = found.body;
     if (digest !== undefined && known !== undefined && digest !== known) throw keyReused();
     if (result !== undefined) {
-      return new KeptAnswer(digests, known, () => digests.unsealResult(ofCaller, result));
+      return new KeptAnswer(digests, known, () => digests.unsealResult(key, result));
     }
     if (heldUntil > now) throw keyInUse();
     const { eventId } = known === undefined ? fresh.body : found.body;
     const body = { eventId, payload: known ?? digest, heldUntil: now + HOLD_MS };
-    return takeOver(ports, ofCaller, found, { ...found, revision: found.revision + 1, body });
+    return takeOver(ports, key, found, { ...found, revision: found.revision + 1, body });
   }
 
   /** Removes what is older than 24 hours. Rejects with `unavailable`. */
@@ -73,15 +81,29 @@ export class Reservations {
     return this.#ports.stateStore.prune(keptRequests, expired(this.#ports.clock.now()));
   }
 
-  #openDigests(): Promise<KeyDigests> {
-    if (this.#digests === undefined) {
-      this.#digests = this.#ports.secret().then((secret) => new KeyDigests(secret));
-      this.#digests.catch(() => {
-        this.#digests = undefined;
-      });
-    }
-    return this.#digests;
+  async #openDigests(): Promise<[KeyDigests, ...KeyDigests[]]> {
+    const secrets = await this.#ports.secrets();
+    const digests = secrets.map((secret) => {
+      const known = this.#digests.get(secret) ?? new KeyDigests(secret);
+      this.#digests.set(secret, known);
+      return known;
+    });
+    return digests as [KeyDigests, ...KeyDigests[]];
   }
+}
+
+/** A request that bears an idempotency key. */
+interface Request {
+  key: KeyOfCaller;
+  payload: object | undefined;
+  requestId: string;
+  now: number;
+}
+
+/** The row of a request that comes first. */
+function rowOf(digests: KeyDigests, { key, payload, requestId: eventId, now }: Request): KeptRow {
+  const digest = payload && digests.ofPayload(payload);
+  return newRow(digests.idOf(key), now, { eventId, payload: digest, heldUntil: now + HOLD_MS });
 }
 
 /** The revision below which rows have expired. */

@@ -17,8 +17,8 @@ export interface ClaimPorts {
   stateStore: StateStore;
   clock: Clock;
   messages: MessageStore;
-  /** Keys the digests; the same in all instances of an installation. */
-  secret(): Promise<Uint8Array>;
+  /** Key the digests; the same in all instances of an installation. The first is in use, the others were before it. */
+  secrets(): Promise<readonly Uint8Array[]>;
 }
 
 /** By what a message is known. */
@@ -81,14 +81,27 @@ export class MessageClaims {
     );
   }
 
-  async #controlOf({ workspace, source, control, bytes }: MessageIdentity): Promise<MessageControl> {
-    const digests = new KeyedDigests(await this.#ports.secret(), 'messages');
-    const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
-    const content = createHash('sha256');
-    for (const part of bytes) content.update(part);
-    const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
-    return { name, claim };
+  /** What it is known by: by digests of a key before the one in use, where it was claimed with that. */
+  async #controlOf(identity: MessageIdentity): Promise<MessageControl> {
+    const [control, ...before] = (await this.#ports.secrets()).map((secret) => controlOf(identity, secret));
+    for (const earlier of before) {
+      const [found] = await this.#ports.stateStore.load(messageClaimsTable, [earlier.claim]);
+      if (found) return earlier;
+    }
+    return control as MessageControl;
   }
+}
+
+function controlOf(
+  { workspace, source, control, bytes }: MessageIdentity,
+  secret: Uint8Array,
+): MessageControl {
+  const digests = new KeyedDigests(secret, 'messages');
+  const name = digests.of('control id', [workspace, source, ...control]).toString('base64url');
+  const content = createHash('sha256');
+  for (const part of bytes) content.update(part);
+  const claim = digests.of('message', [name, content.digest('hex')]).toString('base64url');
+  return { name, claim };
 }
 
 function newRow(id: string, body: ClaimBody): StateRow<ClaimBody> {

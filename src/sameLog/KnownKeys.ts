@@ -49,7 +49,7 @@ export class KnownKeys<Name extends string> {
   readonly #eventLog: EventLog;
   readonly #keys: Record<Name, LastingKey>;
   /** Keys that were found to be in use, and when, on the monotonic clock. */
-  readonly #trusted = new Map<Name, { bytes: Buffer; at: number }>();
+  readonly #trusted = new Map<Name, { keys: readonly Buffer[]; at: number }>();
 
   constructor(eventLog: EventLog, keys: Record<Name, LastingKey>) {
     this.#eventLog = eventLog;
@@ -64,30 +64,60 @@ export class KnownKeys<Name extends string> {
 
   /** The key in use, as `current` gives it; one that was replaced is still given for up to a second. */
   async load(name: Name): Promise<Buffer> {
+    return firstOf(await this.#recent(name));
+  }
+
+  /** The key that is in use now, made and told to the log when there was none. Rejects as `all`. */
+  async current(name: Name): Promise<Buffer> {
+    return firstOf(await this.#now(name));
+  }
+
+  /**
+   * The key in use, and behind it those before it that are still there, for what was made with them; as they were up to a second ago,
+   * or as they are now (`isNow`). Rejects with `internal`, whose `problem` says which setting is wrong, when the one that the log knows is
+   * gone, or another one is in its place.
+   */
+  all(name: Name, isNow = false): Promise<readonly Buffer[]> {
+    return isNow ? this.#now(name) : this.#recent(name);
+  }
+
+  async #recent(name: Name): Promise<readonly Buffer[]> {
     const trusted = this.#trusted.get(name);
-    if (trusted && performance.now() - trusted.at < TRUSTED_MS) return trusted.bytes;
+    if (trusted && performance.now() - trusted.at < TRUSTED_MS) return trusted.keys;
     try {
-      return await this.current(name);
+      return await this.#now(name);
     } catch (error) {
       // What cannot be asked now has most likely not changed.
-      if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted.bytes;
+      if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted.keys;
       throw error;
     }
   }
 
-  /**
-   * The key that is in use now, made and told to the log when there was none. Rejects with `internal`, whose `problem` says
-   * which setting is wrong, when the one that the log knows is gone, or another one is in its place.
-   */
-  async current(name: Name): Promise<Buffer> {
+  async #now(name: Name): Promise<readonly Buffer[]> {
     const key = this.#keys[name];
-    const known = (await this.#known()).get(key.setting)?.at(-1);
-    const trusted = this.#trusted.get(name)?.bytes;
-    const isSame = trusted !== undefined && fingerprintOf(key.setting, trusted) === known;
-    const bytes = isSame ? trusted : known === undefined ? await key.load() : await held(key, known);
-    if (known === undefined) await this.#adopt(key, bytes);
-    this.#trusted.set(name, { bytes, at: performance.now() });
-    return bytes;
+    const known = (await this.#known()).get(key.setting) ?? [];
+    const trusted = this.#trusted.get(name)?.keys;
+    const isSame = trusted !== undefined && fingerprintOf(key.setting, firstOf(trusted)) === known.at(-1);
+    const keys = isSame ? trusted : await this.#open(key, known);
+    this.#trusted.set(name, { keys, at: performance.now() });
+    return keys;
+  }
+
+  async #open(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {
+    if (known.length > 0) return held(key, known);
+    const bytes = await key.load();
+    await this.#adopt(key, bytes);
+    return [bytes];
+  }
+
+  /** Brings a rotation that was cut off to its end; undefined where there was none. Rejects as `all`. */
+  async finish(name: Name): Promise<RotatedKey | undefined> {
+    const key = this.#keys[name];
+    const [first] = await key.find();
+    const current = await this.current(name);
+    if (first === undefined || first.equals(current)) return undefined;
+    const [before, after] = [fingerprintOf(key.setting, first), fingerprintOf(key.setting, current)];
+    return { before, after, wasKnown: true };
   }
 
   /**
@@ -100,14 +130,15 @@ export class KnownKeys<Name extends string> {
     describe: (current: Buffer, next: Buffer) => Promise<JsonObject> = async () => ({}),
   ): Promise<RotatedKey> {
     const key = this.#keys[name];
-    const printOf = (bytes: Buffer) => fingerprintOf(key.setting, bytes);
     const last = (await keyEvents(this.#eventLog)).findLast(({ stream }) => stream === KEY_ROTATIONS_STREAM);
-    const [first] = await key.find();
+    const finished = await this.finish(name);
+    if (finished) return finished;
     const current = await this.current(name);
-    const before = printOf(current);
-    if (first && !first.equals(current)) return { before: printOf(first), after: before, wasKnown: true };
+    const before = fingerprintOf(key.setting, current);
     const next = await key.next(current);
-    const after = printOf(next);
+    const after = fingerprintOf(key.setting, next);
+    if ((await this.#known()).get(key.setting)?.includes(after))
+      throw new ServiceError('conflict', `${key.setting}: the next key was in use before. Take another one.`);
     const data = { setting: key.setting, previous_fingerprint: before, fingerprint: after };
     const event = newActorEvent(actor, INSTALLATION, 'KeyRotated', {
       ...data,
@@ -153,11 +184,13 @@ export class KnownKeys<Name extends string> {
     return known === undefined ? undefined : problemOf(key, found, known);
   }
 
-  /** The fingerprint of the key that the log knows, and since when (ISO 8601, UTC). */
-  async since(name: Name): Promise<{ fingerprint: string; since: string } | undefined> {
+  /** The fingerprint of the key that the log knows, since when (ISO 8601, UTC), and whether it took the place of another one. */
+  async since(name: Name): Promise<{ fingerprint: string; since: string; isRotated: boolean } | undefined> {
     const { setting } = this.#keys[name];
     const last = (await keyEvents(this.#eventLog)).findLast(({ data }) => data.setting === setting);
-    return last && { fingerprint: String(last.data.fingerprint), since: last.recordedAt };
+    if (last === undefined) return undefined;
+    const isRotated = last.type === 'KeyRotated';
+    return { fingerprint: String(last.data.fingerprint), since: last.recordedAt, isRotated };
   }
 
   /** The keys of each setting that came into use, the last one last. */
@@ -189,19 +222,25 @@ export class KnownKeys<Name extends string> {
   }
 }
 
-/** The key of a fingerprint, put in its place where a rotation was cut off when the log knew of it. */
-async function held(key: LastingKey, known: string): Promise<Buffer> {
+/** The keys that are known, the one in use first; that is put in its place where a rotation was cut off when the log knew of it. */
+async function held(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {
   const found = await key.find();
-  const problem = problemOf(key, found, known);
+  const inUse = known.at(-1) as string;
+  const problem = problemOf(key, found, inUse);
   if (problem !== undefined) {
     throw new ServiceError('internal', 'A key of the service cannot be used. Its log says which one.', {
       problem,
     });
   }
-  const index = found.findIndex((bytes) => fingerprintOf(key.setting, bytes) === known);
-  const bytes = found[index] as Buffer;
-  if (index > 0) await key.settle(bytes);
-  return bytes;
+  const print = (bytes: Buffer) => fingerprintOf(key.setting, bytes);
+  const index = found.findIndex((bytes) => print(bytes) === inUse);
+  const [current] = found.splice(index, 1) as [Buffer];
+  if (index > 0) await key.settle(current);
+  return [current, ...found.filter((bytes) => known.includes(print(bytes)) && print(bytes) !== inUse)];
+}
+
+function firstOf(keys: readonly Buffer[]): Buffer {
+  return keys[0] as Buffer;
 }
 
 /** What is the matter with a key that the log knows by its fingerprint, of what was found. */

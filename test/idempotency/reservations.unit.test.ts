@@ -14,12 +14,13 @@ import { LaterClock } from '../support/laterClock.ts';
 
 const clock = new LaterClock();
 const payload = { method: 'POST' };
+let secrets = [new Uint8Array(32)];
 const path = join(temporaryFolder(), 'state.db');
 let store: SqliteStateStore;
 let reservations: Reservations;
 beforeAll(() => {
   store = new SqliteStateStore(path);
-  reservations = new Reservations({ stateStore: store, clock, secret: async () => new Uint8Array(32) });
+  reservations = new Reservations({ stateStore: store, clock, secrets: async () => secrets });
 });
 afterAll(() => store.close());
 
@@ -100,4 +101,25 @@ test('a row that has expired says nothing, and is removed', async () => {
   expect(earlier).toBeUndefined();
   await reservations.prune();
   expect(rowCount()).toBe(1);
+});
+
+test('a key that was reserved before the secret was changed is known after that, until it expires', async () => {
+  const answered = await reserve('before');
+  await answered.complete({ version: 1 });
+  const held = await reserve('held');
+  secrets = [new Uint8Array(32).fill(1), ...secrets];
+  const kept = await reservations.reserve(caller(), 'before', payload);
+  expect(kept).toBeInstanceOf(KeptAnswer);
+  expect((kept as KeptAnswer).resultFor(payload)).toEqual({ version: 1 });
+  expect(() => (kept as KeptAnswer).resultFor({ method: 'PUT' })).toThrow('was sent with another request');
+  await expect(reserve('held')).rejects.toMatchObject({ code: 'idempotency_key_in_use' });
+  await held.complete({ version: 2 });
+  expect(((await reservations.reserve(caller(), 'held', payload)) as KeptAnswer).resultFor(payload)).toEqual({
+    version: 2,
+  });
+  const fresh = await reserve('after');
+  await fresh.complete({ version: 3 });
+  secrets = secrets.slice(0, 1);
+  expect(await reservations.reserve(caller(), 'after', payload)).toBeInstanceOf(KeptAnswer);
+  expect(await reserve('before')).toBeInstanceOf(Reservation);
 });

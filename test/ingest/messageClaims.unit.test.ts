@@ -13,6 +13,7 @@ import { LaterClock } from '../support/laterClock.ts';
 
 const clock = new LaterClock();
 const never = new AbortController().signal;
+let secrets = [new Uint8Array(32)];
 let stateStore: StateStore;
 let messages: MessageStore;
 let claims: MessageClaims;
@@ -21,7 +22,7 @@ beforeAll(async () => {
   stateStore = await openStateStore(`sqlite:${join(folder, 'state.db')}`);
   const documentStore = await openDocumentStore(`file:${join(folder, 'documents')}`);
   messages = new MessageStore({ stateStore, documentStore });
-  claims = new MessageClaims({ stateStore, clock, messages, secret: async () => new Uint8Array(32) });
+  claims = new MessageClaims({ stateStore, clock, messages, secrets: async () => secrets });
 });
 afterAll(() => stateStore.close());
 
@@ -100,4 +101,17 @@ test('a message that goes leaves the claim to another one in the same words', as
   const third = await claim('rejected');
   expect(await third.others()).toEqual([]);
   await third.end({ isNoted: false });
+});
+
+test('a message that was taken before the secret was changed is known after that', async () => {
+  const id = uuidv7();
+  const first = await claim('before', id);
+  const message = await keep('before', id, first);
+  await messages.processed(message, { state: 'accepted', about: [], problems: [] });
+  await first.end({ isNoted: true });
+  secrets = [new Uint8Array(32).fill(1), ...secrets];
+  expect(await claims.take(identity('before'), uuidv7(), never)).toMatchObject({ id, state: 'accepted' });
+  const later = await claim('after');
+  expect(later.control.claim).not.toBe(first.control.claim);
+  await later.end({ isNoted: false });
 });

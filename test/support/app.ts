@@ -97,12 +97,12 @@ export async function startFaultyApp(
     keys: directory,
     names,
     addresses: createAddressRules([]),
-    secretsKey: async () => randomBytes(32),
+    secretsKeys: async () => [randomBytes(32)],
   });
   const limiters = await openRateLimiters(service.config.stateUrl);
   const knownKeys = new KnownKeys(eventLog, lastingKeys(service.config));
   const messages = new MessageStore({ stateStore, documentStore });
-  const secret = () => knownKeys.load('webhookSecrets');
+  const secrets = () => knownKeys.all('webhookSecrets');
   const ports = {
     eventLog,
     readModels,
@@ -113,8 +113,8 @@ export async function startFaultyApp(
     ruleSettings: new RememberedRuleSettings(eventLog),
     sources: new RememberedSources(eventLog),
     messages,
-    claims: new MessageClaims({ stateStore, clock: systemClock, messages, secret }),
-    reservations: new Reservations({ stateStore, clock: systemClock, secret }),
+    claims: new MessageClaims({ stateStore, clock: systemClock, messages, secrets }),
+    reservations: new Reservations({ stateStore, clock: systemClock, secrets }),
     batches: openBatches(service.config, limiters, logger),
     directory,
     names,

@@ -72,7 +72,7 @@ async function deliver(send: (signal: AbortSignal) => Promise<Omit<Attempt, 'at'
     changedFields: new ChangedFields(eventLog),
     clock: systemClock,
     schedule: [3_600_000],
-    secretsKey: async () => KEY,
+    secretsKeys: async () => [KEY],
     deidentifier: () => Promise.reject(new Error('not asked for')),
     sender: {
       send: async (_url: string, _headers: object, _body: string, signal: AbortSignal) => ({

@@ -26,6 +26,7 @@ const keys = {
     set: ({ webhookSecretsKey }) => webhookSecretsKey,
     generate: () => randomBytes(SEALING_KEY_BYTES),
     problem: notForSealing,
+    keepsPrevious: true,
   },
   /** Seals the secrets of authenticator apps. */
   totpSecrets: {
@@ -65,10 +66,8 @@ export async function findKeys(config: Config): Promise<Map<string, Buffer>> {
   const found = new Map<string, Buffer>();
   for (const key of Object.values<Key>(keys)) {
     const files = filesOf(key);
-    for (const [index, bytes] of (await findUnlessDenied(key, config)).entries()) {
-      const file = files[index];
-      if (file !== undefined) found.set(file, bytes);
-    }
+    const all = await findUnlessDenied(key, config);
+    for (const [index, bytes] of all.entries()) found.set(files[index] as string, bytes);
   }
   return found;
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { fileProblem } from '../../backends/fileProblem.ts';
 import { moveDurably } from '../../backends/localFiles/durableFiles.ts';
-import { readSecretFile, secretFile } from '../../backends/localFiles/secretFile.ts';
+import { readSecretFile, replaceSecretFile, secretFile } from '../../backends/localFiles/secretFile.ts';
 import type { Config } from '../../config.ts';
 import { ServiceError } from '../../errors.ts';
 
@@ -16,22 +16,25 @@ export interface Key {
   problem(bytes: Buffer): string | undefined;
   /** It may be kept from the service's user on purpose. */
   mayBeDenied?: true;
+  /** What was made with it is still needed when another one is in its place. */
+  keepsPrevious?: true;
 }
 
-/** The names of a key's files: of the one in use, and while it is changed of the next one. */
-export function filesOf({ file }: Key): [string, string] {
-  return [file, `${file}.next`];
+/** The names of a key's files: of the one in use; of the next one, while it is changed; and of the one before, where that is kept. */
+export function filesOf({ file, keepsPrevious }: Key): [string, string, ...string[]] {
+  return [file, `${file}.next`, ...(keepsPrevious ? [`${file}.previous`] : [])];
 }
 
 /** The keys that are set or there, the first of which is in its place. Rejects with `internal`, whose `problem` names file or setting. */
 export async function findAll(key: Key, config: Config): Promise<Buffer[]> {
   const set = setKeys(key, config);
   if (set !== undefined) return set;
-  const [path, nextPath] = pathsOf(key, config);
+  const [path, nextPath, previousPath] = pathsOf(key, config);
   // In this order: what is renamed in between is found all the same.
   const next = await readKey(key, nextPath);
   const current = await readKey(key, path);
-  return [current, next].filter((bytes) => bytes !== undefined);
+  const previous = previousPath === undefined ? undefined : await readKey(key, previousPath);
+  return [current, next, previous].filter((bytes) => bytes !== undefined);
 }
 
 /** The key in its place, made when there is none. Rejects likewise, as the next do. */
@@ -59,11 +62,13 @@ export async function nextKey(key: Key, config: Config, current: Buffer): Promis
 /** Puts a next key in its place, durably. What is set stays as it is. */
 export async function settle(key: Key, config: Config, bytes: Buffer): Promise<void> {
   if (key.set(config) !== undefined) return;
-  const [path, nextPath] = pathsOf(key, config);
+  const [path, nextPath, previousPath] = pathsOf(key, config);
   const next = await readKey(key, nextPath);
   // Another process was faster.
   if (!next?.equals(bytes)) return;
+  const current = await readKey(key, path);
   try {
+    if (previousPath && current && !current.equals(next)) await replaceSecretFile(previousPath, current);
     await moveDurably(nextPath, path);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw asKeyError(error, path);
@@ -81,9 +86,9 @@ function setKeys(key: Key, config: Config): Buffer[] | undefined {
   return parts?.map((part) => check(key, key.setting, Buffer.from(part, 'base64')));
 }
 
-function pathsOf(key: Key, { dataDir }: Config): [string, string] {
-  const [file, next] = filesOf(key);
-  return [join(dataDir, file), join(dataDir, next)];
+function pathsOf(key: Key, { dataDir }: Config): [string, string, string | undefined] {
+  const [file, next, previous] = filesOf(key);
+  return [join(dataDir, file), join(dataDir, next), previous && join(dataDir, previous)];
 }
 
 async function readKey(key: Key, path: string): Promise<Buffer | undefined> {

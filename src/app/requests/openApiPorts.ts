@@ -67,7 +67,7 @@ export async function openApiPorts(
     onFailure,
     places: places?.analyses,
   });
-  const secret = () => knownKeys.load('webhookSecrets');
+  const secretsKeys = (isNow?: boolean) => knownKeys.all('webhookSecrets', isNow);
   const ingest = await openIngestPorts({ ...stores, knownKeys, clock });
   const ports = {
     ...stores,
@@ -91,7 +91,7 @@ export async function openApiPorts(
     reservations: new Reservations({
       stateStore,
       clock,
-      secret,
+      secrets: secretsKeys,
     }),
     batches: openBatches(config, limiters, logger),
     webhooks: new WebhookManager({
@@ -102,7 +102,7 @@ export async function openApiPorts(
       keys: directory,
       names,
       addresses: createAddressRules(config.webhookAllowNetworks),
-      secretsKey: () => knownKeys.load('webhookSecrets'),
+      secretsKeys,
     }),
   };
   // What cannot be removed now is the next time.

@@ -15,7 +15,7 @@ export async function openIngestPorts(
 ) {
   const { eventLog, readModels, stateStore, knownKeys, clock } = stores;
   const messages = new MessageStore(stores);
-  const secret = () => knownKeys.load('webhookSecrets');
+  const secrets = () => knownKeys.all('webhookSecrets');
   const existence = new RecordExistence(eventLog, readModels);
   const referenceWaits = new ReferenceWaits(existence);
   const following = new AbortController();
@@ -26,7 +26,7 @@ export async function openIngestPorts(
     ruleSettings: new RememberedRuleSettings(eventLog),
     sources: new RememberedSources(eventLog),
     messages,
-    claims: new MessageClaims({ stateStore, clock, messages, secret }),
+    claims: new MessageClaims({ stateStore, clock, messages, secrets }),
   };
   const close = () => {
     following.abort();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { link, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { giveToFolderOwner, makeOwnedFolders } from '../folderOwner.ts';
-import { syncFolder } from './durableFiles.ts';
+import { moveDurably, syncFolder } from './durableFiles.ts';
 
 /** The secret in a file; undefined where there is none. Rejects with the file system's error. */
 export async function readSecretFile(path: string): Promise<Buffer | undefined> {
@@ -20,13 +20,8 @@ export async function secretFile(path: string, generate: () => Buffer): Promise<
   const found = await readSecretFile(path);
   if (found) return found;
   makeOwnedFolders(dirname(path));
-  const draft = `${path}.${randomUUID()}`;
+  const draft = await draftOf(path, generate());
   try {
-    const file = await open(draft, 'wx', 0o600);
-    await file.writeFile(generate());
-    await file.sync();
-    await file.close();
-    giveToFolderOwner(draft);
     await link(draft, path).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'EEXIST') throw error;
     });
@@ -35,4 +30,26 @@ export async function secretFile(path: string, generate: () => Buffer): Promise<
     await rm(draft, { force: true });
   }
   return readFile(path);
+}
+
+/** Puts a secret in the place of the one in a file, durably. Rejects with the file system's error. */
+export async function replaceSecretFile(path: string, secret: Buffer): Promise<void> {
+  await moveDurably(await draftOf(path, secret), path);
+}
+
+/** A file beside another one with a secret, for its owner alone. */
+async function draftOf(path: string, secret: Buffer): Promise<string> {
+  const draft = `${path}.${randomUUID()}`;
+  const file = await open(draft, 'wx', 0o600);
+  try {
+    await file.writeFile(secret);
+    await file.sync();
+  } catch (error) {
+    await rm(draft, { force: true });
+    throw error;
+  } finally {
+    await file.close();
+  }
+  giveToFolderOwner(draft);
+  return draft;
 }

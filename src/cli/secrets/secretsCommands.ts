@@ -1,10 +1,21 @@
 import type { Command } from 'commander';
 import { rotateSigningKey } from '../../app/keys/rotateSigningKey.ts';
-import { example, writeLine } from '../output.ts';
+import { rotateWebhookSecretsKey } from '../../app/keys/rotateWebhookSecretsKey.ts';
+import { count, example, writeLine } from '../output.ts';
+
+const WAS_KNOWN = 'A rotation was under way, and is at its end now; no other one was begun.';
+
+async function rotateWebhooks({ force = false }: { force?: boolean }): Promise<void> {
+  const { sealed, wasKnown } = await rotateWebhookSecretsKey(force);
+  if (wasKnown) writeLine(WAS_KNOWN);
+  writeLine(
+    `The secrets of ${count(sealed)} webhooks were sealed anew. They are the same: receivers notice nothing.`,
+  );
+}
 
 async function rotateSigning(): Promise<void> {
   const { keyId, wasKnown } = await rotateSigningKey();
-  if (wasKnown) writeLine('A rotation was under way, and is at its end now; no other one was begun.');
+  if (wasKnown) writeLine(WAS_KNOWN);
   writeLine(
     `From now on the key ${keyId} signs. Who checks signatures gets it, and how it came after those before, by:`,
   );
@@ -28,4 +39,16 @@ export function addSecretsCommands(program: Command): void {
     )
     .addHelpText('after', example('chartledger secrets rotate signing'))
     .action(rotateSigning);
+  rotate
+    .command('webhooks')
+    .description(
+      'The key that seals the secrets of webhooks, and keys what is kept of idempotency keys. The secrets stay what they are, and are ' +
+        'sealed anew; requests that were sent before are known when they are sent again.',
+    )
+    .option(
+      '--force',
+      'also within a day of the last change: requests from before that one are then written again',
+    )
+    .addHelpText('after', example('chartledger secrets rotate webhooks'))
+    .action(rotateWebhooks);
 }

@@ -53,7 +53,7 @@ function wanted(webhook: Webhook): string {
 /** Whether its secret can be opened: without a signature nothing is sent. */
 async function canSign(ports: EndpointPorts, webhook: Webhook): Promise<boolean> {
   try {
-    openSecrets(await ports.secretsKey(), webhook, ports.clock.now());
+    await openSecrets(ports.secretsKeys, webhook, ports.clock.now());
     return true;
   } catch (error) {
     ports.onDelay(webhook.id, error);

@@ -15,10 +15,11 @@ import { messageId } from '../delivery/webhookMessage.ts';
 import type { AddressRules } from './addressRules.ts';
 import { checkUrl } from './checkUrl.ts';
 import { type DeliveryStatus, deliveryStatus } from './deliveryStatus.ts';
+import { type SecretsKeys, unsealWith } from './openSecrets.ts';
 import { mayUsePayload, requirePayload, type WebhookCaller } from './payloadPermissions.ts';
 import { readAttempts } from './readAttempts.ts';
 import { replayRequest } from './replayRequest.ts';
-import { generateSecret, type SecretOwner, seal, unseal } from './sealSecret.ts';
+import { generateSecret, type SecretOwner, seal } from './sealSecret.ts';
 import { type StartPorts, startPosition } from './startPosition.ts';
 import type { WebhookDirectory } from './WebhookDirectory.ts';
 import type { Webhook, WebhookCreated, WebhookSecretRotated, WebhookSettings } from './webhook.ts';
@@ -49,8 +50,7 @@ export interface WebhookPorts extends StartPorts {
   names: PrincipalNames;
   /** Where webhooks may go. */
   addresses: AddressRules;
-  /** The key that seals secrets. */
-  secretsKey(): Promise<Uint8Array>;
+  secretsKeys: SecretsKeys;
 }
 
 /** A secret just made (`whsec_…`); it is shown this once. */
@@ -243,17 +243,18 @@ export class WebhookManager {
 
   /** The secret that an event gave a webhook, and the webhook. */
   async #secretOf({ data, metadata: { workspace } }: RecordedEvent): Promise<NewSecret> {
-    const { directory, secretsKey } = this.#ports;
+    const { directory, secretsKeys } = this.#ports;
     const { webhook_id: id, sealed_secret } = dataAs<WebhookCreated | WebhookSecretRotated>(data);
     await directory.refresh();
     const webhook = await this.view(directory.find(id) as Webhook);
-    return { webhook, secret: unseal(await secretsKey(), { workspace, id }, sealed_secret) };
+    return { webhook, secret: unsealWith(await secretsKeys(true), { workspace, id }, sealed_secret) };
   }
 
   /** Makes a secret of a webhook and seals it. */
   async #newSecret(owner: SecretOwner): Promise<{ secret: string; sealed: string }> {
     const secret = generateSecret();
-    return { secret, sealed: seal(await this.#ports.secretsKey(), owner, secret) };
+    const [key] = await this.#ports.secretsKeys(true);
+    return { secret, sealed: seal(key as Uint8Array, owner, secret) };
   }
 
   #find(caller: WebhookCaller, id: string): Webhook {

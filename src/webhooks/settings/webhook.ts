@@ -109,6 +109,12 @@ export interface WebhookSecretRotated {
   previous_expires_at: string;
 }
 
+/** Data of `WebhookSecretsSealed`: its secrets, newest first, sealed anew. They are the same. */
+export interface WebhookSecretsSealed {
+  webhook_id: string;
+  sealed_secrets: string[];
+}
+
 /** Data of `WebhookReplayRequested`: one of the three. */
 export interface WebhookReplayRequested {
   webhook_id: string;
@@ -196,6 +202,14 @@ function request({ type, id, revision, data, recordedAt }: RecordedEvent): Webho
 function evolveWebhook(webhook: Webhook, event: RecordedEvent): Webhook {
   if (event.type in requestKinds) {
     return { ...webhook, requests: [...webhook.requests, request(event)].slice(-MAX_REQUESTS) };
+  }
+  if (event.type === 'WebhookSecretsSealed') {
+    const { sealed_secrets } = dataAs<WebhookSecretsSealed>(event.data);
+    const secrets = webhook.secrets.map((secret, n) => ({
+      ...secret,
+      sealed: sealed_secrets[n] ?? secret.sealed,
+    }));
+    return { ...webhook, secrets };
   }
   const change = changes[event.type]?.(webhook, event);
   if (change === undefined) return webhook;

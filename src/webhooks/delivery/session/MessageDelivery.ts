@@ -6,7 +6,7 @@ import { measurements } from '../../../metrics/Measurements.ts';
 import type { Clock } from '../../../ports/clock.ts';
 import { changedKind, eventSubject } from '../../../records/eventSubject.ts';
 import { traced } from '../../../tracing/traced.ts';
-import { openSecrets } from '../../settings/openSecrets.ts';
+import { openSecrets, type SecretsKeys } from '../../settings/openSecrets.ts';
 import type { Webhook, WebhookRequest } from '../../settings/webhook.ts';
 import type { NewAttempt } from '../attempts.ts';
 import { FAILING_MS, nextDelay, type RetrySchedule, retryAfterMs } from '../schedule.ts';
@@ -27,8 +27,7 @@ export interface MessagePorts {
   schedule: RetrySchedule;
   /** Where receivers find the service; messages name the schema of their data only where that is known. */
   publicUrl?: string | undefined;
-  /** The key that seals secrets. */
-  secretsKey(): Promise<Uint8Array>;
+  secretsKeys: SecretsKeys;
   /** The de-identified view, made when it is first asked for. */
   deidentifier(): Promise<Deidentifier>;
 }
@@ -164,7 +163,7 @@ export class MessageDelivery {
 
   async #try(webhook: Webhook, message: WebhookMessage): Promise<Attempt | undefined> {
     const now = this.#ports.clock.now();
-    const secrets = openSecrets(await this.#ports.secretsKey(), webhook, now);
+    const secrets = await openSecrets(this.#ports.secretsKeys, webhook, now);
     const headers = signMessage(message, secrets, now);
     const attempt = await this.#ports.sender.send(webhook.url, headers, message.body, this.#brokenOff);
     return attempt.error === 'aborted' ? undefined : attempt;

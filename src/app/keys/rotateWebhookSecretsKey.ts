@@ -1,0 +1,53 @@
+import { loadConfig } from '../../config.ts';
+import { ServiceError } from '../../errors.ts';
+import { KEPT_MS } from '../../idempotency/Reservations.ts';
+import { KnownKeys } from '../../sameLog/KnownKeys.ts';
+import { resealSecrets } from '../../webhooks/settings/resealSecrets.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { terminal } from '../terminal.ts';
+import { operator, requireKeyFolder, withEventLog } from '../withStores.ts';
+import { lastingKeys } from './keyFiles.ts';
+
+/** Of how many webhooks the secrets were sealed anew, and whether a rotation that was cut off was brought to its end. */
+export interface WebhookSecretsKeyRotated {
+  sealed: number;
+  wasKnown: boolean;
+}
+
+/**
+ * Lets a new key take the place of the one that seals the secrets of webhooks, and seals them with it. Rejects as
+ * `KnownKeys.rotate`, and with `conflict` where what was made with the key before the present one is still needed, unless
+ * `isForced`.
+ */
+export async function rotateWebhookSecretsKey(isForced: boolean): Promise<WebhookSecretsKeyRotated> {
+  const config = loadConfig(terminal().env);
+  requireKeyFolder(config.webhookSecretsKey, config.dataDir);
+  return withEventLog(async (eventLog) => {
+    const keys = new KnownKeys(eventLog, lastingKeys(config));
+    const actor = { principal: operator() };
+    const directory = await WebhookDirectory.open(eventLog);
+    const reseal = async () => resealSecrets(directory, await keys.all('webhookSecrets', true), actor);
+    try {
+      const finished = await keys.finish('webhookSecrets');
+      const sealed = await reseal();
+      if (finished || sealed > 0) return { sealed, wasKnown: true };
+      const known = await keys.since('webhookSecrets');
+      if (known?.isRotated && !isForced) requireForgotten(known.since);
+      const { wasKnown } = await keys.rotate('webhookSecrets', actor);
+      return { sealed: await reseal(), wasKnown };
+    } finally {
+      directory.close();
+    }
+  });
+}
+
+/** After a change the key before is needed for as long as requests may be sent again. */
+function requireForgotten(since: string): void {
+  const until = Date.parse(since) + KEPT_MS;
+  if (Date.now() >= until) return;
+  throw new ServiceError(
+    'conflict',
+    `The key was changed at ${since}, and all secrets are sealed with it. Until ${new Date(until).toISOString()} ` +
+      'the one before it is needed for requests that are sent again with their Idempotency-Key; --force changes the key all the same.',
+  );
+}
