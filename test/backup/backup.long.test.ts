@@ -210,6 +210,10 @@ test('a backup is restored into an empty folder alone, and begun in one', async 
     code: 1,
     stderr: `${full} is not empty. A backup is restored into an empty data folder.\n`,
   });
+  expect(await folder.restore([], join(full, 'notes', 'data'))).toMatchObject({
+    code: 1,
+    stderr: `${join(full, 'notes', 'data')} lies in what is a file, not a folder, or is a file itself. Give another path.\n`,
+  });
   const other = await startTestService();
   const env = { ...storesOf(other.config), DATA_DIR: other.config.dataDir };
   const passphrase = folder.passphraseFile('correct horse battery staple');

@@ -1,6 +1,7 @@
 import { createPublicKey } from 'node:crypto';
 import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileProblem } from '../../backends/fileProblem.ts';
 import { makeOwnedFolders } from '../../backends/folderOwner.ts';
 import { secretFile } from '../../backends/localFiles/secretFile.ts';
 import type { OnProgress } from '../../backup/backupLog.ts';
@@ -10,7 +11,7 @@ import { type RestoreTask, restoreBackup } from '../../backup/restoreBackup.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
 import { eraseAgain, type UnknownErasure } from '../../erasure/notices/eraseAgain.ts';
 import { type LaterErasures, readNotices } from '../../erasure/notices/readNotices.ts';
-import { ServiceError } from '../../errors.ts';
+import { ServiceError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { parseSigningKey } from '../../evidence/signing.ts';
@@ -79,7 +80,7 @@ export async function openKeys(
 /**
  * Restores a backup into an empty data folder, or goes over one that was cut off: what is half there is not served. Rejects with
  * `ConfigError` where the stores are not empty, or not on this machine; with `conflict` where a notice of erasures is missing or does not
- * hold; and as `openKeys`, `requireManifest` and `restoreBackup`.
+ * hold; with `unavailable` where the folder cannot be written; and as `openKeys`, `requireManifest` and `restoreBackup`.
  */
 export async function restore(place: string, options: RestoreOptions): Promise<Restored> {
   const config = configOf(options.dataDir);
@@ -89,16 +90,21 @@ export async function restore(place: string, options: RestoreOptions): Promise<R
   const later = await laterErasures(config, manifest, publicKeys, options);
   clear(config);
   const { dataDir } = config;
-  makeOwnedFolders(dataDir);
-  markRestore(dataDir);
   const task = { manifest, principal: operator(), erasures: later?.erasures ?? [] };
-  const { position, erased } = await fill(config, target, { ...task, onProgress: options.onProgress });
-  for (const file of unsetKeyFiles(config)) {
-    const key = keys.get(file);
-    if (key) await secretFile(join(dataDir, file), () => key);
+  try {
+    makeOwnedFolders(dataDir);
+    markRestore(dataDir);
+    const { position, erased } = await fill(config, target, { ...task, onProgress: options.onProgress });
+    for (const file of unsetKeyFiles(config)) {
+      const key = keys.get(file);
+      if (key) await secretFile(join(dataDir, file), () => key);
+    }
+    unmarkRestore(dataDir);
+    return { manifest, dataDir, position, erasures: later && { ...later, erased } };
+  } catch (error) {
+    const problem = error instanceof ServiceError ? undefined : fileProblem(dataDir, error);
+    throw problem === undefined ? error : unavailable('data folder', error, problem);
   }
-  unmarkRestore(dataDir);
-  return { manifest, dataDir, position, erasures: later && { ...later, erased } };
 }
 
 /** What notices tell of erasures behind the end of a backup; undefined where there is no place to read them from. */
