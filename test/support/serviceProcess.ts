@@ -59,7 +59,7 @@ export class ServiceProcess {
     const late = setTimeout(fail, START_MS, 'it does not listen yet').unref();
     const ended = () => {
       clearTimeout(late);
-      fail('it ended before it listened');
+      fail(`it ended before it listened (${this.child.exitCode ?? this.child.signalCode})`);
     };
     this.#exit.then(ended, ended);
     this.#listening.promise.catch(() => undefined);

@@ -16,6 +16,9 @@ export class TorturedService {
   readonly #env: Record<string, string>;
   readonly #command: string[];
   #process: ServiceProcess | undefined;
+  /** Whether the process was told to end, so that there will be another one. */
+  #isEnding = false;
+  #next = Promise.withResolvers<void>();
 
   constructor(env: Record<string, string>, command = startCommand) {
     this.#env = env;
@@ -33,6 +36,9 @@ export class TorturedService {
     const ended = () => running.delete(started);
     started.exit().then(ended, ended);
     this.#process = started;
+    this.#isEnding = false;
+    this.#next.resolve();
+    this.#next = Promise.withResolvers();
     const url = started.url();
     url.catch(() => undefined);
     return url;
@@ -46,12 +52,15 @@ export class TorturedService {
       try {
         return await present.url();
       } catch (error) {
-        if (present === this.#process) throw error;
+        if (present !== this.#process) continue;
+        if (!this.#isEnding) throw error;
+        await this.#next.promise;
       }
     }
   }
 
   async end(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit | undefined> {
+    this.#isEnding = true;
     return this.#process?.end(signal);
   }
 

@@ -1,0 +1,45 @@
+import { choices } from '../../../test/support/choices.ts';
+import type { Stores } from '../../bench/support/chartledger.ts';
+import type { Outcome, Torture } from '../scenario.ts';
+import { checkStores } from '../support/checkStores.ts';
+import { Ledger } from '../support/Ledger.ts';
+import { startWriters } from '../support/startWriters.ts';
+import { TorturedService } from '../support/TorturedService.ts';
+
+const WRITERS = 8;
+
+interface Disturbance {
+  stores: Stores;
+  /** Beside those of the stores. */
+  env?: Record<string, string>;
+  command?: string[];
+  /** Does what is to be endured, while writers write. */
+  disturb(service: TorturedService): Promise<Outcome>;
+}
+
+/** Lets writers write to a service while something is the matter; afterwards all must be as the answers said. */
+export async function disturbed(
+  { seed }: Torture,
+  { stores, env = {}, command, disturb }: Disturbance,
+): Promise<Outcome> {
+  const service = new TorturedService({ ...stores.env, ...env }, command);
+  const ledger = new Ledger();
+  await service.start();
+  const writers = startWriters({
+    service,
+    stores,
+    ledger,
+    count: WRITERS,
+    choices: (n) => choices(seed + n),
+  });
+  const endured = await disturb(service);
+  const written = await writers.stop();
+  await service.end();
+  const checked = await checkStores(stores, await service.start(), ledger);
+  await service.end();
+  const all = [endured, written, checked];
+  return {
+    figures: all.flatMap(({ figures }) => figures),
+    failures: all.flatMap(({ failures }) => failures),
+  };
+}

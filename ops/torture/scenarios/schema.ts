@@ -1,0 +1,94 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { text } from 'node:stream/consumers';
+import { makeStores } from '../../bench/support/chartledger.ts';
+import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { TorturedService } from '../support/TorturedService.ts';
+
+const checks = [
+  'not_a_server_error',
+  'status_code_conformance',
+  'content_type_conformance',
+  'response_headers_conformance',
+  'response_schema_conformance',
+  'ignored_auth',
+  'allow_header_conformance',
+];
+/** An answer that lasts for as long as somebody reads it, and bodies that schemathesis cannot make. */
+const LEFT_OUT = '^/(events|hl7/v2|integration/batch)$';
+const UPLOAD = 'uploadDocument';
+const MOST_TOLD = 40;
+
+/** Has schemathesis hold every answer against the document that the service gives of itself. */
+export const schema: Scenario = {
+  name: 'schema',
+  description:
+    'Schemathesis, where it is on the path, makes requests of what `GET /openapi/json` says, valid ones and others: examples, boundaries and by chance. No answer may be a 5xx or one that the document does not know, by its status, media type, headers or schema.',
+  async run(torture: Torture): Promise<Outcome> {
+    const version = await run('schemathesis', ['--version']);
+    if (version.code !== 0) return { leftOut: 'schemathesis is not on the path', figures: [], failures: [] };
+    const { short, seed, folder } = torture;
+    const settings = { RATE_LIMIT_PER_MINUTE: '0', BATCH_LINES_PER_MINUTE: '0', OPENAPI_PUBLIC: 'true' };
+    const stores = await makeStores(torture, settings, ['write', 'read', 'events', 'webhooks']);
+    const service = new TorturedService(stores.env);
+    const url = await service.start();
+    const args = [
+      'run',
+      `${url}/openapi/json`,
+      '--header',
+      `x-api-key: ${stores.key.key}`,
+      '--seed',
+      String(seed),
+    ];
+    const more = [
+      '--checks',
+      checks.join(),
+      '--phases',
+      short ? 'examples,fuzzing' : 'examples,coverage,fuzzing',
+    ];
+    const bounds = [
+      '--max-examples',
+      short ? '5' : '300',
+      '--request-timeout',
+      '20',
+      '--exclude-path-regex',
+      LEFT_OUT,
+      '--exclude-operation-id',
+      UPLOAD,
+    ];
+    const told = await run(
+      'schemathesis',
+      [...args, ...more, ...bounds, '--continue-on-failure', '--no-color', '--warnings', 'off'],
+      folder,
+    );
+    await service.end();
+    const cases = /(\d[\d,]*) generated/.exec(told.stdout)?.[1] ?? 'not told';
+    const failed =
+      told.code === 0 ? [] : told.stdout.split('\n').filter((line) => /^\s*- |^\s*\[\d+\]/.test(line));
+    return {
+      figures: [
+        ['requests', cases],
+        ['schemathesis', version.stdout.trim().replace(/^\D+/, '')],
+      ],
+      failures: told.code === 0 ? [] : [...failed.slice(0, MOST_TOLD), told.stdout.slice(-4_000)],
+    };
+  },
+};
+
+interface Ended {
+  code: number;
+  stdout: string;
+}
+
+/** Runs a program to its end; one that is not there ends with -1. */
+async function run(program: string, args: string[], cwd?: string): Promise<Ended> {
+  const child: ChildProcess = spawn(program, args, {
+    stdio: ['ignore', 'pipe', 'ignore'],
+    ...(cwd !== undefined && { cwd }),
+  });
+  const ended = new Promise<number>((resolve) => {
+    child.once('error', () => resolve(-1));
+    child.once('close', (code) => resolve(code ?? -1));
+  });
+  const stdout = child.stdout ? await text(child.stdout) : '';
+  return { code: await ended, stdout };
+}
