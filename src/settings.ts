@@ -132,8 +132,8 @@ export const settings = z.object({
     'How often a head is sent of each workspace that has grown since its last one.',
   ),
   DEIDENTIFICATION_KEY: variable(
-    base64(32).optional(),
-    'Keys the hashes that stand for ids in the de-identified view: 32 bytes or more, base64. All instances share one.',
+    oneOrTwo(base64(32)).optional(),
+    'Keys the hashes that stand for ids in the de-identified view: 32 bytes or more, base64. All instances share one. While it is changed: the old and the new one, separated by a comma.',
     '`deidentification-key` in `DATA_DIR`, made when first needed',
   ),
   WEBHOOK_SECRETS_KEY: variable(

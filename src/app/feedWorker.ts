@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { UnreadableError } from '../errors.ts';
 import { ChangedFields } from '../feed/format/ChangedFields.ts';
+import type { PseudonymKey } from '../feed/format/Deidentifier.ts';
 import { CatchUp, type MakeText } from '../feed/thread/CatchUp.ts';
 import { FeedText, lazyDeidentifier } from '../feed/thread/FeedText.ts';
 import { Tail } from '../feed/thread/Tail.ts';
@@ -19,8 +20,8 @@ port.on('message', (request: FeedRequest) => requests.push(request));
 
 const eventLog = await openEventLog(workerData.eventLogUrl);
 const changedFields = new ChangedFields(eventLog);
-let secret = new Uint8Array();
-const deidentifier = lazyDeidentifier(() => secret);
+let pseudonyms: PseudonymKey = { key: new Uint8Array(), epoch: 1 };
+const deidentifier = lazyDeidentifier(() => pseudonyms);
 const makeText: MakeText = (events) => FeedText.of(events, changedFields, deidentifier);
 const readers = new Map<number, CatchUp>();
 let tail: Tail | undefined;
@@ -55,8 +56,8 @@ async function stop(): Promise<void> {
 
 function take(request: FeedRequest): void {
   switch (request.kind) {
-    case 'secret':
-      secret = new Uint8Array(request.secret);
+    case 'pseudonyms':
+      pseudonyms = request.key;
       break;
     case 'open':
       readers.set(request.reader, new CatchUp(eventLog, makeText, request.selection, request));

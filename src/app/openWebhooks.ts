@@ -46,7 +46,7 @@ export async function openWebhooks(
   const directory = await WebhookDirectory.open(eventLog);
   const keyDirectory = await KeyDirectory.open(eventLog);
   const sender = new WebhookSender({ addresses: createAddressRules(config.webhookAllowNetworks), clock });
-  let deidentifier: Deidentifier | undefined;
+  let pseudonyms: { epoch: number; deidentifier: Deidentifier } | undefined;
   const dispatcher = new Dispatcher(
     {
       eventLog,
@@ -60,10 +60,11 @@ export async function openWebhooks(
       publicUrl: config.publicUrl,
       changedFields: new ChangedFields(eventLog),
       secretsKeys: (isNow) => keys.all('webhookSecrets', isNow),
-      // A key that cannot be used is asked for again: its file may be mended.
       deidentifier: async () => {
-        deidentifier ??= createDeidentifier(await keys.load('deidentification'));
-        return deidentifier;
+        const key = await keys.loadEpoch('deidentification');
+        if (pseudonyms?.epoch !== key.epoch)
+          pseudonyms = { epoch: key.epoch, deidentifier: createDeidentifier(key) };
+        return pseudonyms.deidentifier;
       },
       findSending(id) {
         const webhook = directory.find(id);

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../errors.ts';
 import type { Position } from '../events/event.ts';
-import { createDeidentifier, type Deidentifier } from './format/Deidentifier.ts';
+import { createDeidentifier, type Deidentifier, type PseudonymKey } from './format/Deidentifier.ts';
 import type { Selection } from './selection.ts';
 import { FeedThread } from './thread/FeedThread.ts';
 import type { LiveWindow } from './thread/LiveWindow.ts';
@@ -24,6 +24,9 @@ export interface FeedPage {
   position: Position;
 }
 
+/** How often it is looked whether the key of the de-identified view was changed. */
+const LOOK_MS = 1_000;
+
 interface SharedWindow {
   opened: Promise<{ window: LiveWindow; end(): void }>;
   users: number;
@@ -35,20 +38,22 @@ interface SharedWindow {
  */
 export class EventFeed {
   readonly #startThread: () => Worker;
-  readonly #secret: () => Promise<Uint8Array>;
+  readonly #pseudonymKey: () => Promise<PseudonymKey>;
   readonly #windows = new Map<string, SharedWindow>();
   readonly #closing = new AbortController();
   #thread: FeedThread | undefined;
-  #deidentifier: Deidentifier | undefined;
-  #secretTold = false;
+  #pseudonyms: { key: PseudonymKey; deidentifier: Deidentifier } | undefined;
+  /** The key that the thread knows. */
+  #told: PseudonymKey | undefined;
+  #looking: NodeJS.Timeout | undefined;
 
   /**
-   * `startThread`: starts the thread when somebody first reads; `secret`: gives the key of the de-identified view when
-   * that is first asked for.
+   * `startThread`: starts the thread when somebody first reads; `pseudonymKey`: gives the key of the de-identified view, which is
+   * asked for while somebody reads that.
    */
-  constructor(startThread: () => Worker, secret: () => Promise<Uint8Array>) {
+  constructor(startThread: () => Worker, pseudonymKey: () => Promise<PseudonymKey>) {
     this.#startThread = startThread;
-    this.#secret = secret;
+    this.#pseudonymKey = pseudonymKey;
   }
 
   /** Every event of a selection from `start` on, live when it has caught up. */
@@ -115,14 +120,16 @@ export class EventFeed {
 
   /** What makes the de-identified view, for what is shown beside the stream and joins with it. */
   async deidentifier(): Promise<Deidentifier> {
-    const secret = await this.#secret();
-    this.#deidentifier ??= createDeidentifier(Buffer.from(secret));
-    return this.#deidentifier;
+    const key = await this.#pseudonymKey();
+    if (this.#pseudonyms?.key.epoch !== key.epoch)
+      this.#pseudonyms = { key, deidentifier: createDeidentifier(key) };
+    return this.#pseudonyms.deidentifier;
   }
 
   /** Ends all subscriptions, then the thread. What is asked for later is refused as `unavailable`. */
   async close(): Promise<void> {
     this.#closing.abort();
+    clearInterval(this.#looking);
     await this.#thread?.close();
   }
 
@@ -143,19 +150,28 @@ export class EventFeed {
   }
 
   async #threadFor({ view }: Selection): Promise<FeedThread> {
-    const secret = view === 'deidentified' ? await this.#secret() : undefined;
+    const key = view === 'deidentified' ? await this.#pseudonymKey() : undefined;
     if (this.#closing.signal.aborted) throw unavailable('event log');
-    if (this.#thread === undefined || this.#thread.failed.aborted) {
+    const isOther = key !== undefined && this.#told !== undefined && key.epoch !== this.#told.epoch;
+    if (this.#thread === undefined || this.#thread.failed.aborted || isOther) {
       void this.#thread?.close();
       this.#thread = new FeedThread(this.#startThread);
       this.#windows.clear();
-      this.#secretTold = false;
+      this.#told = undefined;
     }
-    if (secret && !this.#secretTold) {
-      this.#secretTold = true;
-      this.#thread.deidentifyWith(secret);
+    if (key && this.#told === undefined) {
+      this.#told = key;
+      this.#thread.deidentifyWith(key);
+      this.#looking ??= setInterval(() => this.#look(), LOOK_MS).unref();
     }
     return this.#thread;
+  }
+
+  /** Ends what is live when the key of the de-identified view was changed: who reads on reads with the new one. */
+  async #look(): Promise<void> {
+    // What cannot be asked now is the next time; until then what is told names the epoch that it is of.
+    const key = await this.#pseudonymKey().catch(() => this.#told);
+    if (key?.epoch !== this.#told?.epoch && !this.#closing.signal.aborted) await this.#thread?.close();
   }
 
   #share(thread: FeedThread, selection: Selection): SharedWindow {

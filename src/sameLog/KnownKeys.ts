@@ -38,6 +38,14 @@ const FINGERPRINT_DIGITS = 16;
 /** For so long a key is taken to be still in use. */
 const TRUSTED_MS = 1_000;
 
+/** Keys that are in use, as they were found to be. */
+interface KeysInUse {
+  /** The one in use, and behind it those before it that are still there. */
+  keys: readonly Buffer[];
+  /** Which key of its setting it is: 1, 2, 3 … */
+  epoch: number;
+}
+
 /** Keys that the log knows of a setting, by fingerprints: the one in use last. */
 type Fingerprints = readonly string[];
 
@@ -49,7 +57,7 @@ export class KnownKeys<Name extends string> {
   readonly #eventLog: EventLog;
   readonly #keys: Record<Name, LastingKey>;
   /** Keys that were found to be in use, and when, on the monotonic clock. */
-  readonly #trusted = new Map<Name, { keys: readonly Buffer[]; at: number }>();
+  readonly #trusted = new Map<Name, KeysInUse & { at: number }>();
 
   constructor(eventLog: EventLog, keys: Record<Name, LastingKey>) {
     this.#eventLog = eventLog;
@@ -64,12 +72,12 @@ export class KnownKeys<Name extends string> {
 
   /** The key in use, as `current` gives it; one that was replaced is still given for up to a second. */
   async load(name: Name): Promise<Buffer> {
-    return firstOf(await this.#recent(name));
+    return firstOf((await this.#recent(name)).keys);
   }
 
   /** The key that is in use now, made and told to the log when there was none. Rejects as `all`. */
   async current(name: Name): Promise<Buffer> {
-    return firstOf(await this.#now(name));
+    return firstOf((await this.#now(name)).keys);
   }
 
   /**
@@ -77,30 +85,39 @@ export class KnownKeys<Name extends string> {
    * or as they are now (`isNow`). Rejects with `internal`, whose `problem` says which setting is wrong, when the one that the log knows is
    * gone, or another one is in its place.
    */
-  all(name: Name, isNow = false): Promise<readonly Buffer[]> {
-    return isNow ? this.#now(name) : this.#recent(name);
+  async all(name: Name, isNow = false): Promise<readonly Buffer[]> {
+    return (await (isNow ? this.#now(name) : this.#recent(name))).keys;
   }
 
-  async #recent(name: Name): Promise<readonly Buffer[]> {
+  /** As `load`, with which key of its setting it is: 1, 2, 3 … */
+  async loadEpoch(name: Name): Promise<{ key: Buffer; epoch: number }> {
+    const { keys, epoch } = await this.#recent(name);
+    return { key: firstOf(keys), epoch };
+  }
+
+  async #recent(name: Name): Promise<KeysInUse> {
     const trusted = this.#trusted.get(name);
-    if (trusted && performance.now() - trusted.at < TRUSTED_MS) return trusted.keys;
+    if (trusted && performance.now() - trusted.at < TRUSTED_MS) return trusted;
     try {
       return await this.#now(name);
     } catch (error) {
       // What cannot be asked now has most likely not changed.
-      if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted.keys;
+      if (trusted && error instanceof ServiceError && error.code === 'unavailable') return trusted;
       throw error;
     }
   }
 
-  async #now(name: Name): Promise<readonly Buffer[]> {
+  async #now(name: Name): Promise<KeysInUse> {
     const key = this.#keys[name];
     const known = (await this.#known()).get(key.setting) ?? [];
     const trusted = this.#trusted.get(name)?.keys;
     const isSame = trusted !== undefined && fingerprintOf(key.setting, firstOf(trusted)) === known.at(-1);
     const keys = isSame ? trusted : await this.#open(key, known);
-    this.#trusted.set(name, { keys, at: performance.now() });
-    return keys;
+    // Of several processes that began at once each may have told the log of the first key.
+    const changes = known.filter((fingerprint, index) => fingerprint !== known[index - 1]).length;
+    const inUse = { keys, epoch: Math.max(1, changes), at: performance.now() };
+    this.#trusted.set(name, inUse);
+    return inUse;
   }
 
   async #open(key: LastingKey, known: Fingerprints): Promise<readonly Buffer[]> {

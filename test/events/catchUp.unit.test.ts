@@ -35,7 +35,7 @@ function away(times: number) {
     return FeedText.of(
       events,
       changedFields,
-      lazyDeidentifier(() => new Uint8Array(32)),
+      lazyDeidentifier(() => ({ key: new Uint8Array(32), epoch: 1 })),
     );
   };
 }

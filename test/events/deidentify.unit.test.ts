@@ -40,7 +40,7 @@ describe('ids', () => {
 
   test('of other workspaces, or under another secret, have nothing in common', () => {
     const event = cloudEventOf('patient', { id: 'a' });
-    const other = createDeidentifier(Buffer.alloc(32, 8));
+    const other = createDeidentifier({ key: Buffer.alloc(32, 8), epoch: 1 });
     const results = [deidentify('clinic', event), deidentify('hospital', event), other('clinic', event)];
     for (const attribute of ['id', 'subject', 'source'] as const) {
       expect(new Set(results.map((result) => result[attribute])).size).toBe(3);
@@ -49,7 +49,7 @@ describe('ids', () => {
   });
 
   test('need a secret of 32 bytes', () => {
-    expect(() => createDeidentifier(Buffer.alloc(31))).toThrow('at least 32 bytes');
+    expect(() => createDeidentifier({ key: Buffer.alloc(31), epoch: 1 })).toThrow('at least 32 bytes');
   });
 });
 
@@ -177,7 +177,7 @@ describe('whatever a record holds', () => {
         const before = JSON.stringify(event);
         const result = deidentify('clinic', event);
         expect(JSON.stringify(event)).toBe(before);
-        expect(createDeidentifier(Buffer.alloc(32, 7))('clinic', event)).toEqual(result);
+        expect(createDeidentifier({ key: Buffer.alloc(32, 7), epoch: 1 })('clinic', event)).toEqual(result);
         const schema = eventSchemas.get(result.dataschema?.replace(/^.*\/schemas\//, '') ?? '');
         expect(schema?.data.safeParse(result.data).error?.issues ?? []).toEqual([]);
       }),

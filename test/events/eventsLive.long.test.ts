@@ -242,7 +242,10 @@ onEveryEngine((start) => {
   /** The endpoint alone, with short times, over the service's log; `closed` resolves when a connection was closed. */
   async function quickStreams() {
     const directory = await KeyDirectory.open(service.eventLog);
-    const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => new Uint8Array(32));
+    const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => ({
+      key: new Uint8Array(32),
+      epoch: 1,
+    }));
     const ports = {
       eventLog: service.eventLog,
       readModels: {} as ReadModels,

@@ -85,7 +85,10 @@ export async function startFaultyApp(
   const existence = new RecordExistence(eventLog, readModels);
   const log = destination({ dest: `${outputFolder}/logs/${process.pid}.log`, sync: true });
   const logger = createLogger('trace', log);
-  const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => randomBytes(32));
+  const feed = new EventFeed(feedThread(service.config.eventLogUrl), async () => ({
+    key: randomBytes(32),
+    epoch: 1,
+  }));
   const webhookDirectory = await WebhookDirectory.open(service.eventLog);
   const users = await UserDirectory.open(service.eventLog);
   const names = new PrincipalNames({ api_key: directory, user: users });

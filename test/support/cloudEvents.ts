@@ -11,7 +11,7 @@ import { createDeidentifier } from '../../src/feed/format/Deidentifier.ts';
 
 export type Fields = Record<string, unknown>;
 
-export const deidentify = createDeidentifier(Buffer.alloc(32, 7));
+export const deidentify = createDeidentifier({ key: Buffer.alloc(32, 7), epoch: 1 });
 export const pseudonym = expect.stringMatching(/^[\w-]{22}$/);
 
 /**

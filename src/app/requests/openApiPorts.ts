@@ -57,7 +57,7 @@ export async function openApiPorts(
 ): Promise<{ ports: DashboardPorts; settle(): Promise<void>; close(): Promise<void> }> {
   const { eventLog, readModels, stateStore, directory } = stores;
   const users = await UserDirectory.open(eventLog);
-  const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.load('deidentification'));
+  const feed = new EventFeed(feedThread(config.eventLogUrl), () => knownKeys.loadEpoch('deidentification'));
   const names = new PrincipalNames({ api_key: directory, user: users });
   const evidence = openEvidence(config, logger, { eventLog, stateStore, knownKeys }, places);
   const onFailure = (error: Record<string, unknown>) => logger.error({ error }, 'an analysis failed');

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { rotatePseudonyms } from '../../app/keys/rotatePseudonyms.ts';
 import { rotateSigningKey } from '../../app/keys/rotateSigningKey.ts';
 import { rotateWebhookSecretsKey } from '../../app/keys/rotateWebhookSecretsKey.ts';
 import { count, example, writeLine } from '../output.ts';
@@ -20,6 +21,15 @@ async function rotateSigning(): Promise<void> {
     `From now on the key ${keyId} signs. Who checks signatures gets it, and how it came after those before, by:`,
   );
   writeLine('  chartledger signing-key > chartledger.pem');
+}
+
+async function rotateAllPseudonyms(): Promise<void> {
+  const { epoch, wasKnown } = await rotatePseudonyms();
+  if (wasKnown) writeLine(WAS_KNOWN);
+  writeLine(
+    `The hashes of the de-identified view are of epoch ${epoch} now: none of them is what it was. Each event tells its readers so ` +
+      '(pseudonymepoch); who joins by hashes reads again from the beginning.',
+  );
 }
 
 /** `chartledger secrets` */
@@ -51,4 +61,12 @@ export function addSecretsCommands(program: Command): void {
     )
     .addHelpText('after', example('chartledger secrets rotate webhooks'))
     .action(rotateWebhooks);
+  rotate
+    .command('pseudonyms')
+    .description(
+      'The key of the hashes in the de-identified view. All hashes are others from then on, also those of what was read before; the ' +
+        'events tell the epoch that their hashes are of.',
+    )
+    .addHelpText('after', example('chartledger secrets rotate pseudonyms'))
+    .action(rotateAllPseudonyms);
 }

@@ -7,6 +7,14 @@ import { deidentifiedFields, shownFieldNames } from './deidentifiedFields.ts';
 /** An event of a workspace as the de-identified view shows it. Pure: equal events give equal results, also in replays. */
 export type Deidentifier = (workspace: string, event: CloudEvent) => CloudEvent;
 
+/** What makes the hashes. */
+export interface PseudonymKey {
+  /** 32 bytes or more. */
+  key: Uint8Array;
+  /** Which key it is since the beginning: 1, 2, 3 … Hashes of different epochs have nothing to do with each other. */
+  epoch: number;
+}
+
 const MIN_SECRET_BYTES = 32;
 /** 132 bits. */
 const PSEUDONYM_LENGTH = 22;
@@ -24,9 +32,10 @@ export function deidentifiedSchemaName(type: string): string {
 /**
  * De-identifies by HIPAA's Safe Harbor (45 CFR 164.514(b)(2)): of the data only what `deidentifiedFields` decides to
  * show, every date and the event's own time to the year, every id as a keyed hash. The hashes of a workspace have a
- * key of their own, derived from `secret` (32 bytes or more), so they join within a workspace and nowhere else.
+ * key of their own, derived from the key, so they join within a workspace and nowhere else; from the second epoch on
+ * each event names the epoch.
  */
-export function createDeidentifier(secret: Buffer): Deidentifier {
+export function createDeidentifier({ key: secret, epoch }: PseudonymKey): Deidentifier {
   if (secret.length < MIN_SECRET_BYTES) {
     throw new Error(`the key of the de-identified view must have at least ${MIN_SECRET_BYTES} bytes`);
   }
@@ -42,7 +51,7 @@ export function createDeidentifier(secret: Buffer): Deidentifier {
   };
   const known = new LRUCache<string, string>({ max: REMEMBERED_PSEUDONYMS });
   return (workspace, event) =>
-    deidentify(event, workspace, (kind, id) => {
+    deidentify(event, workspace, epoch, (kind, id) => {
       const name = `${workspace}\0${kind}\0${id}`;
       let pseudonym = known.get(name);
       if (pseudonym === undefined) {
@@ -61,7 +70,7 @@ function pseudonymOf(key: KeyObject, kind: string, id: string): string {
 
 type Pseudonym = (kind: string, id: string) => string;
 
-function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym): CloudEvent {
+function deidentify(event: CloudEvent, workspace: string, epoch: number, pseudonym: Pseudonym): CloudEvent {
   const feedType = byType.get(event.type);
   if (feedType === undefined) throw new Error('not an event of the stream');
   const year = event.time.slice(0, 4);
@@ -79,6 +88,7 @@ function deidentify(event: CloudEvent, workspace: string, pseudonym: Pseudonym):
       dataschema: event.dataschema.replace(/[^/]*$/, deidentifiedSchemaName(event.type)),
     }),
     sequence: event.sequence,
+    ...(epoch > 1 && { pseudonymepoch: epoch }),
     data: {
       version: event.data.version,
       sent: showFields(deidentifiedFields(feedType), event.data.sent, context),

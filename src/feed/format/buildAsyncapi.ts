@@ -12,7 +12,8 @@ The last part of \`type\` is the version of that schema: a version may gain fiel
 
 The de-identified view holds the same events without what could identify a person (HIPAA Safe Harbor, 45 CFR
 164.514(b)(2)): ids are keyed hashes that still join, dates are years, and names, addresses below the state, contact data
-and numbers are left out.
+and numbers are left out. When the key of the hashes is changed, all hashes are others, in what was read before as well: then
+\`pseudonymepoch\` of an event is greater than before, and a subscriber that joins reads again from the beginning.
 `.trim();
 
 const channel = 'events';
@@ -79,6 +80,17 @@ function envelopeSchema({ name, feedType, data, view }: EventSchema): z.ZodObjec
       .meta({ format: 'uri', description: 'Where the JSON Schema of `data` is' }),
     sequence: z.string().meta({
       description: 'Place in the log: sorts as text, and is where a subscriber goes on after',
+    }),
+    ...(deidentified && {
+      pseudonymepoch: z
+        .int()
+        .min(2)
+        .optional()
+        .meta({
+          description:
+            'Of which key the hashes are; left out while the first one is in use. Hashes of different epochs do not join: read again ' +
+            'from the beginning',
+        }),
     }),
     ...(!deidentified && {
       traceparent: z.string().optional().meta({

@@ -71,7 +71,7 @@ export interface FeedData {
   changed: string[];
 }
 
-/** An event in the structured JSON form of CloudEvents 1.0, with the extensions `sequence` and `traceparent`. */
+/** An event in the structured JSON form of CloudEvents 1.0, with the extensions `sequence`, `traceparent` and `pseudonymepoch`. */
 export interface CloudEvent {
   specversion: '1.0';
   /** Unique: the id of the request that caused the event. */
@@ -93,6 +93,8 @@ export interface CloudEvent {
   sequence: string;
   /** The trace that the request was part of (CloudEvents' distributed tracing extension). */
   traceparent?: string;
+  /** Of which key the hashes are, in the de-identified view: 2, 3, 4 …; left out while the first one is in use. */
+  pseudonymepoch?: number;
   data: FeedData;
 }
 

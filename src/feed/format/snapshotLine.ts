@@ -12,6 +12,8 @@ export interface SnapshotLine {
   updated_at: string;
   /** The fields as they were sent, merged; none is `null`, and defaults are not among them. */
   record: Record<string, unknown>;
+  /** As its events have it. */
+  pseudonymepoch?: number;
 }
 
 /** A record as a snapshot shows it; with a deidentifier as the de-identified view shows its events. */
@@ -38,5 +40,9 @@ export function snapshotLine(
     data: { version, sent: fields, changed: [] },
   });
   const created_at = `${createdAt.slice(0, 4)}${shown.time.slice(4)}`;
-  return { subject: shown.subject, version, created_at, updated_at: shown.time, record: shown.data.sent };
+  const { subject: hashed, time: updated_at, pseudonymepoch, data } = shown;
+  return {
+    ...{ subject: hashed, version, created_at, updated_at, record: data.sent },
+    ...(pseudonymepoch !== undefined && { pseudonymepoch }),
+  };
 }

@@ -3,7 +3,7 @@ import type { Position, RecordedEvent } from '../../events/event.ts';
 import { UnknownSchemaVersion, upcast } from '../../events/upcast.ts';
 import { type Change, type ChangedFields, isUnchanged, type ToldChange } from '../format/ChangedFields.ts';
 import { toCloudEvent, toEnvelope } from '../format/cloudEvent.ts';
-import { createDeidentifier, type Deidentifier } from '../format/Deidentifier.ts';
+import { createDeidentifier, type Deidentifier, type PseudonymKey } from '../format/Deidentifier.ts';
 import { formatPosition } from '../position.ts';
 import type { Selection } from '../selection.ts';
 import type { Chunk } from './threadMessages.ts';
@@ -77,10 +77,10 @@ export class FeedText {
 }
 
 /** Makes the de-identified view when it is first asked for. */
-export function lazyDeidentifier(secret: () => Uint8Array): () => Deidentifier {
+export function lazyDeidentifier(key: () => PseudonymKey): () => Deidentifier {
   let deidentifier: Deidentifier | undefined;
   return () => {
-    deidentifier ??= createDeidentifier(Buffer.from(secret()));
+    deidentifier ??= createDeidentifier(key());
     return deidentifier;
   };
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Worker } from 'node:worker_threads';
 import { UnreadableError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
+import type { PseudonymKey } from '../format/Deidentifier.ts';
 import type { Selection } from '../selection.ts';
 import { LiveWindow } from './LiveWindow.ts';
 import type { FeedReply, FeedRequest, Part } from './threadMessages.ts';
@@ -51,8 +52,8 @@ export class FeedThread {
   }
 
   /** Tells the key of the de-identified view, which has to be known before such a view is asked for. */
-  deidentifyWith(secret: Uint8Array): void {
-    this.#send({ kind: 'secret', secret });
+  deidentifyWith(key: PseudonymKey): void {
+    this.#send({ kind: 'pseudonyms', key });
   }
 
   open(selection: Selection, after: Position, from: number | undefined): ThreadReader {

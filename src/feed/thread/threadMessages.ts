@@ -1,4 +1,5 @@
 import type { Position } from '../../events/event.ts';
+import type { PseudonymKey } from '../format/Deidentifier.ts';
 import type { Selection } from '../selection.ts';
 
 /** Events in a row, ready to be sent. */
@@ -19,7 +20,7 @@ export interface Part extends Chunk {
 
 /** To the feed's thread. Readers and tails are named by numbers that are never used again. */
 export type FeedRequest =
-  | { kind: 'secret'; secret: Uint8Array }
+  | { kind: 'pseudonyms'; key: PseudonymKey }
   | { kind: 'open'; reader: number; selection: Selection; after: Position; from: number | undefined }
   | { kind: 'read'; reader: number; limit: number; upToTail: boolean }
   | { kind: 'close'; reader: number }

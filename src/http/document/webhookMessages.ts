@@ -71,6 +71,10 @@ function envelope(type: string, subject: z.ZodType | undefined, data: z.ZodType)
         description:
           'The trace that the request was part of, where it was sent; not in the payload `deidentified`',
       }),
+      pseudonymepoch: z.int().min(2).optional().meta({
+        description:
+          'In the payload `deidentified`, of which key the hashes are; left out while the first one is in use',
+      }),
       dataschema: z.string().optional().meta({
         format: 'uri',
         description:
@@ -99,7 +103,7 @@ function messageSchema(feedType: FeedEventType): z.ZodType {
   return envelope(feedType.type, subject, z.union([referenceData, full, deidentified]));
 }
 
-const deidentify = createDeidentifier(Buffer.alloc(32));
+const deidentify = createDeidentifier({ key: Buffer.alloc(32), epoch: 1 });
 
 function messageExamples(feedType: FeedEventType) {
   const event = exampleEvent(feedType);

@@ -1780,6 +1780,8 @@ class ReferencePayerUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1810,6 +1812,8 @@ class PayerUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1854,6 +1858,8 @@ class DeidentifiedPayerUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1874,6 +1880,8 @@ class ReferencePatientUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1904,6 +1912,8 @@ class PatientUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1965,6 +1975,8 @@ class DeidentifiedPatientUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -1985,6 +1997,8 @@ class ReferenceProviderUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2015,6 +2029,8 @@ class ProviderUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2062,6 +2078,8 @@ class DeidentifiedProviderUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2082,6 +2100,8 @@ class ReferenceFacilityUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2112,6 +2132,8 @@ class FacilityUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2157,6 +2179,8 @@ class DeidentifiedFacilityUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2177,6 +2201,8 @@ class ReferenceEncounterUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2207,6 +2233,8 @@ class EncounterUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2264,6 +2292,8 @@ class DeidentifiedEncounterUpsertedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2284,6 +2314,8 @@ class ReferenceDocumentUploadedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2330,6 +2362,8 @@ class DocumentUploadedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2372,6 +2406,8 @@ class DeidentifiedDocumentUploadedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2392,6 +2428,8 @@ class ReferenceDocumentRemovedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2429,6 +2467,8 @@ class DocumentRemovedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2468,6 +2508,8 @@ class DeidentifiedDocumentRemovedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2488,6 +2530,8 @@ class ReferencePayerErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2523,6 +2567,8 @@ class PayerErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2560,6 +2606,8 @@ class DeidentifiedPayerErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2580,6 +2628,8 @@ class ReferencePatientErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2615,6 +2665,8 @@ class PatientErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2664,6 +2716,8 @@ class DeidentifiedPatientErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2684,6 +2738,8 @@ class ReferenceProviderErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2719,6 +2775,8 @@ class ProviderErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2756,6 +2814,8 @@ class DeidentifiedProviderErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2776,6 +2836,8 @@ class ReferenceFacilityErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2811,6 +2873,8 @@ class FacilityErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2848,6 +2912,8 @@ class DeidentifiedFacilityErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2868,6 +2934,8 @@ class ReferenceEncounterErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2903,6 +2971,8 @@ class EncounterErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2943,6 +3013,8 @@ class DeidentifiedEncounterErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -2963,6 +3035,8 @@ class ReferenceDocumentErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3000,6 +3074,8 @@ class DocumentErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3039,6 +3115,8 @@ class DeidentifiedDocumentErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3059,6 +3137,8 @@ class ReferenceEncounterBilledEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3108,6 +3188,8 @@ class EncounterBilledEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3158,6 +3240,8 @@ class DeidentifiedEncounterBilledEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3178,6 +3262,8 @@ class ReferenceEncounterBillingChangeAcknowledgedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3227,6 +3313,8 @@ class EncounterBillingChangeAcknowledgedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3277,6 +3365,8 @@ class DeidentifiedEncounterBillingChangeAcknowledgedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3297,6 +3387,8 @@ class ReferenceEncounterReadinessChangedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3341,6 +3433,8 @@ class EncounterReadinessChangedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3387,6 +3481,8 @@ class DeidentifiedEncounterReadinessChangedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3407,6 +3503,8 @@ class ReferenceEncounterReadinessErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3442,6 +3540,8 @@ class EncounterReadinessErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3479,6 +3579,8 @@ class DeidentifiedEncounterReadinessErasedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3499,6 +3601,8 @@ class ReferenceReadinessRulesAppliedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3556,6 +3660,8 @@ class ReadinessRulesAppliedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`
@@ -3615,6 +3721,8 @@ class DeidentifiedReadinessRulesAppliedEvent(TypedDict):
     sequence: str
     # The trace that the request was part of, where it was sent; not in the payload `deidentified`
     traceparent: NotRequired[str]
+    # In the payload `deidentified`, of which key the hashes are; left out while the first one is in use
+    pseudonymepoch: NotRequired[int]
     # Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
     dataschema: NotRequired[str]
     # When it was recorded; its year in the payload `deidentified`

@@ -6649,6 +6649,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6733,6 +6735,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6830,6 +6834,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -6922,6 +6928,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7009,6 +7017,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7108,6 +7118,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7223,6 +7235,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7307,6 +7321,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7384,6 +7400,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7461,6 +7479,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7538,6 +7558,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7615,6 +7637,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7692,6 +7716,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7776,6 +7802,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7883,6 +7911,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -7990,6 +8020,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -8115,6 +8147,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
@@ -8192,6 +8226,8 @@ export interface operations {
                     sequence: string;
                     /** @description The trace that the request was part of, where it was sent; not in the payload `deidentified` */
                     traceparent?: string;
+                    /** @description In the payload `deidentified`, of which key the hashes are; left out while the first one is in use */
+                    pseudonymepoch?: number;
                     /**
                      * Format: uri
                      * @description Where the JSON Schema of `data` is; there where the service knows its own address (`PUBLIC_URL`), and not in the payload `reference`
