@@ -3,6 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { loadConfig } from '../../src/config.ts';
 import { openapiDocument } from '../../src/http/endpoints/index.ts';
+import { type MetricName, metricTable } from '../../src/metrics/metricTable.ts';
+import { prometheusName } from '../../src/metrics/prometheusName.ts';
 import { settingNames } from '../../src/settings.ts';
 
 const read = (path: string) => readFileSync(path, 'utf8');
@@ -34,6 +36,9 @@ describe('the Kubernetes manifests', () => {
   const deployments = ofKind('Deployment');
   const pods = deployments.map(({ spec }) => spec.template);
   const settings: string[] = kustomization.configMapGenerator[0].literals;
+  const { metricsPort, drainSeconds } = loadConfig(
+    Object.fromEntries(settings.map((line) => line.split(/=(.*)/).slice(0, 2) as [string, string])),
+  );
   const { paths } = openapiDocument(false) as { paths: object };
 
   test('are all in the kustomization, with the version of the package', () => {
@@ -98,7 +103,12 @@ describe('the Kubernetes manifests', () => {
       from.ports,
     ]);
     const open = (one: number | undefined) => [{ protocol: 'TCP', port: one }];
-    expect(Object.fromEntries(portsByRole)).toEqual({ api: open(port), mllp: open(mllp.ports[0]) });
+    expect(Object.fromEntries(portsByRole)).toEqual({
+      api: open(port),
+      mllp: open(mllp.ports[0]),
+      // Of every pod.
+      undefined: open(metricsPort),
+    });
     const meant = policies.filter(({ podSelector }) => podSelector.matchLabels);
     for (const { podSelector } of meant) {
       const isMeant = ({ metadata }: (typeof pods)[number]) =>
@@ -117,14 +127,43 @@ describe('the Kubernetes manifests', () => {
       const { port, mllp } = loadConfig({});
       const isMllp = container.env[0].value === 'mllp';
       const own = isMllp ? [{ name: 'mllp', containerPort: mllp.ports[0] }] : [];
-      expect(container.ports).toEqual([{ name: 'http', containerPort: port }, ...own]);
+      expect(container.ports).toEqual([
+        { name: 'http', containerPort: port },
+        { name: 'metrics', containerPort: metricsPort },
+        ...own,
+      ]);
     }
   });
 
+  test('have Prometheus collect from every pod that listens', () => {
+    const folder = 'ops/kubernetes-monitoring';
+    const monitor = parse(read(`${folder}/pod-monitor.yaml`));
+    expect(parse(read(`${folder}/kustomization.yaml`))).toMatchObject({
+      namespace: kustomization.namespace,
+      resources: ['../kubernetes', 'pod-monitor.yaml'],
+    });
+    const { selector, podMetricsEndpoints, podTargetLabels } = monitor.spec;
+    for (const { metadata, spec } of pods) {
+      expect(metadata.labels).toMatchObject(selector.matchLabels);
+      expect(Object.keys(metadata.labels)).toEqual(expect.arrayContaining(podTargetLabels));
+      const names = spec.containers[0].ports.map(({ name }: { name: string }) => name);
+      expect(names).toContain(podMetricsEndpoints[0].port);
+    }
+  });
+
+  test('may scale by what the service exports, as the README has it', async () => {
+    const [, example = ''] = /^```yaml\n(.*?)^```/ms.exec(read(`${folder}/README.md`)) ?? [];
+    const [autoscaler] = ofKind('HorizontalPodAutoscaler');
+    const more = parse(example);
+    const metrics = [...autoscaler.spec.metrics, ...more];
+    const { HorizontalPodAutoscaler } = await import('kubernetes-models/autoscaling/v2');
+    const scaled = { ...autoscaler, spec: { ...autoscaler.spec, metrics } };
+    expect(() => new HorizontalPodAutoscaler(scaled).validate()).not.toThrow();
+    const exported = (Object.keys(metricTable) as MetricName[]).map(prometheusName);
+    for (const { pods } of more) expect(exported).toContain(pods.metric.name);
+  });
+
   test('let a pod go on for as long as balancers need, and end what runs before it is killed', () => {
-    const { drainSeconds } = loadConfig(
-      Object.fromEntries(settings.map((line) => line.split(/=(.*)/).slice(0, 2) as [string, string])),
-    );
     for (const { spec } of pods) {
       const [, seconds] = spec.containers[0].lifecycle?.preStop.exec.command ?? ['sleep', '0'];
       expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(Number(seconds) + drainSeconds);
