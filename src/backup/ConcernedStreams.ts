@@ -1,20 +1,23 @@
 import type { UnknownErasure } from '../erasure/notices/eraseAgain.ts';
 import type { NoticedErasure } from '../erasure/notices/erasureNotice.ts';
-import type { Position } from '../events/event.ts';
-import type { CopiedPlace } from '../ports/logCopy.ts';
+import type { Position, RecordedEvent } from '../events/event.ts';
+import { tombstoneTypes } from '../events/recordErased.ts';
+
+/** What stands in a place of a log; what was erased has no type. */
+type Place = Pick<RecordedEvent, 'position' | 'stream' | 'id'> & { type?: string };
 
 /** Finds the streams of which notices of erasures tell by places alone, while the places of a log pass by. */
 export class ConcernedStreams {
   readonly #erasures: readonly NoticedErasure[];
   readonly #wanted: ReadonlySet<Position>;
-  readonly #found = new Map<Position, CopiedPlace>();
+  readonly #found = new Map<Position, Place>();
 
   constructor(erasures: readonly NoticedErasure[]) {
     this.#erasures = erasures;
     this.#wanted = new Set(erasures.flatMap(({ tombstone, first }) => [tombstone, first.position]));
   }
 
-  take(places: readonly CopiedPlace[]): void {
+  take(places: readonly Place[]): void {
     for (const place of places) if (this.#wanted.has(place.position)) this.#found.set(place.position, place);
   }
 
@@ -23,8 +26,16 @@ export class ConcernedStreams {
     return this.#erasures.flatMap((erasure) => {
       const { tombstone, first } = erasure;
       const place = this.#found.get(first.position);
-      const isUnknown = place?.id === first.event_id && !this.#found.has(tombstone);
-      return isUnknown ? [{ ...erasure, stream: place.stream }] : [];
+      if (place?.id !== first.event_id) return [];
+      // A log that was put back to an earlier state may have something else there by now.
+      const there = this.#found.get(tombstone);
+      const isKnown = there?.stream === place.stream && isTombstone(there);
+      return isKnown ? [] : [{ ...erasure, stream: place.stream }];
     });
   }
+}
+
+/** Whether it is a tombstone, or what is left of one. */
+function isTombstone({ type }: Place): boolean {
+  return type === undefined || tombstoneTypes.includes(type);
 }

@@ -12,8 +12,6 @@ import { configureSources } from '../support/sources.ts';
 
 const LONG_MS = 120_000;
 
-type Keys = Record<'DEIDENTIFICATION_KEY' | 'WEBHOOK_SECRETS_KEY' | 'TOTP_SECRETS_KEY', string>;
-
 onEveryEngine((start) => {
   let service: TestService;
   let kept: SentPatient;
@@ -58,10 +56,7 @@ onEveryEngine((start) => {
       const { dataDir, ...restored } = await backup.restore();
       expect(restored).toMatchObject({ code: 0, stderr: '' });
       // Keys that are settings are not written into files.
-      const { DEIDENTIFICATION_KEY, WEBHOOK_SECRETS_KEY, TOTP_SECRETS_KEY } = storesOf(
-        service.config,
-      ) as Keys;
-      const keys = { DEIDENTIFICATION_KEY, WEBHOOK_SECRETS_KEY, TOTP_SECRETS_KEY };
+      const { EVENT_LOG_URL, READ_MODEL_URL, STATE_URL, DOCUMENTS_URL, ...keys } = storesOf(service.config);
       const again = await startTestService({ DATA_DIR: dataDir, ...keys });
       const plain = (events: typeof before) => events.map(({ dataText, metadataText, ...event }) => event);
       const after = (await readAll(again.eventLog)).slice(0, before.length);

@@ -133,12 +133,39 @@ describe('a backup that is older than an erasure', () => {
     LONG_MS,
   );
 
-  test('is restored as it is without notices, and it is told what that means', async () => {
+  test('is restored as it is without notices, and it is told what that means; they are made up for later', async () => {
     const { dataDir, ...restored } = await backup.restore();
     expect(restored).toMatchObject({ code: 0, stderr: '' });
     expect(restored.stdout).toMatch(/What was erased after 20\S+Z may be in it again: erase it before/);
     const again = await startTestService({ DATA_DIR: dataDir });
-    expect((await again.as(service.key).get(`/integration/patients/${erased.patientId}`)).status).toBe(200);
+    const status = async () =>
+      (await again.as(service.key).get(`/integration/patients/${erased.patientId}`)).status;
+    expect(await status()).toBe(200);
+
+    const repeat = (folder: string, ...options: string[]) =>
+      runCli(['restore', 'erasures', folder, ...options], { env: { DATA_DIR: dataDir } });
+    const spoilt = copyOfNotices();
+    rmSync(join(spoilt, tellingOf(spoilt)[0]));
+    expect(await repeat(spoilt)).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining('A notice of erasures is missing'),
+    });
+    expect(await status()).toBe(200);
+    expect(await repeat(spoilt, '--allow-missing-erasures')).toMatchObject({ code: 0, stderr: '' });
+    const done = await repeat(heads);
+    expect(done).toMatchObject({ code: 0, stderr: '' });
+    expect(done.stdout).toMatch(
+      /^Erased again, as notices of erasures say: \d records and documents\. They tell of /,
+    );
+    await eventually(async () => expect(await status()).toBe(410));
+    expect((await repeat(heads)).stdout).toContain(': 0 records and documents.');
+    await eventually(() => {
+      const hits = filesIn(dataDir).flatMap(([name, bytes]) =>
+        erased.values.filter((value) => bytes.includes(value)).map((value) => [name, value]),
+      );
+      expect(hits).toEqual([]);
+    });
     await again.stop();
   });
 

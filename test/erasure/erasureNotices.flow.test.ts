@@ -1,8 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openEventLog, openStateStore } from '../../src/app/openBackend.ts';
+import { openDocumentStore, openEventLog, openStateStore } from '../../src/app/openBackend.ts';
 import { ErasureNotices } from '../../src/erasure/notices/ErasureNotices.ts';
+import { eraseAgain } from '../../src/erasure/notices/eraseAgain.ts';
 import type { ErasureNotice } from '../../src/erasure/notices/erasureNotice.ts';
 import { readNotices } from '../../src/erasure/notices/readNotices.ts';
 import { unavailable } from '../../src/errors.ts';
@@ -140,5 +141,30 @@ onEveryEngine((_, engines) => {
     await empty.close();
     expect(told(again)).toContain(begun);
     expect(again.notices()[0]?.after).toBe(0);
+  });
+
+  test('an erasure is carried out again on what stands in a stream from before it, and once', async () => {
+    const documentStore = await openDocumentStore(`file:${join(temporaryFolder(), 'documents')}`);
+    const ports = { eventLog, stateStore, documentStore, webhooksOf: () => [] };
+    const [name, anew] = [workspace.stream('patient-p-1'), workspace.stream('patient-p-2')];
+    await workspace.appendMany(eventLog, 2, [name]);
+    const { position: tombstone } = await workspace.append(eventLog, workspace.stream());
+    await workspace.appendMany(eventLog, 2, [anew]);
+    const first = { position: await firstPosition(name), event_id: crypto.randomUUID() };
+    const principal = { type: 'user', id: 'u-1' } as const;
+    const erased_at = '2026-03-14T09:30:00.000Z';
+    const told = { tombstone, first, erasure_id: crypto.randomUUID(), principal, erased_at };
+    const erasures = [name, anew, name].map((one) => ({ ...told, stream: one }));
+    expect(await eraseAgain(ports, erasures)).toBe(1);
+    expect(await eraseAgain(ports, erasures)).toBe(0);
+    const left = await eventLog.readStream(name, { limit: 10 });
+    expect(left).toMatchObject([
+      {
+        ...{ type: 'RecordErased', revision: 2, metadata: { principal, requestId: told.erasure_id } },
+        data: { kind: 'patient', record_id: 'p-1', reason: expect.stringContaining(erased_at) },
+      },
+    ]);
+    expect(await eventLog.readStream(anew, { limit: 10 })).toHaveLength(2);
+    await documentStore.close();
   });
 });

@@ -9,16 +9,12 @@ import { type Manifest, noBackup, readManifest, requireManifest } from '../../ba
 import { readKeys, type ServiceKeys } from '../../backup/format/sealedKeys.ts';
 import { type RestoreTask, restoreBackup } from '../../backup/restoreBackup.ts';
 import { type Config, ConfigError, loadConfig } from '../../config.ts';
-import { eraseAgain, type UnknownErasure } from '../../erasure/notices/eraseAgain.ts';
 import { type LaterErasures, readNotices } from '../../erasure/notices/readNotices.ts';
 import { ServiceError, unavailable } from '../../errors.ts';
 import type { Position } from '../../events/event.ts';
 import { PublicKeys } from '../../evidence/keys/PublicKeys.ts';
 import { parseSigningKey } from '../../evidence/signing.ts';
 import type { BackupTarget } from '../../ports/backupTarget.ts';
-import type { DocumentStore } from '../../ports/documentStore.ts';
-import type { StateStore } from '../../ports/stateStore.ts';
-import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
 import { signingKeyFiles, unsetKeyFiles } from '../keys/keyFiles.ts';
 import {
   openBackupTarget,
@@ -31,6 +27,7 @@ import {
 } from '../openBackend.ts';
 import { terminal } from '../terminal.ts';
 import { operator } from '../withStores.ts';
+import { eraseUnknown, type RepeatedErasures, requireWhole } from './repeatErasures.ts';
 import { isHalfRestored, markRestore, unmarkRestore } from './restoreMarker.ts';
 import { backedUpTables } from './stateTables.ts';
 
@@ -52,13 +49,7 @@ export interface Restored {
   /** Where the log goes on. */
   position: Position;
   /** What came of notices of erasures; undefined where there was no place to read them from. */
-  erasures: RepeatedErasures | undefined;
-}
-
-/** Erasures behind the end of a backup that were carried out again. */
-export interface RepeatedErasures extends Pick<LaterErasures, 'asOf' | 'problems'> {
-  /** Records and documents that were erased. */
-  erased: number;
+  erasures: Omit<RepeatedErasures, 'scavenges'> | undefined;
 }
 
 /** The keys of a backup, and what checks its manifest. Rejects as `readKeys`. */
@@ -117,9 +108,7 @@ async function laterErasures(
   const place = erasures ?? (headsTo?.startsWith('http') ? undefined : headsTo);
   if (place === undefined) return undefined;
   const later = await readNotices(await openHeadTarget(place), manifest, publicKeys);
-  if (later.problems.length === 0 || allowMissingErasures) return later;
-  const advice = 'With --allow-missing-erasures the backup is restored all the same.';
-  throw new ServiceError('conflict', [...later.problems, advice].join('\n'));
+  return requireWhole(later, allowMissingErasures);
 }
 
 function configOf(dataDir: string | undefined): Config {
@@ -169,25 +158,12 @@ async function fill(
     const stores = { stateStore, documentStore };
     const ports = { ...stores, openLog, tables: backedUpTables };
     const { position, erasures } = await restoreBackup(ports, target, task);
-    const erased = erasures.length === 0 ? 0 : await repeatErasures(eventLogUrl, stores, erasures);
+    if (erasures.length === 0) return { position, erased: 0 };
+    const eventLog = await openEventLog(eventLogUrl);
+    const erased = await eraseUnknown({ ...stores, eventLog }, erasures).finally(() => eventLog.close());
     return { position, erased };
   } finally {
     await documentStore.close();
     await stateStore.close();
-  }
-}
-
-async function repeatErasures(
-  eventLogUrl: string,
-  stores: { stateStore: StateStore; documentStore: DocumentStore },
-  erasures: readonly UnknownErasure[],
-): Promise<number> {
-  const eventLog = await openEventLog(eventLogUrl);
-  try {
-    const webhooks = await WebhookDirectory.open(eventLog);
-    const webhooksOf = (id: string) => webhooks.idsOf(id);
-    return await eraseAgain({ ...stores, eventLog, webhooksOf }, erasures).finally(() => webhooks.close());
-  } finally {
-    await eventLog.close();
   }
 }

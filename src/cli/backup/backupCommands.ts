@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { backUp } from '../../app/backup/backUp.ts';
+import { repeatErasures } from '../../app/backup/repeatErasures.ts';
 import { openKeys, restore } from '../../app/backup/restore.ts';
 import { openBackupTarget } from '../../app/openBackend.ts';
 import { terminal } from '../../app/terminal.ts';
@@ -74,6 +75,17 @@ async function restoreOne(from: string, options: RestoreOptions): Promise<void> 
   );
 }
 
+async function repeatAll(place: string, options: { allowMissingErasures?: true }): Promise<void> {
+  const allowMissing = options.allowMissingErasures === true;
+  const done = await withBar((onProgress) => repeatErasures(place, { allowMissing, onProgress }));
+  for (const problem of done.problems) writeLine(problem);
+  writeLine(
+    `Erased again, as notices of erasures say: ${count(done.erased)} records and documents. They tell of all erasures up to ${done.asOf}.`,
+  );
+  if (done.erased > 0 && done.scavenges)
+    writeLine('The files of the event log hold them until each of its nodes scavenges.');
+}
+
 /** `chartledger backup`, `chartledger restore` */
 export function addBackupCommands(program: Command): void {
   const backup = program
@@ -122,4 +134,14 @@ export function addBackupCommands(program: Command): void {
     .addHelpText('after', example('chartledger restore /mnt/backup --data-dir /var/lib/chartledger'))
     .action(restoreOne);
   addPassphraseOption(restoring);
+  restoring
+    .command('erasures')
+    .argument('<place>', 'a folder with notices of erasures, or gs://BUCKET/PREFIX')
+    .description(
+      'Where stores were put back to an earlier state by other means: carry out again the erasures of which notices tell and which the ' +
+        'event log does not know. Do it before others reach the service.',
+    )
+    .option('--allow-missing-erasures', 'do it also where notices are missing or do not hold')
+    .addHelpText('after', example('chartledger restore erasures /mnt/heads'))
+    .action(repeatAll);
 }

@@ -48,7 +48,7 @@ async function holdAgainst(readModels: ReadModels, head: TreeHead): Promise<Chec
   if (has < size) {
     const message =
       `${told} tells of ${count(size)} events, and the log has ${count(has)}: it was put back to an earlier state. What came since is lost: ` +
-      'have it sent again, and erase again what was erased since (docs/operate/backup-and-restore.md).';
+      'have it sent again, and see: chartledger restore erasures.';
     return warn('heads', 'head_beyond_the_log', message);
   }
   if ((await tree?.rootAt(size)) === head.root) return undefined;

@@ -12,7 +12,7 @@ export interface UnknownErasure extends NoticedErasure {
 
 /**
  * Carries out erasures that a restored log does not know, in the name of who asked for them, and takes their bytes out of the files of
- * the stores. What came into a stream after its erasure stays. Gives how many streams were erased. Can be repeated. Rejects with
+ * the stores; those of an event log whose server scavenges are left to that. What came into a stream after its erasure stays. Gives how many streams were erased. Can be repeated. Rejects with
  * `unreadable`, and with `unavailable`.
  */
 export async function eraseAgain(ports: RemovalPorts, erasures: readonly UnknownErasure[]): Promise<number> {
@@ -20,7 +20,7 @@ export async function eraseAgain(ports: RemovalPorts, erasures: readonly Unknown
   for (const erasure of erasures) if (await eraseOne(ports, erasure)) count += 1;
   if (count === 0) return 0;
   await purged('state store', () => ports.stateStore.purge());
-  await purged('event log', () => ports.eventLog.purge());
+  if (!ports.eventLog.scavenges) await purged('event log', () => ports.eventLog.purge());
   return count;
 }
 

@@ -1,0 +1,82 @@
+import type { OnProgress } from '../../backup/backupLog.ts';
+import { ConcernedStreams } from '../../backup/ConcernedStreams.ts';
+import { loadConfig } from '../../config.ts';
+import { eraseAgain, type UnknownErasure } from '../../erasure/notices/eraseAgain.ts';
+import { type LaterErasures, readNotices } from '../../erasure/notices/readNotices.ts';
+import type { RemovalPorts } from '../../erasure/removeErased.ts';
+import { ServiceError } from '../../errors.ts';
+import { publicKeysOf } from '../../evidence/keys/SigningKey.ts';
+import { readLog } from '../../evidence/readLog.ts';
+import type { EventLog } from '../../ports/eventLog.ts';
+import { WebhookDirectory } from '../../webhooks/settings/WebhookDirectory.ts';
+import { openHeadTarget, openStateStore } from '../openBackend.ts';
+import { terminal } from '../terminal.ts';
+import { loadSigningKey, withDocumentStore, withEventLog } from '../withStores.ts';
+
+/** Erasures behind the end of a backup that were carried out again. */
+export interface RepeatedErasures extends Pick<LaterErasures, 'asOf' | 'problems'> {
+  /** Records and documents that were erased. */
+  erased: number;
+  /** Whether their bytes stay in the log's files until its server scavenges. */
+  scavenges: boolean;
+}
+
+/**
+ * Carries out all erasures of which notices in a place tell and which the event log does not know, as it was put back to an earlier
+ * state by other means than `restore`. Rejects with `conflict` where a notice is missing or does not hold, unless that is allowed, and
+ * as `eraseAgain`.
+ */
+export async function repeatErasures(
+  place: string,
+  { allowMissing, onProgress }: { allowMissing: boolean; onProgress?: OnProgress },
+): Promise<RepeatedErasures> {
+  const target = await openHeadTarget(place);
+  return withEventLog((eventLog) =>
+    withDocumentStore(async (documentStore) => {
+      const publicKeys = publicKeysOf(await loadSigningKey(eventLog));
+      // All of them: the log may have grown since, over the places of what it lost.
+      const none = {
+        log: await eventLog.identity(),
+        last_position: 0,
+        created_at: new Date(0).toISOString(),
+      };
+      const later = requireWhole(await readNotices(target, none, publicKeys), allowMissing);
+      const concerned = new ConcernedStreams(later.erasures);
+      const until = await eventLog.head();
+      let events = 0;
+      for await (const batch of readLog(eventLog, { after: 0, until })) {
+        for (const places of [batch.events, batch.erased, batch.unreadable]) concerned.take(places);
+        events += batch.events.length;
+        onProgress?.(batch.position, until, events);
+      }
+      const stateStore = await openStateStore(loadConfig(terminal().env).stateUrl);
+      try {
+        const stores = { eventLog, documentStore, stateStore };
+        const erased = await eraseUnknown(stores, concerned.unknown());
+        return { ...later, erased, scavenges: eventLog.scavenges };
+      } finally {
+        await stateStore.close();
+      }
+    }),
+  );
+}
+
+/** Carries out erasures that a log does not know; says how many streams were erased. Rejects as `eraseAgain`. */
+export async function eraseUnknown(
+  stores: Omit<RemovalPorts, 'webhooksOf'> & { eventLog: EventLog },
+  erasures: readonly UnknownErasure[],
+): Promise<number> {
+  const webhooks = await WebhookDirectory.open(stores.eventLog);
+  try {
+    return await eraseAgain({ ...stores, webhooksOf: (id) => webhooks.idsOf(id) }, erasures);
+  } finally {
+    webhooks.close();
+  }
+}
+
+/** The same; throws `conflict` where a notice is missing or does not hold, unless that is allowed. */
+export function requireWhole(later: LaterErasures, allowMissing: boolean): LaterErasures {
+  if (later.problems.length === 0 || allowMissing) return later;
+  const advice = 'With --allow-missing-erasures it is done all the same.';
+  throw new ServiceError('conflict', [...later.problems, advice].join('\n'));
+}
