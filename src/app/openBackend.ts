@@ -79,8 +79,8 @@ export async function openStateStore(url: string): Promise<StateStore> {
     const { MongoStateStore } = await import('../backends/mongodb/MongoStateStore.ts');
     return new MongoStateStore(url);
   }
-  const { SqliteStateStore } = await import('../backends/sqlite/SqliteStateStore.ts');
-  return openAt('state store', url, (path) => new SqliteStateStore(path));
+  const { SqliteStateThread } = await import('../backends/sqlite/SqliteStateThread.ts');
+  return openAt('state store', url, (path) => new SqliteStateThread(path));
 }
 
 /** The leases beside the state store at a URL. */

@@ -1,10 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { SqliteLeases } from '../../src/backends/sqlite/SqliteLeases.ts';
 import { SqliteStateStore } from '../../src/backends/sqlite/SqliteStateStore.ts';
+import { SqliteStateThread } from '../../src/backends/sqlite/SqliteStateThread.ts';
 import { leasesContract } from '../contracts/leases.ts';
 import { stateStoreContract } from '../contracts/stateStore.ts';
 
@@ -13,6 +15,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const path = join(folder, 'contract', 'state.db');
 describe('SqliteStateStore', () => stateStoreContract(async () => new SqliteStateStore(path)));
+describe('SqliteStateThread', () => stateStoreContract(async () => new SqliteStateThread(path)));
 describe('SqliteLeases', () => leasesContract(async () => new SqliteLeases(path)));
 
 test('a file that is deleted is made anew, and who swaps sees that its row is gone', async () => {
@@ -28,4 +31,21 @@ test('a file that is deleted is made anew, and who swaps sees that its row is go
   expect(await leases.acquire('lease', 'a', 60_000)).toBe(true);
   expect(await store.load(table, ['a'])).toEqual([row(3)]);
   await Promise.all([store.close(), leases.close()]);
+});
+
+test('a write that the file lets wait holds up nobody else', async () => {
+  const held = join(folder, 'held', 'state.db');
+  const table = { name: 'table_v1', body: z.object({ at: z.number() }) };
+  const row = { id: 'a', partition: 'p', order: 1, revision: 1, body: { at: 1 } };
+  const store = new SqliteStateThread(held);
+  await store.check();
+  const other = new DatabaseSync(held);
+  other.exec('BEGIN IMMEDIATE');
+  const writing = store.save(table, [row]);
+  // Had the write held up this thread, it could not be let go on.
+  other.exec('ROLLBACK');
+  await writing;
+  expect(await store.load(table, ['a'])).toEqual([row]);
+  other.close();
+  await store.close();
 });

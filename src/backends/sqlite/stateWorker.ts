@@ -1,0 +1,33 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { ServiceError } from '../../errors.ts';
+import type { StateTable } from '../../ports/stateStore.ts';
+import { SqliteStateStore } from './SqliteStateStore.ts';
+import type { StateAnswer, StateCall } from './stateProtocol.ts';
+
+if (parentPort === null) throw new Error('stateWorker runs as a worker thread');
+const port = parentPort;
+const store = new SqliteStateStore(workerData.path);
+
+/** Bodies are checked by who asked for them. */
+const unchecked = (name: string) =>
+  ({ name, body: { parse: (body: unknown) => body } }) as unknown as StateTable<object>;
+
+async function carryOut({ number, method, args }: Exclude<StateCall, 'close'>): Promise<StateAnswer> {
+  const [table, ...more] = args;
+  const given = typeof table === 'string' ? [unchecked(table), ...more] : args;
+  try {
+    const call = store[method] as (...all: unknown[]) => Promise<unknown>;
+    return { number, result: await call.apply(store, given) };
+  } catch (error) {
+    return { number, problem: error instanceof ServiceError ? error.problem : undefined };
+  }
+}
+
+port.on('message', async (message: StateCall) => {
+  if (message !== 'close') {
+    port.postMessage(await carryOut(message));
+    return;
+  }
+  await store.close();
+  port.close();
+});
