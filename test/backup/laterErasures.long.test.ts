@@ -222,4 +222,20 @@ describe('a backup that is older than an erasure', () => {
     },
     LONG_MS,
   );
+
+  test(
+    'is restored without what was erased since, though the signing key was replaced in between',
+    async () => {
+      expect(await runCli(['secrets', 'rotate', 'signing'], { env: env() })).toMatchObject({ code: 0 });
+      await erase(kept.patientId);
+      const { dataDir, ...restored } = await backup.restore(['--erasures', heads]);
+      expect(restored).toMatchObject({ code: 0, stderr: '' });
+      expect(restored.stdout).toContain('8 records and documents.');
+      const again = await startTestService({ ...openLoopback, DATA_DIR: dataDir });
+      for (const { patientId } of [kept, erased])
+        expect((await again.as(service.key).get(`/integration/patients/${patientId}`)).status).toBe(410);
+      await again.stop();
+    },
+    LONG_MS,
+  );
 });
