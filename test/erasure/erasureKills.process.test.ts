@@ -14,6 +14,7 @@ import { samples } from '../support/samples.ts';
 import { type SentPatient, sendWhole } from '../support/sentPatient.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
 import { filesIn, rowsOf } from '../support/storedBytes.ts';
+import { Visitor } from '../support/visitor.ts';
 import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
@@ -33,6 +34,7 @@ onEveryEngine((_, engines) => {
     ...openLoopback,
     DATA_DIR: folder,
     RATE_LIMIT_PER_MINUTE: '0',
+    DASHBOARD_RATE_LIMIT_PER_MINUTE: '0',
     LOG_LEVEL: 'info',
     HEADS_TO: heads,
   };
@@ -119,6 +121,7 @@ onEveryEngine((_, engines) => {
       for (let n = 0; n < PATIENTS; n++) all.push(await sendWhole(client, n));
       // Until the projector has come so far, there is nothing to compare the log with.
       await saveHead('before.json');
+      await analyse();
       const kept = all.slice(ERASED);
       const writing = load(kept);
 
@@ -151,6 +154,7 @@ onEveryEngine((_, engines) => {
       await eventually(async () => {
         for (const [path, text] of await answers(all.slice(0, ERASED), told.id)) expectNone(path, text);
       }, SOON_MS);
+      for (const [path, text] of await analyses()) expectNone(path, text);
       const replayed = await hook();
       await eventually(() => {
         const subjects = replayed.endpoint.accepted.map(({ subject }) => subject);
@@ -181,6 +185,44 @@ onEveryEngine((_, engines) => {
     LONG_MS,
   );
 
+  const user = { name: 'ada@clinic.example', password: 'correct horse battery staple' };
+  const analysisPaths = ['scorecard', 'simulation'].map((name) => `/workspaces/default/readiness/${name}`);
+
+  async function signedIn(): Promise<Visitor> {
+    const visitor = new Visitor(client.url);
+    await visitor.signIn(user);
+    return visitor;
+  }
+
+  /** Has a scorecard made and settings simulated, of all encounters there are: their results are kept. */
+  async function analyse(): Promise<void> {
+    const create = ['users', 'create', user.name, '--role', 'compliance', '--password-stdin'];
+    expect(await spawnCli(create, { env, input: user.password })).toMatchObject({ code: 0 });
+    const visitor = await signedIn();
+    for (const path of analysisPaths) {
+      await visitor.get(path);
+      const { status } = await visitor.post(path, { from: '2020-01-01', 'rules.facility_tax_id': 'off' });
+      expect([path, status]).toEqual([path, 303]);
+      await eventually(
+        async () => expect((await visitor.get(`${path}/state`)).text).toContain('ended'),
+        SOON_MS,
+      );
+    }
+  }
+
+  /** What the last analyses found, as it is shown. */
+  async function analyses(): Promise<[path: string, text: string][]> {
+    const visitor = await signedIn();
+    const shown: [string, string][] = [];
+    for (const path of analysisPaths) {
+      const { status, text } = await visitor.get(path);
+      expect([path, status]).toEqual([path, 200]);
+      expect(text).toContain('Ended');
+      shown.push([path, text]);
+    }
+    return shown;
+  }
+
   /** What those are given who ask for what was erased, and for everything. */
   async function answers(
     erased: readonly SentPatient[],
@@ -193,6 +235,8 @@ onEveryEngine((_, engines) => {
       '/integration/patients?limit=200',
       '/integration/encounters?limit=200',
       '/integration/readiness?limit=100',
+      '/integration/snapshot?kind=patient',
+      '/integration/snapshot?kind=encounter',
       `/integration/search?q=${one.values[1]}`,
       `${webhooksPath}/${webhookId}/attempts`,
       ...erased.flatMap(({ patientId, encounterId, documentId }) => [
