@@ -20,6 +20,8 @@ import { createWebhook, webhooksPath } from '../support/webhooks.ts';
 /** More of them on request: each has an encounter with a document and a claim, and came in a message of an EMR, too. */
 const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 40);
 const ERASED = PATIENTS / 10;
+/** Writes of the load between two lists. */
+const LISTED = 10;
 const LONG_MS = 1_800_000;
 /** A projector that was just started lags behind a load on a busy machine. */
 const SOON_MS = 120_000;
@@ -100,6 +102,8 @@ onEveryEngine((_, engines) => {
       for (let n = 0; !stopped; n = (n + 1) % kept.length) {
         const { patientId: id } = kept[n] as SentPatient;
         await client.post('/integration/patients', { ...samples.patient(), id }).catch(() => undefined);
+        // A list waits for the projector: a load that it cannot keep up with would end in erasures that are refused for it.
+        if (n % LISTED === 0) await client.get('/integration/patients?limit=1').catch(() => undefined);
       }
     })();
     return {
