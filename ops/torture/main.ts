@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
 import { writeSection } from '../bench/support/writeSection.ts';
 import type { Scenario } from './scenario.ts';
+import { clients } from './scenarios/clients.ts';
 import { disk } from './scenarios/disk.ts';
 import { faults } from './scenarios/faults.ts';
 import { kills } from './scenarios/kills.ts';
@@ -14,7 +15,7 @@ import { schema } from './scenarios/schema.ts';
 import { holds, section } from './support/report.ts';
 import { killProcesses } from './support/TorturedService.ts';
 
-const scenarios: Scenario[] = [kills, model, faults, disk, overload, schema];
+const scenarios: Scenario[] = [kills, model, faults, disk, clients, overload, schema];
 const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
 const HIGHEST_SEED = 2_147_483_646;
 
