@@ -32,7 +32,7 @@ describe('a start that fails says in one line which path or host, and what to do
     writeFileSync(file, '');
     const text = 'lies in what is a file, not a folder, or is a file itself. Give another path.';
     expect(await failure({ DATA_DIR: join(file, 'data') })).toBe(
-      told(`${join(file, 'data', 'deidentification-key')} ${text}`),
+      told(`${join(file, 'data', 'deidentification-key.next')} ${text}`),
     );
     const env = { DATA_DIR: join(folder, 'data'), DOCUMENTS_URL: `file:${file}` };
     expect(await failure(env)).toBe(told(`${file} ${text}`));
