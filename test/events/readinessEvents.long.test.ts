@@ -68,6 +68,7 @@ onEveryEngine((start) => {
         await post(billedPath(claim), { claim_id });
         await change(claim, 'payer', { name: phi('Elm') });
         await post(`${billedPath(claim)}/acknowledge`, { reason });
+        await worklist(suite.client);
       });
       const inLog = `${suite.label}.readiness-${encodeURIComponent(String(encounter.id))}`;
       expect(appended.filter((line) => line.startsWith(inLog))).toEqual([
@@ -75,12 +76,17 @@ onEveryEngine((start) => {
         `${inLog}: BillingChangeAcknowledged`,
       ]);
 
-      const told = await live.count(4);
+      const told = await live.count(6);
       const [, completed] = await stream('kinds=encounter');
-      const [, cleared] = await stream('kinds=payer');
+      const [, cleared, renamed] = await stream('kinds=payer');
       const ids = { subject: subjectOf(claim), source: `/workspaces/${service.workspaceId(suite.label)}` };
-      const causeOf = (event: CloudEvent | undefined, kind: string, { id }: { id?: unknown }) => ({
-        ...{ event_id: event?.id, kind, id, version: 2 },
+      const causeOf = (
+        event: CloudEvent | undefined,
+        kind: string,
+        { id }: { id?: unknown },
+        version = 2,
+      ) => ({
+        ...{ event_id: event?.id, kind, id, version },
       });
       const encounter_id = encounter.id;
       const rules_version = expect.stringMatching(/^readiness_v\d+\.\w+$/);
@@ -113,17 +119,47 @@ onEveryEngine((start) => {
           data: { version: 3, sent: { encounter_id, claim_id }, changed: ['claim_id', 'versions'] },
         },
         {
+          ...{ ...ids, type: CHANGED },
+          data: {
+            version: 4,
+            sent: {
+              ...{ encounter_id, from: 'blocked', to: 'blocked', rules_version },
+              rules: ['changed_after_billing', 'payer_code_missing'],
+              cause: causeOf(renamed, 'payer', payer, 3),
+            },
+            changed,
+          },
+        },
+        {
           ...{ ...ids, type: ACKNOWLEDGED },
-          data: { version: 4, sent: { encounter_id, reason }, changed: ['reason', 'versions'] },
+          data: { version: 5, sent: { encounter_id, reason }, changed: ['reason', 'versions'] },
+        },
+        {
+          ...{ ...ids, type: CHANGED },
+          data: {
+            version: 6,
+            sent: {
+              ...{
+                encounter_id,
+                from: 'blocked',
+                to: 'blocked',
+                rules: ['payer_code_missing'],
+                rules_version,
+              },
+              cause: causeOf(told[4], 'readiness', encounter, 5),
+            },
+            changed,
+          },
         },
       ]);
       expect(told[2]?.data.sent.versions).toContainEqual({
         ...{ part: 'payer', kind: 'payer', id: payer.id, version: 2 },
       });
 
+      const ofReadiness = told.filter(({ type }) => type === CHANGED);
       // The same in pages, whatever selects them.
       expect(await stream('kinds=readiness')).toEqual(told);
-      expect(await stream(`types=${CHANGED}&unchanged=skip`)).toEqual(told.slice(0, 2));
+      expect(await stream(`types=${CHANGED}&unchanged=skip`)).toEqual(ofReadiness);
       const all = await stream('limit=1000');
       expect(all.filter(({ subject }) => subject === ids.subject)).toEqual(told);
       expect(typesOf(await stream('kinds=encounter')).every((type) => type.endsWith('.upserted.v1'))).toBe(
@@ -131,16 +167,16 @@ onEveryEngine((start) => {
       );
 
       const plain = ({ dataschema: _, ...event }: CloudEvent) => event;
-      expect(await taken(full, 4)).toEqual(told.map(plain));
-      expect(await taken(changes, 2)).toEqual(told.slice(0, 2).map(plain));
+      expect(await taken(full, 6)).toEqual(told.map(plain));
+      expect(await taken(changes, 4)).toEqual(ofReadiness.map(plain));
       const hidden = await stream('kinds=readiness&view=deidentified');
-      expect(await taken(deidentified, 4)).toEqual(hidden.map(plain));
-      expect((await taken(reference, 4)).map(({ data }) => data)).toEqual(
+      expect(await taken(deidentified, 6)).toEqual(hidden.map(plain));
+      expect((await taken(reference, 6)).map(({ data }) => data)).toEqual(
         told.map(({ data: { version, changed } }) => ({ version, outcome: 'updated', changed })),
       );
       await eventually(async () => {
         const [attempt] = await suite.attempts(full.id);
-        expect(attempt).toMatchObject({ type: ACKNOWLEDGED, kind: 'encounter', record_id: encounter_id });
+        expect(attempt).toMatchObject({ type: CHANGED, kind: 'encounter', record_id: encounter_id });
         expect(attempt).not.toHaveProperty('version');
       }, WAIT_MS);
 
@@ -150,7 +186,7 @@ onEveryEngine((start) => {
         expect(text).not.toContain(String(secret));
         expect(text).not.toContain(encodeURIComponent(String(secret)));
       }
-      const [ofPayer] = (await stream('kinds=payer&view=deidentified')).slice(1);
+      const [, ofPayer, thenOfPayer] = await stream('kinds=payer&view=deidentified');
       const [ofEncounter] = await stream('kinds=encounter&view=deidentified');
       const hash = ofEncounter?.data.sent.id;
       expect(hidden[1]).toMatchObject({
@@ -167,7 +203,16 @@ onEveryEngine((start) => {
           cause: { event_id: ofPayer?.id, kind: 'payer', id: ofPayer?.data.sent.id, version: 2 },
         },
         { encounter_id: hash, versions: expect.any(Array) },
+        {
+          ...{ encounter_id: hash, from: 'blocked', to: 'blocked' },
+          rules: ['changed_after_billing', 'payer_code_missing'],
+          cause: { event_id: thenOfPayer?.id, kind: 'payer', id: ofPayer?.data.sent.id, version: 3 },
+        },
         { encounter_id: hash, versions: expect.any(Array) },
+        {
+          ...{ encounter_id: hash, from: 'blocked', to: 'blocked', rules: ['payer_code_missing'] },
+          cause: { event_id: hidden[4]?.id, kind: 'readiness', id: hash, version: 5 },
+        },
       ]);
       live.kill();
     },
