@@ -91,66 +91,24 @@ onEveryEngine((start) => {
       const encounter_id = encounter.id;
       const rules_version = expect.stringMatching(/^readiness_v\d+\.\w+$/);
       const changed = ['cause', 'from', 'rules', 'rules_version', 'to'];
+      const changeTold = (version: number, from: string, to: string, rules: string[], cause: object) => ({
+        ...{ ...ids, type: CHANGED },
+        data: { version, sent: { encounter_id, from, to, rules, rules_version, cause }, changed },
+      });
+      const [blocking, both] = [['payer_code_missing'], ['changed_after_billing', 'payer_code_missing']];
       expect(told).toMatchObject([
-        {
-          ...{ ...ids, type: CHANGED },
-          data: {
-            version: 1,
-            sent: {
-              ...{ encounter_id, from: 'not_completed', to: 'ready', rules: [], rules_version },
-              cause: causeOf(completed, 'encounter', encounter),
-            },
-            changed,
-          },
-        },
-        {
-          ...{ ...ids, type: CHANGED },
-          data: {
-            version: 2,
-            sent: {
-              ...{ encounter_id, from: 'ready', to: 'blocked', rules: ['payer_code_missing'], rules_version },
-              cause: causeOf(cleared, 'payer', payer),
-            },
-            changed,
-          },
-        },
+        changeTold(1, 'not_completed', 'ready', [], causeOf(completed, 'encounter', encounter)),
+        changeTold(2, 'ready', 'blocked', blocking, causeOf(cleared, 'payer', payer)),
         {
           ...{ ...ids, type: BILLED },
           data: { version: 3, sent: { encounter_id, claim_id }, changed: ['claim_id', 'versions'] },
         },
-        {
-          ...{ ...ids, type: CHANGED },
-          data: {
-            version: 4,
-            sent: {
-              ...{ encounter_id, from: 'blocked', to: 'blocked', rules_version },
-              rules: ['changed_after_billing', 'payer_code_missing'],
-              cause: causeOf(renamed, 'payer', payer, 3),
-            },
-            changed,
-          },
-        },
+        changeTold(4, 'blocked', 'blocked', both, causeOf(renamed, 'payer', payer, 3)),
         {
           ...{ ...ids, type: ACKNOWLEDGED },
           data: { version: 5, sent: { encounter_id, reason }, changed: ['reason', 'versions'] },
         },
-        {
-          ...{ ...ids, type: CHANGED },
-          data: {
-            version: 6,
-            sent: {
-              ...{
-                encounter_id,
-                from: 'blocked',
-                to: 'blocked',
-                rules: ['payer_code_missing'],
-                rules_version,
-              },
-              cause: causeOf(told[4], 'readiness', encounter, 5),
-            },
-            changed,
-          },
-        },
+        changeTold(6, 'blocked', 'blocked', blocking, causeOf(told[4], 'readiness', encounter, 5)),
       ]);
       expect(told[2]?.data.sent.versions).toContainEqual({
         ...{ part: 'payer', kind: 'payer', id: payer.id, version: 2 },
@@ -199,18 +157,17 @@ onEveryEngine((start) => {
           cause: { event_id: pseudonym, kind: 'encounter', id: hash, version: 2 },
         },
         {
-          ...{ encounter_id: hash, from: 'ready', to: 'blocked', rules: ['payer_code_missing'] },
+          ...{ encounter_id: hash, from: 'ready', to: 'blocked', rules: blocking },
           cause: { event_id: ofPayer?.id, kind: 'payer', id: ofPayer?.data.sent.id, version: 2 },
         },
         { encounter_id: hash, versions: expect.any(Array) },
         {
-          ...{ encounter_id: hash, from: 'blocked', to: 'blocked' },
-          rules: ['changed_after_billing', 'payer_code_missing'],
+          ...{ encounter_id: hash, from: 'blocked', to: 'blocked', rules: both },
           cause: { event_id: thenOfPayer?.id, kind: 'payer', id: ofPayer?.data.sent.id, version: 3 },
         },
         { encounter_id: hash, versions: expect.any(Array) },
         {
-          ...{ encounter_id: hash, from: 'blocked', to: 'blocked', rules: ['payer_code_missing'] },
+          ...{ encounter_id: hash, from: 'blocked', to: 'blocked', rules: blocking },
           cause: { event_id: hidden[4]?.id, kind: 'readiness', id: hash, version: 5 },
         },
       ]);

@@ -110,6 +110,7 @@ test('where no service was ever started it makes nothing, unless it is told to',
     ['workspaces', 'create', 'clinic'],
     ['webhooks', 'list', '--workspace', 'clinic'],
     ['projections', 'status'],
+    ['signing-key'],
   ];
   for (const args of commands) {
     expect(await spawnCli(args, { env })).toEqual({
@@ -118,9 +119,6 @@ test('where no service was ever started it makes nothing, unless it is told to',
       stderr: `There is no event log at ${join(folder, 'events.db')}. Set DATA_DIR or EVENT_LOG_URL as the service has it, or give --init to make one there.\n`,
     });
   }
-  expect((await spawnCli(['signing-key'], { env })).stderr).toBe(
-    `There is no data folder at ${folder}. Set DATA_DIR as the service has it, or give --init to make one there.\n`,
-  );
   expect(existsSync(folder)).toBe(false);
   expect(await spawnCli(['keys', 'list', '--json', '--init'], { env })).toMatchObject({
     code: 0,
