@@ -33,11 +33,12 @@ onEveryEngine((start) => {
     return service.eventLog.append(recordStream(workspace, 'payer', payer.id), event, 'any');
   }
 
+  const stores = () => ({ ...storesOf(service.config), DATA_DIR: folder });
+
   function exported(name: string, args: string[], kill?: AbortSignal): Promise<CliResult> {
     const workspace = service.workspaceId('clinic');
-    const env = { ...storesOf(service.config), DATA_DIR: folder };
     return spawnCli(['export', '--workspace', workspace, '--out', inFolder(name), ...args], {
-      env,
+      env: stores(),
       ...(kill && { kill }),
     });
   }
@@ -74,8 +75,7 @@ onEveryEngine((start) => {
       expect(readFileSync(path).equals(readFileSync(inFolder(`whole.${format}`)))).toBe(true);
       expect([`${path}.part`, `${path}.part.checkpoint`].filter(existsSync)).toEqual([]);
       const key = inFolder('public.pem');
-      const env = { DATA_DIR: folder };
-      writeFileSync(key, (await runCli(['signing-key'], { env })).stdout);
+      writeFileSync(key, (await runCli(['signing-key'], { env: stores() })).stdout);
       expect((await runCli(['verify', path, '--public-key', key])).code).toBe(0);
     },
     LONG_MS,
@@ -89,7 +89,7 @@ onEveryEngine((start) => {
       const { code, stderr } = await exported('all.ndjson', ['--format', 'ndjson']);
       expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('Going on after ') });
       const key = inFolder('public.pem');
-      writeFileSync(key, (await runCli(['signing-key'], { env: { DATA_DIR: folder } })).stdout);
+      writeFileSync(key, (await runCli(['signing-key'], { env: stores() })).stdout);
       expect(await runCli(['verify', inFolder('all.ndjson'), '--public-key', key])).toMatchObject({
         code: 0,
       });
