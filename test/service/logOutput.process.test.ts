@@ -33,9 +33,7 @@ function startIntoPipe(command: string[]): { service: ServiceProcess; reader: So
   const service = new ServiceProcess(env, { command, stdout });
   closeSync(stdout);
   running.push(service);
-  reader.on('data', (chunk) => {
-    service.stdout += chunk;
-  });
+  reader.on('data', (chunk) => service.take(chunk));
   return { service, reader };
 }
 

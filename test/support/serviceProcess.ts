@@ -31,7 +31,6 @@ export class ServiceProcess {
   stderr = '';
   readonly #exit: Promise<unknown>;
   readonly #listening = Promise.withResolvers<string>();
-  #url: string | undefined;
 
   /**
    * Starts it with these settings and no others. `command` is what starts it, `stdout` a file descriptor that takes its
@@ -47,10 +46,7 @@ export class ServiceProcess {
       stdio: ['ignore', stdout, 'pipe'],
       ...(uid !== undefined && { uid }),
     });
-    this.child.stdout?.on('data', (chunk) => {
-      this.stdout += chunk;
-      this.#lookForAddress();
-    });
+    this.child.stdout?.on('data', (chunk) => this.take(chunk));
     this.child.stderr?.on('data', (chunk) => {
       this.stderr += chunk;
     });
@@ -81,9 +77,11 @@ export class ServiceProcess {
     this.child.kill(signal);
     return this.exit();
   }
-  #lookForAddress(): void {
-    if (this.#url !== undefined) return;
-    this.#url = /listens on (\S+)\n\n/.exec(this.stdout)?.[1];
-    if (this.#url !== undefined) this.#listening.resolve(this.#url);
+
+  /** Takes a part of its output from who reads it in place of this. */
+  take(chunk: Buffer): void {
+    this.stdout += chunk;
+    const [, url] = /listens on (\S+)\n\n/.exec(this.stdout) ?? [];
+    if (url !== undefined) this.#listening.resolve(url);
   }
 }
