@@ -34,6 +34,10 @@ export async function insistOnList<Answer>(
   }
 }
 
+function lagOf({ status, body }: TestResponse): string | undefined {
+  return status === 503 ? body?.error : undefined;
+}
+
 /** Speaks HTTP to a service. Paths go out to the letter (`..` and `%2E` too), which `fetch` would change. */
 export class Client {
   url: string;
@@ -46,24 +50,18 @@ export class Client {
 
   /** Asks again for a list that lags (`insistOnList`). */
   get(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
-    return insistOnList(
-      () => this.send(path, { headers }),
-      ({ status, body }) => (status === 503 ? body?.error : undefined),
-    );
+    return insistOnList(() => this.send(path, { headers }), lagOf);
   }
 
   delete(path: string, headers: Record<string, string> = {}): Promise<TestResponse> {
     return this.send(path, { method: 'DELETE', headers });
   }
 
-  /** Posts a value as JSON. */
+  /** Posts a value as JSON; again where it needs a list that lags (`insistOnList`). */
   post(path: string, value: unknown, headers: Record<string, string> = {}): Promise<TestResponse> {
     const body = JSON.stringify(value);
-    return this.send(path, {
-      method: 'POST',
-      body,
-      headers: { 'content-type': 'application/json', ...headers },
-    });
+    const request = { method: 'POST', body, headers: { 'content-type': 'application/json', ...headers } };
+    return insistOnList(() => this.send(path, request), lagOf);
   }
 
   /** Sends a JSON Merge Patch. */
