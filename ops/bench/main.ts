@@ -1,6 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { inspect, parseArgs } from 'node:util';
 import type { Bench, Report, Scenario } from './scenario.ts';
 import { audit } from './scenarios/audit.ts';
@@ -25,6 +23,7 @@ import { stream } from './scenarios/stream.ts';
 import { upload } from './scenarios/upload.ts';
 import { upsert } from './scenarios/upsert.ts';
 import { webhooks } from './scenarios/webhooks.ts';
+import { inOwnFolder } from './support/inOwnFolder.ts';
 import { MeasuringProcess } from './support/load/measuringProcess.ts';
 import { section } from './support/report.ts';
 import { killServers } from './support/serverProcess.ts';
@@ -84,34 +83,17 @@ function chosen(): Scenario[] | undefined {
   return scenarios.filter(({ name }) => names?.includes(name) ?? true);
 }
 
-/** Runs one scenario in a folder of its own and leaves nothing of it behind, even when it is broken off. */
-async function runOne(scenario: Scenario, load: MeasuringProcess): Promise<Report> {
+/** Runs one scenario in a folder of its own. */
+async function runOne(scenario: Scenario, load: MeasuringProcess, folder: string): Promise<Report> {
   const { quick, profile: profiles } = values;
-  const folder = mkdtempSync(join(tmpdir(), 'chartledger-bench-'));
-  const cleanUp = () => {
-    killServers();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  };
-  const breakOff = () => {
-    cleanUp();
-    process.exit(130);
-  };
-  process.once('SIGINT', breakOff);
-  process.once('SIGTERM', breakOff);
   const timing = quick
     ? { rounds: 2, warmUpSeconds: 0, seconds: 0.8 }
     : { rounds: 5, warmUpSeconds: 1, seconds: 3 };
   const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
-  try {
-    const syncLibrary = compileSyncLibrary(folder);
-    if (syncLibrary === undefined) progress('no cc here: syncs are as fast as the disk');
-    const bench: Bench = { quick, ...timing, folder, load, syncLibrary, profiles, progress };
-    return await scenario.run(bench);
-  } finally {
-    cleanUp();
-    process.off('SIGINT', breakOff);
-    process.off('SIGTERM', breakOff);
-  }
+  const syncLibrary = compileSyncLibrary(folder);
+  if (syncLibrary === undefined) progress('no cc here: syncs are as fast as the disk');
+  const bench: Bench = { quick, ...timing, folder, load, syncLibrary, profiles, progress };
+  return scenario.run(bench);
 }
 
 async function run(): Promise<void> {
@@ -126,7 +108,8 @@ async function run(): Promise<void> {
   try {
     for (const scenario of wanted) {
       try {
-        const report = await runOne(scenario, load);
+        const run = (folder: string) => runOne(scenario, load, folder);
+        const report = await inOwnFolder('chartledger-bench-', killServers, run);
         if (report.leftOut !== undefined) {
           process.stderr.write(`${scenario.name} was left out: ${report.leftOut}\n`);
           continue;

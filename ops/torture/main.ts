@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { inspect, parseArgs } from 'node:util';
+import { inOwnFolder } from '../bench/support/inOwnFolder.ts';
 import { writeSection } from '../bench/support/writeSection.ts';
 import type { Scenario } from './scenario.ts';
 import { clients } from './scenarios/clients.ts';
@@ -48,38 +46,21 @@ function chosen(): Scenario[] | undefined {
   return scenarios.filter(({ name }) => names?.includes(name) ?? true);
 }
 
-/** Runs one scenario in a folder of its own, and leaves nothing of it behind, even when it is broken off. */
-async function runOne(scenario: Scenario): Promise<void> {
-  const folder = mkdtempSync(join(tmpdir(), 'chartledger-torture-'));
-  const cleanUp = () => {
-    killProcesses();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
-  };
-  const breakOff = () => {
-    cleanUp();
-    process.exit(130);
-  };
-  process.once('SIGINT', breakOff);
-  process.once('SIGTERM', breakOff);
+/** Runs one scenario in a folder of its own. */
+async function runOne(scenario: Scenario, folder: string): Promise<void> {
   const progress = (line: string) => process.stderr.write(`${scenario.name}: ${line}\n`);
   const { short, path } = values;
   const torture = { short, seed, folder, progress, ...(path !== undefined && { path }) };
-  try {
-    progress(`seed ${seed}`);
-    const outcome = await scenario.run(torture);
-    if (outcome.leftOut !== undefined) {
-      progress(`left out: ${outcome.leftOut}`);
-      return;
-    }
-    const text = section(scenario, torture, outcome);
-    process.stdout.write(`${text}\n\n`);
-    if (values.write) writeSection(resultsPath, scenario.name, text);
-    if (!holds(outcome)) process.exitCode = 1;
-  } finally {
-    cleanUp();
-    process.off('SIGINT', breakOff);
-    process.off('SIGTERM', breakOff);
+  progress(`seed ${seed}`);
+  const outcome = await scenario.run(torture);
+  if (outcome.leftOut !== undefined) {
+    progress(`left out: ${outcome.leftOut}`);
+    return;
   }
+  const text = section(scenario, torture, outcome);
+  process.stdout.write(`${text}\n\n`);
+  if (values.write) writeSection(resultsPath, scenario.name, text);
+  if (!holds(outcome)) process.exitCode = 1;
 }
 
 const wanted = chosen();
@@ -88,7 +69,8 @@ if (values.help || wanted === undefined) {
   process.exitCode = values.help ? 0 : 1;
 } else {
   for (const scenario of wanted) {
-    await runOne(scenario).catch((error) => {
+    const run = (folder: string) => runOne(scenario, folder);
+    await inOwnFolder('chartledger-torture-', killProcesses, run).catch((error) => {
       process.stderr.write(`${scenario.name} did not run to its end: ${inspect(error)}\n`);
       process.exitCode = 1;
     });

@@ -2,8 +2,8 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';
+import { disturbed } from '../support/disturbed.ts';
 import { startCommand } from '../support/TorturedService.ts';
-import { disturbed } from './disturbed.ts';
 
 const OPEN_FILES = 300;
 const CONNECTIONS = 600;

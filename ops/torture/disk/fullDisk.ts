@@ -2,8 +2,8 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { SmallDisk } from '../../../test/support/smallDisk.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';
+import { disturbed } from '../support/disturbed.ts';
 import { bodyOf, send } from '../support/send.ts';
-import { disturbed } from './disturbed.ts';
 
 const FULL_WITHIN_MS = 120_000;
 

@@ -7,7 +7,7 @@ import { node } from '../../../test/support/serviceProcess.ts';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { startOptions } from '../../bench/support/serverProcess.ts';
 import type { Outcome, Torture } from '../scenario.ts';
-import { disturbed } from './disturbed.ts';
+import { disturbed } from '../support/disturbed.ts';
 
 const MINUTE_MS = 60_000;
 const OFF_MINUTES = [10, -10, 0, -60, 0];

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeStores } from '../../bench/support/chartledger.ts';
 import { compileSyncLibrary, SyncGauge } from '../../bench/support/syncs/syncGauge.ts';
 import type { Outcome, Torture } from '../scenario.ts';
-import { disturbed } from './disturbed.ts';
+import { disturbed } from '../support/disturbed.ts';
 
 /** Milliseconds of a sync: slow, and longer than the service waits for a commit. */
 const SYNCS_MS = [100, 4_000, 0];

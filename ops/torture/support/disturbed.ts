@@ -1,18 +1,18 @@
 import { choices } from '../../../test/support/choices.ts';
 import type { Stores } from '../../bench/support/chartledger.ts';
 import type { Outcome, Torture } from '../scenario.ts';
-import { checkStores } from '../support/checkStores.ts';
-import { Ledger } from '../support/Ledger.ts';
-import { startWriters } from '../support/startWriters.ts';
-import { TorturedService } from '../support/TorturedService.ts';
-
-const WRITERS = 8;
+import { checkStores } from './checkStores.ts';
+import { Ledger } from './Ledger.ts';
+import { startWriters } from './startWriters.ts';
+import { TorturedService } from './TorturedService.ts';
 
 interface Disturbance {
   stores: Stores;
   /** Beside those of the stores. */
   env?: Record<string, string>;
   command?: string[];
+  /** Default: 8. */
+  writers?: number;
   /** Does what is to be endured, while writers write. */
   disturb(service: TorturedService): Promise<Outcome>;
 }
@@ -20,7 +20,7 @@ interface Disturbance {
 /** Lets writers write to a service while something is the matter; afterwards all must be as the answers said. */
 export async function disturbed(
   { seed }: Torture,
-  { stores, env = {}, command, disturb }: Disturbance,
+  { stores, env = {}, command, writers: count = 8, disturb }: Disturbance,
 ): Promise<Outcome> {
   const service = new TorturedService({ ...stores.env, ...env }, command);
   const ledger = new Ledger();
@@ -29,11 +29,12 @@ export async function disturbed(
     service,
     stores,
     ledger,
-    count: WRITERS,
+    count,
     choices: (n) => choices(seed + n),
   });
   const endured = await disturb(service);
   const written = await writers.stop();
+  // What a process was not sure of is settled by the next one.
   await service.end();
   const checked = await checkStores(stores, await service.start(), ledger);
   await service.end();
