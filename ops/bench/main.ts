@@ -11,6 +11,7 @@ import { encounter } from './scenarios/encounter.ts';
 import { eventstoredb } from './scenarios/eventstoredb.ts';
 import { growth } from './scenarios/growth.ts';
 import { history } from './scenarios/history.ts';
+import { metrics } from './scenarios/metrics.ts';
 import { pages } from './scenarios/pages.ts';
 import { projector } from './scenarios/projector.ts';
 import { proof } from './scenarios/proof.ts';
@@ -38,6 +39,7 @@ const scenarios: Scenario[] = [
   clinic,
   read,
   checkpoint,
+  metrics,
   bytes,
   upload,
   startup,

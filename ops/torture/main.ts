@@ -10,10 +10,11 @@ import { kills } from './scenarios/kills.ts';
 import { model } from './scenarios/model.ts';
 import { overload } from './scenarios/overload.ts';
 import { schema } from './scenarios/schema.ts';
+import { servers } from './scenarios/servers.ts';
 import { holds, section } from './support/report.ts';
 import { killProcesses } from './support/TorturedService.ts';
 
-const scenarios: Scenario[] = [kills, model, faults, disk, clients, overload, schema];
+const scenarios: Scenario[] = [kills, model, faults, disk, servers, clients, overload, schema];
 const resultsPath = new URL('../../docs/operate/reliability.md', import.meta.url);
 const HIGHEST_SEED = 2_147_483_646;
 

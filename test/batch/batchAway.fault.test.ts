@@ -3,9 +3,9 @@ import { recordStream } from '../../src/events/streamNames.ts';
 import { answerOf, type BatchAnswer, linesOf, postLines } from '../support/batches.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { phi } from '../support/phi.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const LINES = 1_500;
 /** The server goes away when the line behind so many is stored, the first of the second group. */

@@ -22,7 +22,7 @@ const PATIENTS = Number(process.env.ERASURE_PATIENTS ?? 40);
 const ERASED = PATIENTS / 10;
 /** Writes of the load between two lists. */
 const LISTED = 10;
-const LONG_MS = 1_800_000;
+const LONG_MS = 3_600_000;
 /** A projector that was just started lags behind a load on a busy machine. */
 const SOON_MS = 120_000;
 

@@ -4,9 +4,9 @@ import type { Client } from '../support/client.ts';
 import { EventReader } from '../support/eventReader.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const WRITES = 60;
 const LONG_MS = 120_000;

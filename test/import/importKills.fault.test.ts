@@ -14,11 +14,11 @@ import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
 import { existing } from '../support/existing.ts';
 import { Follower } from '../support/follower.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { allRows, rebuiltRows } from '../support/rebuilt.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import type { SpecKind } from '../support/specTables.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const PATIENTS = 300;
 const PAYERS = 20;

@@ -11,8 +11,8 @@ import {
   sendFhir,
   statusesIn,
 } from '../support/fhir.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { appendedBy, startTestService, type TestService } from '../support/service.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const PATIENTS = 300;
 const LONG_MS = 120_000;

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openReadModels } from '../../src/app/openBackend.ts';
 import { storesOf, temporaryFolder } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { allRows, rebuiltRows } from '../support/rebuilt.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { ServiceProcess } from '../support/serviceProcess.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const LONG_MS = 60_000;
 

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { TestResponse } from '../support/client.ts';
 import { readAll } from '../support/events.ts';
 import { eventually } from '../support/eventually.ts';
-import { answeredWrites, withOwnServers } from '../support/ownServers.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
+import { answeredWrites, withOwnServers } from '../support/withOwnServers.ts';
 
 const WRITERS = 16;
 /** The port promises an answer within three seconds; what takes longer than this hangs. */

@@ -16,6 +16,11 @@ export class SmallDisk {
     execFileSync('mount', ['-o', `remount,size=${size}`, this.path]);
   }
 
+  /** Nobody may write any longer, or may again. Fails where a file is open to be written. */
+  setReadOnly(isReadOnly: boolean): void {
+    execFileSync('mount', ['-o', `remount,${isReadOnly ? 'ro' : 'rw'}`, this.path]);
+  }
+
   /** Something else takes all the room there is; the result gives it back. */
   fill(): () => void {
     const dump = join(this.path, 'dump');

@@ -5,11 +5,11 @@ import { spawnCli, storesOf, temporaryFolder } from '../support/cli.ts';
 import { delivered, expectedMessages, openLoopback } from '../support/delivery.ts';
 import { eventually } from '../support/eventually.ts';
 import { HookEndpoint } from '../support/hookEndpoint.ts';
-import { withOwnServers } from '../support/ownServers.ts';
 import { samples } from '../support/samples.ts';
 import { startTestService, type TestService } from '../support/service.ts';
 import { node, ServiceProcess } from '../support/serviceProcess.ts';
 import { createWebhook } from '../support/webhooks.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
 
 const RECORDS = 2_500;
 const VERSIONS = 4;

@@ -2,10 +2,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { get } from 'node:http';
-import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../../test/support/freePort.ts';
 import type { Bench } from '../scenario.ts';
 import { SyncGauge, type Syncs } from './syncs/syncGauge.ts';
 
@@ -107,15 +107,6 @@ async function stop(child: ChildProcess): Promise<void> {
   child.kill('SIGTERM');
   await exited;
   clearTimeout(force);
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Comparisons answer 404, which is an answer; the service answers 503 until it is ready. */

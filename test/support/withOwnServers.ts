@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe } from 'vitest';
+import { OwnServers } from './OwnServers.ts';
 import { outputFolder } from './output.ts';
 import { mongoDbCommand, standInCommand } from './servers.ts';
 import type { TestService } from './service.ts';
-import { StandIn } from './standIn.ts';
 
 const eventStoreDb = standInCommand();
 const mongoDb = mongoDbCommand();
@@ -17,27 +17,6 @@ export function withOwnServers(name: string, suite: (servers: OwnServers) => voi
   const missing = 'TEST_ESDB_RESTART and TEST_MONGODB_RESTART do not start servers';
   process.stderr.write(`Skipped: ${name}: ${missing}.\n`);
   describe.skip(`${name} (${missing})`, () => suite(new OwnServers([], [])));
-}
-
-/** An event log and a MongoDB server that nobody else uses. */
-export class OwnServers {
-  readonly eventLog: StandIn;
-  readonly database: StandIn;
-
-  constructor(eventLog: string[], database: string[]) {
-    this.eventLog = new StandIn(eventLog);
-    this.database = new StandIn(database, (port) => `mongodb://127.0.0.1:${port}/chartledger`);
-  }
-
-  /** Starts both; the settings of a service on them. */
-  async start(): Promise<Record<string, string>> {
-    await Promise.all([this.eventLog.start(), this.database.start()]);
-    return { EVENT_LOG_URL: this.eventLog.url, READ_MODEL_URL: this.database.url };
-  }
-
-  async remove(): Promise<void> {
-    await Promise.all([this.eventLog.remove(), this.database.remove()]);
-  }
 }
 
 /**

@@ -1,0 +1,58 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { choices } from '../../../test/support/choices.ts';
+import { OwnServers } from '../../../test/support/OwnServers.ts';
+import { mongoDbCommand, standInCommand } from '../../../test/support/servers.ts';
+import { makeStores } from '../../bench/support/chartledger.ts';
+import type { Outcome, Scenario, Torture } from '../scenario.ts';
+import { disturbed } from '../support/disturbed.ts';
+
+const LONGEST_AWAY_MS = 8_000;
+const LONGEST_BETWEEN_MS = 3_000;
+
+/** Takes one of the servers away, again and again, and brings it back. */
+async function takeAway(servers: OwnServers, { short, seed, progress }: Torture): Promise<Outcome> {
+  const choose = choices(seed);
+  const counts = { killed: [0, 0], frozen: [0, 0] };
+  const all = [servers.eventLog, servers.database];
+  const many = short ? 6 : 60;
+  for (let n = 1; n <= many; n += 1) {
+    const which = choose(all.length);
+    const server = all[which] as (typeof all)[number];
+    const what = choose(2) === 0 ? 'killed' : 'frozen';
+    (counts[what][which] as number) += 1;
+    if (what === 'killed') await server.kill();
+    else server.freeze();
+    await sleep(choose(LONGEST_AWAY_MS));
+    if (what === 'killed') await server.start();
+    else server.thaw();
+    await sleep(choose(LONGEST_BETWEEN_MS));
+    if (n % 10 === 0) progress(`${n} of ${many} times`);
+  }
+  const figures: Outcome['figures'] = [
+    ['event log killed, frozen', `${counts.killed[0]}, ${counts.frozen[0]}`],
+    ['database killed, frozen', `${counts.killed[1]}, ${counts.frozen[1]}`],
+  ];
+  return { figures, failures: [] };
+}
+
+/** The servers under the service die and stand still. */
+export const servers: Scenario = {
+  name: 'servers',
+  description:
+    'On EventStoreDB and MongoDB, or what stands in for them: under a load of writers one of the two servers is killed or frozen, for up to eight seconds, and comes back, again and again. Every answer is 200, or 503 and 409 that may be repeated; in the end all is as the answers said.',
+  async run(torture: Torture): Promise<Outcome> {
+    const [eventLog, database] = [standInCommand(), mongoDbCommand()];
+    if (!eventLog || !database) {
+      const leftOut = 'TEST_ESDB_RESTART and TEST_MONGODB_RESTART do not start servers';
+      return { leftOut, figures: [], failures: [] };
+    }
+    const own = new OwnServers(eventLog, database);
+    try {
+      const env = { ...(await own.start()), RATE_LIMIT_PER_MINUTE: '0' };
+      const stores = await makeStores(torture, env, ['write', 'read']);
+      return await disturbed(torture, { stores, disturb: () => takeAway(own, torture) });
+    } finally {
+      await own.remove();
+    }
+  },
+};

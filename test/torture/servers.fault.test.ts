@@ -1,0 +1,7 @@
+import { test } from 'vitest';
+import { expectHolds } from '../support/torture.ts';
+import { withOwnServers } from '../support/withOwnServers.ts';
+
+withOwnServers('torture by servers', () => {
+  test('nothing fails in the short form of servers', () => expectHolds('servers'), 300_000);
+});
