@@ -62,10 +62,17 @@ async function sendHead(
 /** `clinic-000000001024-20260314T093000000Z.json` */
 function fileName({ workspace, size, created_at }: TreeHead): string {
   const number = String(size).padStart(SIZE_DIGITS, '0');
-  return `${headFilesOf(workspace)}${number}-${created_at.replaceAll(/[-:.]/g, '')}.json`;
+  return `${filePrefix(workspace)}${number}-${created_at.replaceAll(/[-:.]/g, '')}.json`;
 }
 
-/** What the names of all files with heads of a workspace begin with, and no others: its id has no hyphen. */
+/**
+ * What the names of all files with heads of a workspace begin with, and no others: its id has no hyphen. The first digit, which is 0
+ * below 100 billion events, tells a workspace called `all` from all workspaces.
+ */
 export function headFilesOf(workspace: string): string {
+  return `${filePrefix(workspace)}0`;
+}
+
+function filePrefix(workspace: string): string {
   return `${workspace === INSTALLATION ? 'all-workspaces' : workspace}-`;
 }

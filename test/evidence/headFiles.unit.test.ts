@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest';
+import { LocalHeadTarget } from '../../src/backends/localFiles/LocalHeadTarget.ts';
+import { headFilesOf } from '../../src/evidence/heads/sendHeads.ts';
+import { INSTALLATION } from '../../src/events/streamNames.ts';
+import { temporaryFolder } from '../support/cli.ts';
+
+test('the heads of a workspace called `all` are not those of all workspaces', async () => {
+  const target = new LocalHeadTarget(temporaryFolder());
+  const ofAll = 'all-000000001024-20260314T093000000Z.json';
+  const ofTheInstallation = 'all-workspaces-000000004096-20260314T093000000Z.json';
+  for (const name of [ofAll, ofTheInstallation]) await target.keep(name, '{}');
+  const kept = async (workspace: string) =>
+    (await Array.fromAsync(target.kept(headFilesOf(workspace)))).map(({ name }) => name);
+  expect(await kept('all')).toEqual([ofAll]);
+  expect(await kept(INSTALLATION)).toEqual([ofTheInstallation]);
+});
