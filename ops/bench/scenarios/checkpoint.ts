@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
@@ -34,34 +36,47 @@ function checkpoints({ stores }: Chartledger): () => Promise<void> {
   };
 }
 
-/** Builds all read models anew, beside those that serve, over and over; returns how to end that. */
-function rebuilds({ stores }: Chartledger): () => Promise<void> {
+/** Runs a command of the service over and over, each time with what `args` gives; returns how to end that. */
+function repeated({ stores }: Chartledger, args: () => string[]): () => Promise<void> {
   let ended = false;
   let child = start();
   function start() {
-    return spawn(process.execPath, ['src/cli/main.ts', 'projections', 'rebuild'], {
+    return spawn(process.execPath, ['src/cli/main.ts', ...args()], {
       cwd: root,
       env: { PATH: process.env.PATH, ...stores.env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
   }
-  const rebuild = async () => {
+  const repeat = async () => {
     while (!ended) {
       const said = text(child.stderr);
       const [code, signal] = await once(child, 'exit');
-      if (!ended && code !== 0)
-        throw new Error(`projections rebuild ended with ${code ?? signal}: ${await said}`);
+      if (!ended && code !== 0) throw new Error(`${args()[0]} ended with ${code ?? signal}: ${await said}`);
       if (!ended) child = start();
     }
   };
-  const rebuilding = rebuild();
+  const repeating = repeat();
   // It is waited for at the end.
-  rebuilding.catch(() => undefined);
+  repeating.catch(() => undefined);
   return async () => {
     ended = true;
     child.kill('SIGTERM');
-    await rebuilding;
+    await repeating;
   };
+}
+
+/** Builds all read models anew, beside those that serve. */
+const rebuilds = (server: Chartledger) => repeated(server, () => ['projections', 'rebuild']);
+
+/** Takes full backups, each into a folder of its own. */
+function backups(server: Chartledger): () => Promise<void> {
+  const { folder } = server.stores;
+  const passphrase = join(folder, 'passphrase');
+  writeFileSync(passphrase, randomUUID());
+  return repeated(server, () => {
+    const to = mkdtempSync(join(folder, 'backup-'));
+    return ['backup', to, '--passphrase-file', passphrase];
+  });
 }
 
 async function run(bench: Bench): Promise<Report> {
@@ -89,7 +104,7 @@ async function run(bench: Bench): Promise<Report> {
     await caughtUp(server.url);
     alone.push(await load());
     await caughtUp(server.url);
-    const ends = [checkpoints(server), rebuilds(server)];
+    const ends = [checkpoints(server), rebuilds(server), backups(server)];
     disturbed.push(await load());
     for (const end of ends) await end();
   }
@@ -104,12 +119,12 @@ async function run(bench: Bench): Promise<Report> {
     figures: [
       {
         columns: ['upserts', 'requests/s', 'p99 ms'],
-        rows: [row('alone', alone), row('beside checkpoints and rebuilds', disturbed)],
+        rows: [row('alone', alone), row('beside checkpoints, rebuilds and backups', disturbed)],
       },
     ],
     checks: [
       {
-        what: `p99 at ${CONNECTIONS} connections beside checkpoints and rebuilds, to alone`,
+        what: `p99 at ${CONNECTIONS} connections beside checkpoints, rebuilds and backups, to alone`,
         measured: ratios(p99(disturbed), p99(alone)),
         unit: '×',
         target: { atMost: 2.5 },
@@ -121,7 +136,8 @@ async function run(bench: Bench): Promise<Report> {
 export const checkpoint: Scenario = {
   name: 'checkpoint',
   description:
-    `Upserts at ${CONNECTIONS} connections, alone and while \`chartledger projections rebuild\` builds the read models of ` +
-    '200,000 events (20,000 in the quick form) anew and the write-ahead logs are copied into their files twice a second.',
+    `Upserts at ${CONNECTIONS} connections, alone and while, all at once, \`chartledger projections rebuild\` builds the read models of ` +
+    '200,000 events (20,000 in the quick form) anew, `chartledger backup` copies all of them, and the write-ahead logs are copied into ' +
+    'their files twice a second.',
   run,
 };
