@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { ChangesQuery, PageQuery, Row, SearchQuery } from '../../ports/readModels.ts';
+import type { ChangesQuery, HeadsQuery, PageQuery, Row, SearchQuery } from '../../ports/readModels.ts';
 import { addLists, type ListedStatements, listsBeside, prepareListed, writeListed } from './listedRows.ts';
 import {
   prepareRows,
@@ -16,6 +16,7 @@ import {
   type SearchedStatements,
   writeSearched,
 } from './searchedRows.ts';
+import { storedTerms, termsText } from './storedTerms.ts';
 import { clearTermIndex, matchText, termsBeside } from './termIndex.ts';
 
 /** The table of a read model's rows, and those beside it of its lists and terms, once a row has some. */
@@ -24,6 +25,9 @@ export class ModelTable {
   readonly #name: string;
   readonly #rows: RowStatements;
   readonly #count: Statement;
+  readonly #schemaVersion: Statement;
+  /** With which the columns were looked at. */
+  #lookedAt: unknown;
   #listed: ListedStatements | undefined;
   #searched: SearchedStatements | undefined;
 
@@ -33,6 +37,7 @@ export class ModelTable {
     this.#name = tableOf(model);
     this.#rows = prepareRows(db, this.#name);
     this.#count = db.prepare(`SELECT count(*) AS count FROM ${quoted(this.#name)}`);
+    this.#schemaVersion = db.prepare('PRAGMA schema_version');
     this.#look();
   }
 
@@ -44,6 +49,12 @@ export class ModelTable {
     const listed = this.#withLists();
     if (list !== undefined) return listed?.list.all(partition, list, after, limit) ?? [];
     return (listed ?? this.#rows).page.all(partition, after, limit);
+  }
+
+  /** The beginnings of lists, in their order. */
+  heads({ partition, lists, limit }: HeadsQuery): unknown[][] {
+    const listed = this.#withLists();
+    return lists.map((list) => listed?.list.all(partition, list, -1, limit) ?? []);
   }
 
   countPage({ partition, list, limit }: Omit<PageQuery, 'after'>): number {
@@ -118,7 +129,11 @@ export class ModelTable {
     return this.#searched;
   }
 
+  /** Many rows have neither, and each read asks for them: the columns are looked at when the file's schema is another one. */
   #look(): void {
+    const version = this.#schemaVersion.get()?.schema_version;
+    if (version === this.#lookedAt) return;
+    this.#lookedAt = version;
     const columns = this.#db.prepare('SELECT name FROM pragma_table_info(?)').all(this.#name);
     const has = (column: string) => columns.some(({ name }) => name === column);
     if (has('lists')) this.#listed ??= prepareListed(this.#db, this.#name);
@@ -149,7 +164,7 @@ function toStored({ id, partition, order, position: version, body, lists, search
     body: JSON.stringify(body),
     lists: lists === undefined ? null : JSON.stringify(lists),
     since: search?.since ?? null,
-    terms: search === undefined ? null : JSON.stringify(search.terms),
+    terms: search === undefined ? null : termsText(search),
   };
 }
 
@@ -161,6 +176,6 @@ export function toRow<Body extends object>(stored: unknown): Row<Body> {
     ...{ id, partition, order, position },
     body: JSON.parse(body),
     ...(typeof lists === 'string' && { lists: JSON.parse(lists) }),
-    ...(typeof since === 'number' && { search: { terms: JSON.parse(String(terms)), since } }),
+    ...(typeof since === 'number' && { search: storedTerms(String(terms), since) }),
   };
 }

@@ -54,14 +54,8 @@ export class SqliteReadModels implements ReadModels {
     return this.#file.run((db) => this.#model(db, model).page(query)).map(toRow<Body>);
   }
 
-  async heads<Body extends object>(
-    model: ModelName<Body>,
-    { lists, ...query }: HeadsQuery,
-  ): Promise<Row<Body>[][]> {
-    const found = this.#file.run((db) => {
-      const table = this.#model(db, model);
-      return lists.map((list) => table.page({ ...query, list }));
-    });
+  async heads<Body extends object>(model: ModelName<Body>, query: HeadsQuery): Promise<Row<Body>[][]> {
+    const found = this.#file.run((db) => this.#model(db, model).heads(query));
     return found.map((rows) => rows.map(toRow<Body>));
   }
 
